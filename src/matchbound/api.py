@@ -1,0 +1,149 @@
+"""The calls that people make: check the arguments, run the engine, hand out results."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.engine.tables import tally_comparisons
+from matchbound.engine.tally import FloatArray, Tally
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.rates import ErrorRates, ErrorRatesSeries, error_rates
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+
+if TYPE_CHECKING:
+    from matchbound.engine.executors import Executor, Progress
+
+Source = Comparisons | Embeddings
+
+
+@overload
+def evaluate(
+    data: Source,
+    threshold: float,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> ErrorRates: ...
+@overload
+def evaluate(
+    data: Source,
+    threshold: Sequence[float] | FloatArray,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> ErrorRatesSeries: ...
+def evaluate(
+    data: Source,
+    threshold: float | Sequence[float] | FloatArray,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> ErrorRates | ErrorRatesSeries:
+    """FAR and FRR at a threshold, with everything that their intervals need.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, or `Embeddings` of which all pairs are compared.
+    threshold
+        One number, or several: several cost one pass over the data and give a series.
+    pairs
+        Keep the errors of each identity pair. By default they are kept for `Comparisons`, and for `Embeddings` they are
+        counted again when a bootstrap first asks for them.
+    workers
+        Threads for embeddings; by default one a core.
+    executor
+        Where to run blocks of embeddings, such as `DaskExecutor`; by default threads on this machine.
+    progress
+        Called as ``progress(done, total)`` while embeddings are compared.
+    checkpoint
+        A file to which the state of a long run is written, and from which it resumes.
+
+    Returns
+    -------
+    ErrorRates
+        With ``.far`` and ``.frr``; `ErrorRatesSeries` for several thresholds.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), threshold=0.62)
+    >>> low, high = rates.far.interval()
+    """
+    grid = _thresholds(threshold)
+
+    def recount(thresholds: FloatArray, with_pairs: bool) -> Tally:
+        return tally(data, thresholds, pairs=with_pairs, workers=workers, executor=executor)
+
+    counted = tally(
+        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+    )
+    series = ErrorRatesSeries(error_rates(counted, data.findings(), recount))
+    for text in series.warnings:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return series[0] if np.ndim(threshold) == 0 else series
+
+
+def tally(
+    data: Source,
+    thresholds: ArrayLike,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Tally:
+    """The sufficient statistics of the data at some thresholds; see `evaluate` for the arguments.
+
+    Tallies of parts add up to the tally of the whole: ``tally(a) + tally(b)``.
+    """
+    grid = _thresholds(thresholds)
+    if isinstance(data, Comparisons):
+        if not len(data):
+            raise DataError("there are no comparisons")
+        return tally_comparisons(data, grid, pairs=pairs is None or pairs)
+    if isinstance(data, Embeddings):
+        if len(data) < 2:
+            raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
+        from matchbound.engine.allpairs import tally_embeddings
+
+        return tally_embeddings(
+            data,
+            grid,
+            pairs=bool(pairs),
+            workers=workers,
+            executor=executor,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+    raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+
+
+def _thresholds(threshold: Any) -> FloatArray:
+    try:
+        grid = np.array(threshold, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"threshold must be a number or a sequence of numbers; got {threshold!r}") from None
+    if grid.ndim > 1 or grid.size == 0:
+        raise UsageError(f"threshold must be one number or a plain sequence of them; got shape {grid.shape}")
+    grid = grid.reshape(-1)
+    if np.isnan(grid).any():
+        raise UsageError("threshold holds NaN; a threshold must be a number")
+    return grid

@@ -1,0 +1,63 @@
+"""Compare 64 scores with a threshold at once, as one word of bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def hits64(typing: Any, scores: Any, offset: Any, threshold: Any) -> Any:  # type: ignore[no-untyped-def]
+    """Bit b of the answer says whether ``scores[offset + b] >= threshold``, for b = 0..63.
+
+    `scores` is a flat float32 array with at least 64 elements from `offset` on; nothing is checked.
+    """
+    if not (isinstance(scores, types.Array) and scores.dtype == types.float32 and scores.ndim == 1):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        vector = ir.VectorType(ir.FloatType(), 64)
+        at = builder.gep(array.data, [args[1]])
+        block = builder.load(builder.bitcast(at, vector.as_pointer()), align=4)
+        undefined = ir.Constant(vector, ir.Undefined)
+        zero = ir.Constant(ir.IntType(32), 0)
+        seed = builder.insert_element(undefined, args[2], zero)
+        lanes = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        every = builder.shuffle_vector(seed, undefined, lanes)
+        return builder.bitcast(builder.fcmp_ordered(">=", block, every), ir.IntType(64))
+
+    return types.uint64(scores, types.int64, types.float32), generate
+
+
+@intrinsic
+def lowest_bit(typing: Any, word: Any) -> Any:  # type: ignore[no-untyped-def]
+    """The position of the lowest bit that is set; `word` must not be 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@numba.njit(nogil=True, cache=True)
+def count_hits(scores: Any, threshold: Any) -> int:
+    """How many of the scores reach the threshold (a small use of the two intrinsics, for their tests)."""
+    total = 0
+    n = scores.shape[0]
+    c = 0
+    while c + 64 <= n:
+        word = hits64(scores, c, threshold)
+        while word != 0:
+            lowest_bit(word)
+            word &= word - numba.uint64(1)
+            total += 1
+        c += 64
+    for k in range(c, n):
+        if scores[k] >= threshold:
+            total += 1
+    return total

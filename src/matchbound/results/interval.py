@@ -1,0 +1,122 @@
+"""What an interval is, and what a bootstrap leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.errors import UsageError
+from matchbound.stats.intervals import effective_n, wilson
+from matchbound.stats.resampling import percentile
+
+FloatArray = NDArray[np.float64]
+Side = Literal["two-sided", "upper", "lower"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval; ``low, high = interval`` unpacks it.
+
+    low, high
+        The limits. A one-sided interval has the end of the scale as its other limit.
+    level
+        The coverage promised, such as 0.95.
+    method
+        How it was made.
+    side
+        ``"two-sided"``, ``"upper"`` (only `high` is a claim) or ``"lower"``.
+    notes
+        What a reader must know, if anything.
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+    side: Side = "two-sided"
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    @property
+    def width(self) -> float:
+        """high − low."""
+        return self.high - self.low
+
+
+def tail_of(level: float, side: Side) -> float:
+    """The probability left beyond one limit."""
+    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
+        raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+    if side not in ("two-sided", "upper", "lower"):
+        raise UsageError(f"side must be 'two-sided', 'upper' or 'lower'; got {side!r}")
+    return (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
+
+
+def one_side(low: float, high: float, side: Side) -> tuple[float, float]:
+    """Open the limit that a one-sided interval makes no claim about, for a rate in [0, 1]."""
+    return (0.0 if side == "upper" else low), (1.0 if side == "lower" else high)
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Bootstrap replicates of a rate, and any interval from them without drawing again.
+
+    replicates : float64 array, shape (B,)
+    estimate
+        The rate of the data themselves.
+    method, seed, tau
+        How they were drawn; `tau` is the variance of the weights.
+    floor
+        The least effective number of trials that Wilson's formula may use.
+    """
+
+    replicates: FloatArray = field(repr=False)
+    estimate: float
+    method: str
+    seed: int
+    tau: float = 1.0
+    floor: float = 1.0
+
+    @property
+    def n_resamples(self) -> int:
+        """B."""
+        return int(self.replicates.size)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the replicates for weights of variance 1."""
+        return float(self.replicates.var(ddof=1)) / self.tau if self.n_resamples > 1 else 0.0
+
+    def interval(
+        self, level: float = 0.95, *, side: Side = "two-sided", method: Literal["percentile", "wilson"] = "percentile"
+    ) -> Interval:
+        """Percentile interval, or Wilson's with the replicates' variance.
+
+        Percentiles are order statistics at (B+1)·tail and (B+1)·(1−tail); beyond the extreme replicates, those.
+        """
+        tail = tail_of(level, side)
+        if method == "wilson":
+            low, high = wilson(self.estimate, effective_n(self.estimate, self.variance, self.floor), tail)
+            return Interval(*one_side(low, high, side), level, f"wilson ({self.method} variance)", side)
+        if method != "percentile":
+            raise UsageError(f"method must be 'percentile' or 'wilson'; got {method!r}")
+        values = self.replicates
+        if self.tau != 1.0:
+            values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), 0.0, 1.0)
+        notes: tuple[str, ...] = ()
+        if (self.n_resamples + 1) * tail < 1.0:
+            notes = (
+                f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme replicates. "
+                f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}",
+            )
+        low, high = one_side(percentile(values, tail), percentile(values, 1.0 - tail), side)
+        return Interval(low, high, level, self.method, side, notes)

@@ -1,0 +1,450 @@
+"""Error rates at fixed thresholds: estimates, variances, and intervals as methods."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.engine.tally import AllPairs, PairTable, Tally
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
+from matchbound.stats import resampling, variance
+from matchbound.stats.intervals import effective_n, wald, wilson
+from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
+
+FloatArray = NDArray[np.float64]
+Metric = Literal["far", "frr"]
+VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
+METHODS = ("wilson", "wald", "naive-wilson", *BOOTSTRAPS, "latent")
+
+ADVISED_AGAINST = {
+    "naive-wilson": (
+        "naive-wilson treats comparisons that share a person as independent: its intervals can be several times too "
+        "narrow (Fogliato, Patil & Perona 2024, R2). Use method='wilson'"
+    ),
+    "naive-bootstrap": (
+        "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
+        "(Fogliato, Patil & Perona 2024, §3.2). Use method='wilson'"
+    ),
+    "subsets": (
+        "the subsets bootstrap sees about a quarter of FAR's variance, and where errors are few it collapses on zero "
+        "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='wilson' or 'vertex'"
+    ),
+    "two-level": (
+        "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
+        "Use method='wilson' or 'vertex'"
+    ),
+}
+
+Recount = Callable[[FloatArray, bool], Tally]
+"""Tally the same comparisons again, at other thresholds or with pairs kept: ``recount(thresholds, pairs)``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rate:
+    """FAR or FRR at one threshold.
+
+    metric
+        ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
+    threshold
+        Where the decision is made, in the units of the scores.
+    """
+
+    metric: Metric
+    threshold: float
+    tally: Tally
+    index: int
+    recount: Recount | None = None
+
+    def __repr__(self) -> str:
+        return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"
+
+    @cached_property
+    def errors(self) -> int:
+        """How many comparisons erred."""
+        if self.metric == "far":
+            return int(self.tally.impostor.errors[self.index].sum()) // 2
+        return int(self.tally.genuine.errors[self.index].sum())
+
+    @cached_property
+    def comparisons(self) -> int:
+        """How many comparisons there were: N for FAR, T for FRR."""
+        if self.metric == "far":
+            return int(self.tally.impostor.comparisons.sum()) // 2
+        return int(self.tally.genuine.comparisons.sum())
+
+    @property
+    def estimate(self) -> float:
+        """errors / comparisons; NaN without comparisons."""
+        return self.errors / self.comparisons if self.comparisons else float("nan")
+
+    @cached_property
+    def n_identities(self) -> int:
+        """Identities that take part in these comparisons."""
+        part = self.tally.impostor if self.metric == "far" else self.tally.genuine
+        return int(np.count_nonzero(part.comparisons))
+
+    @cached_property
+    def variance(self) -> float:
+        """The paper's plug-in variance of the estimate. It can be negative in small samples; NaN without comparisons."""
+        return self.variance_by("plug-in") if self.comparisons else float("nan")
+
+    def variance_by(self, kind: str = "plug-in") -> float:
+        """Variance of the estimate by another estimator.
+
+        Parameters
+        ----------
+        kind
+            ``"plug-in"``; ``"jackknife"`` (delete one identity); ``"bias-corrected"`` (the plug-in is too low by a known
+            factor); ``"fixed-sizes"`` (given the number of instances of each identity).
+        """
+        self._must_have_comparisons()
+        far = self.metric == "far"
+        if kind == "plug-in":
+            return (
+                variance.far_plug_in(self.tally.impostor, self.index)
+                if far
+                else variance.frr_plug_in(self.tally.genuine, self.index)
+            )
+        if kind == "jackknife":
+            value = (
+                variance.far_jackknife(self.tally.impostor, self.index)
+                if far
+                else variance.frr_jackknife(self.tally.genuine, self.index)
+            )
+            if np.isnan(value):
+                raise DataError(f"{self.metric}: one identity takes part in every comparison; nothing is left without it")
+            return value
+        if kind == "bias-corrected":
+            factor = variance.far_bias_factor if far else variance.frr_bias_factor
+            corrected = factor(self.effective_identities)
+            if not np.isfinite(corrected):
+                raise DataError(
+                    f"{self.metric}: the bias correction needs more than {3 if far else 1} effective identities; there are "
+                    f"{self.effective_identities:.3g}"
+                )
+            return corrected * self.variance
+        if kind == "fixed-sizes":
+            if far:
+                return variance.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
+            return variance.frr_fixed_sizes(self.tally.genuine, self.index)
+        raise UsageError(f"kind must be one of {', '.join(VARIANCES)}; got {kind!r}")
+
+    @cached_property
+    def effective_identities(self) -> float:
+        """How many equally large identities would weigh as much: (ΣM)²/ΣM² for FAR, T²/Σg² for FRR.
+
+        Where instances are unknown, FAR's identities are weighed by their comparisons.
+        """
+        if self.metric == "frr":
+            return variance.effective_identities(self.tally.genuine.comparisons)
+        sizes = self.tally.instances
+        if sizes is None:
+            return variance.effective_identities(self.tally.impostor.comparisons)
+        return variance.effective_identities(np.where(self.tally.impostor.comparisons > 0, sizes, 0))
+
+    @property
+    def floor(self) -> int:
+        """The least effective number of trials: ⌊G/2⌋ disjoint pairs for FAR, identities for FRR (the paper's eq. 7)."""
+        return self.n_identities // 2 if self.metric == "far" else self.n_identities
+
+    @property
+    def effective_n(self) -> float:
+        """N*: how many independent comparisons would tell as much; NaN without comparisons."""
+        if not self.comparisons:
+            return float("nan")
+        return effective_n(self.estimate, self.variance, self.floor)
+
+    @property
+    def design_effect(self) -> float:
+        """comparisons / effective_n: how many dependent comparisons tell as much as one independent one."""
+        return self.comparisons / self.effective_n if self.comparisons else float("nan")
+
+    def interval(
+        self,
+        method: str = "wilson",
+        level: float = 0.95,
+        *,
+        side: Side = "two-sided",
+        variance: str = "plug-in",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+        **options: Any,
+    ) -> Interval:
+        """A confidence interval for the rate.
+
+        Parameters
+        ----------
+        method
+            ``"wilson"`` (the paper's recommendation), ``"wald"``, ``"naive-wilson"``, ``"latent"``, or a bootstrap:
+            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        variance
+            For Wilson and Wald: ``"plug-in"``, ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``, or the name of a
+            bootstrap whose replicates' variance is to be used.
+        n_resamples, rng, options
+            For bootstraps; see `bootstrap`.
+        """
+        self._must_have_comparisons()
+        tail = tail_of(level, side)
+        if method in ADVISED_AGAINST:
+            warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
+        if method == "naive-wilson":
+            low, high = wilson(self.estimate, self.comparisons, tail)
+        elif method in ("wilson", "wald"):
+            spread = self._spread(variance, n_resamples, rng, options)
+            if method == "wilson":
+                low, high = wilson(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
+            else:
+                low, high = wald(self.estimate, spread, tail)
+        elif method in BOOTSTRAPS:
+            made = self._bootstrap(method, n_resamples, rng, options).interval(level, side=side)
+            for note in made.notes:
+                warnings.warn(note, MatchboundWarning, stacklevel=2)
+            return made
+        else:
+            raise UsageError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+        return Interval(*one_side(low, high, side), level, method, side)
+
+    def upper_bound(self, level: float = 0.95, method: str = "wilson", **options: Any) -> float:
+        """The one-sided bound that the rate stays below with the given confidence."""
+        return self.interval(method, level, side="upper", **options).high
+
+    def lower_bound(self, level: float = 0.95, method: str = "wilson", **options: Any) -> float:
+        """The one-sided bound that the rate stays above with the given confidence."""
+        return self.interval(method, level, side="lower", **options).low
+
+    def bootstrap(
+        self,
+        method: str = "vertex",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+        *,
+        swap: Swap = "rate",
+        weights: Weights | None = None,
+        tau: float = 1.0,
+        fixed_sizes: bool = False,
+        workers: int = 1,
+    ) -> Bootstrap:
+        """Draw identities again and again, and keep the replicates: any level can be asked of them afterwards.
+
+        Parameters
+        ----------
+        method
+            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``, ``"two-level"`` or ``"naive-bootstrap"``.
+        n_resamples
+            How many replicates.
+        rng
+            Seed or generator; the same seed gives the same replicates on any number of workers.
+        swap
+            Vertex: what stands for comparisons of an identity with its own copies: ``"rate"`` (the paper's),
+            ``"random"`` (Snijders & Borgatti's) or ``"recentre"`` (Conti & Clémençon's).
+        weights, tau
+            Double-or-nothing: a function ``weights(rng, shape)`` that draws weights of mean 1 and variance `tau`; without
+            it, weights are 0 or 1 + tau.
+        fixed_sizes
+            Exchange identities only for identities with as many instances.
+        workers
+            Threads.
+        """
+        self._must_have_comparisons()
+        if method in ADVISED_AGAINST:
+            warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
+        options = {"swap": swap, "weights": weights, "tau": tau, "fixed_sizes": fixed_sizes, "workers": workers}
+        return self._bootstrap(method, n_resamples, rng, options)
+
+    def _bootstrap(
+        self, method: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]
+    ) -> Bootstrap:
+        options = dict(options)
+        workers = int(options.pop("workers", 1))
+        scheme = self._scheme(method, n_resamples, options)
+        seed = resampling.seed_of(rng)
+        if self.metric == "frr":
+            made = resampling.frr_replicates(self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers)
+        else:
+            tally = self._with_pairs() if method in ("vertex", "double-or-nothing") else self.tally
+            made = resampling.far_replicates(
+                tally.impostor,
+                self.index,
+                scheme,
+                n_resamples,
+                seed,
+                self_comparisons=self._self_comparisons(tally) if method == "vertex" else None,
+                workers=workers,
+            )
+        return Bootstrap(made, self.estimate, method, seed, scheme.tau, self.floor)
+
+    def _scheme(self, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
+        if method not in BOOTSTRAPS:
+            raise UsageError(f"method must be one of {', '.join(BOOTSTRAPS)}; got {method!r}")
+        if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
+            raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
+        swap, weights = options.pop("swap", "rate"), options.pop("weights", None)
+        tau, fixed = float(options.pop("tau", 1.0)), bool(options.pop("fixed_sizes", False))
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
+        if swap not in ("rate", "random", "recentre"):
+            raise UsageError(f"swap must be 'rate', 'random' or 'recentre'; got {swap!r}")
+        if (swap != "rate") and method != "vertex":
+            raise UsageError("swap goes with method='vertex'")
+        if (weights is not None or tau != 1.0) and method != "double-or-nothing":
+            raise UsageError("weights and tau go with method='double-or-nothing'")
+        if not tau > 0.0:
+            raise UsageError(f"tau must be positive; got {tau!r}")
+        if fixed and method not in ("vertex", "subsets", "two-level"):
+            raise UsageError("fixed_sizes goes with the bootstraps that draw identities with replacement")
+        return Scheme(method, swap, weights, tau, self._sizes() if fixed else None)
+
+    def _spread(
+        self, kind: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]
+    ) -> float:
+        if kind in BOOTSTRAPS:
+            return self._bootstrap(kind, n_resamples, rng, options).variance
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r}")
+        return self.variance if kind == "plug-in" else self.variance_by(kind)
+
+    def _must_have_comparisons(self) -> None:
+        if self.comparisons == 0:
+            kind = "impostor comparisons (of two different identities)"
+            if self.metric == "frr":
+                kind = "genuine comparisons (of two instances of one identity)"
+            raise DataError(f"the data hold no {kind}, so {self.metric.upper()} is not defined")
+
+    def _with_pairs(self) -> Tally:
+        """This tally, or the same comparisons counted again, with n_ij kept at every threshold."""
+        if self.tally.has_pairs:
+            return self.tally
+        if self.recount is None:
+            raise DataError("this needs the errors of each identity pair, which were not kept; tally with pairs=True")
+        full = self.recount(self.tally.thresholds, True)
+        object.__setattr__(self, "tally", full)
+        return full
+
+    def _sizes(self) -> NDArray[np.int64]:
+        """M_i; from genuine comparisons where instances are not named."""
+        if self.tally.instances is not None:
+            return self.tally.instances
+        return ((1.0 + np.sqrt(1.0 + 8.0 * self.tally.genuine.comparisons)) / 2.0).round().astype(np.int64)
+
+    def _self_comparisons(self, tally: Tally) -> FloatArray:
+        """Comparisons that two copies of an identity stand for: M_i² in complete data, fewer where fewer were made."""
+        compared = tally.impostor.compared
+        if isinstance(compared, AllPairs):
+            return compared.instances.astype(np.float64) ** 2
+        assert isinstance(compared, PairTable)
+        sizes = self._sizes().astype(np.float64)
+        complete = sizes[compared.first] * sizes[compared.second]
+        expected_pairs = self.n_identities * (self.n_identities - 1) // 2
+        if compared.first.size == expected_pairs and np.array_equal(complete, compared.count):
+            return sizes**2
+        return np.minimum(sizes**2, resampling.configuration(tally.impostor.comparisons.astype(np.float64)))
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorRates:
+    """FAR and FRR at one threshold.
+
+    warnings
+        What a reader must know about these numbers; empty when there is nothing to say.
+    """
+
+    threshold: float
+    far: Rate
+    frr: Rate
+    n_identities: int
+    distance: bool
+    warnings: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorRatesSeries(Sequence[ErrorRates]):
+    """FAR and FRR at several thresholds, in the order in which they were asked for."""
+
+    rates: tuple[ErrorRates, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> ErrorRates: ...
+    @overload
+    def __getitem__(self, index: slice) -> ErrorRatesSeries: ...
+    def __getitem__(self, index: int | slice) -> ErrorRates | ErrorRatesSeries:
+        if isinstance(index, slice):
+            return ErrorRatesSeries(self.rates[index])
+        return self.rates[index]
+
+    def __len__(self) -> int:
+        return len(self.rates)
+
+    def __iter__(self) -> Iterator[ErrorRates]:
+        return iter(self.rates)
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """The thresholds, shape (K,)."""
+        return np.array([rates.threshold for rates in self.rates])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of all thresholds, each once."""
+        return tuple(dict.fromkeys(text for rates in self.rates for text in rates.warnings))
+
+
+def error_rates(tally: Tally, findings: Sequence[str] = (), recount: Recount | None = None) -> tuple[ErrorRates, ...]:
+    """Results at each threshold of a tally, with what must be said about them."""
+    made = []
+    for k, threshold in enumerate(tally.thresholds):
+        far = Rate("far", float(threshold), tally, k, recount)
+        frr = Rate("frr", float(threshold), tally, k, recount)
+        notes = (*findings, *_of_identities(tally), *_of_rate(far), *_of_rate(frr))
+        made.append(ErrorRates(float(threshold), far, frr, tally.n_identities, tally.distance, notes))
+    return tuple(made)
+
+
+FEW_IDENTITIES = 20
+
+
+def _of_identities(tally: Tally) -> list[str]:
+    notes = []
+    if tally.n_identities < FEW_IDENTITIES:
+        notes.append(
+            f"only {tally.n_identities} identities: intervals rest on how identities differ, and so few tell little about "
+            "that; the promised coverage is not to be relied on"
+        )
+    if tally.instances is not None:
+        alone = int(np.count_nonzero(tally.instances == 1))
+        if alone:
+            notes.append(
+                f"{alone} of {tally.n_identities} identities have one instance: they count for FAR and not for FRR"
+            )
+    return notes
+
+
+def _of_rate(rate: Rate) -> list[str]:
+    name = rate.metric.upper()
+    if rate.comparisons == 0:
+        kind = "impostor" if rate.metric == "far" else "genuine"
+        return [f"no {kind} comparisons: {name} is not defined"]
+    notes = []
+    if rate.errors == 0:
+        notes.append(
+            f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {rate.comparisons} comparisons: "
+            f"{name} is not zero, it is below the upper limit"
+        )
+    elif rate.errors == rate.comparisons:
+        notes.append(f"every one of {rate.comparisons} comparisons erred: {name} is above the lower limit, no more is known")
+    elif rate.variance < 0.0:
+        notes.append(
+            f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "
+            f"{rate.floor} effective comparisons, and a Wald interval has no width"
+        )
+    return notes

@@ -1,0 +1,213 @@
+"""Open input files: by path or from standard input, plain or gzipped, with limits and a digest."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Literal
+from weakref import WeakKeyDictionary
+
+from matchbound.errors import DataError
+
+MAX_BYTES = 16 * 2**30
+"""How much a compressed file or standard input may hold, unless the caller says otherwise."""
+
+Kind = Literal["text", "parquet", "zip", "npy", "empty"]
+
+_FOREIGN = {
+    b"\x89HDF": "an HDF5 file; write its scores as CSV or Parquet, or its embeddings as .npz",
+    b"\x80\x02": "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
+    b"\x80\x03": "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
+    b"\x80\x04": "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
+    b"\x80\x05": "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+    b"BZh": "compressed with bzip2; decompress it, or use gzip",
+    b"\xfd7zXZ": "compressed with xz; decompress it, or use gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstandard; decompress it, or use gzip",
+    b"ARROW1": "an Arrow IPC file; write it as Parquet",
+    b"MATLAB": "a MATLAB file; write its scores as CSV or its embeddings as .npz",
+    b"SQLite format 3": "an SQLite database; export the comparisons as CSV or Parquet",
+}
+
+_stdin_digests: WeakKeyDictionary[object, str] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input file, or the bytes of standard input, with the name that messages call it by.
+
+    Attributes
+    ----------
+    name : str
+        What messages say: the path as given, or ``standard input``.
+    path : Path or None
+        Where it is; None for standard input.
+    content : bytes
+        Everything in it, when there is no path.
+    max_bytes : int
+        How much a compressed file may unpack to.
+    """
+
+    name: str
+    path: Path | None
+    content: bytes = b""
+    max_bytes: int = MAX_BYTES
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The bytes, decompressed; reading past the limit or a broken gzip member is a DataError."""
+        with self._raw() as raw:
+            if not self.gzipped:
+                yield raw
+                return
+            with gzip.GzipFile(fileobj=raw) as unpacked, io.BufferedReader(_Limited(unpacked, self)) as limited:
+                yield limited
+
+    @contextmanager
+    def _raw(self) -> Iterator[IO[bytes]]:
+        if self.path is None:
+            yield io.BytesIO(self.content)
+            return
+        try:
+            with open(self.path, "rb") as stream:
+                yield stream
+        except OSError as error:
+            raise DataError(f"{self.name}: cannot be read ({error.strerror or error})") from None
+
+    @cached_property
+    def gzipped(self) -> bool:
+        """Whether the file is compressed with gzip, by its first bytes."""
+        with self._raw() as raw:
+            return raw.read(2) == b"\x1f\x8b"
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the file holds, by its first bytes, whatever its name ends in."""
+        with self.open() as stream:
+            head = stream.read(4096)
+        if not head:
+            return "empty"
+        if head.startswith(b"PAR1"):
+            return "parquet"
+        if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+            return "zip"
+        if head.startswith(b"\x93NUMPY"):
+            return "npy"
+        for magic, what in _FOREIGN.items():
+            if head.startswith(magic):
+                raise DataError(f"{self.name} is {what}")
+        if b"\x00" in head:
+            raise DataError(
+                f"{self.name} holds binary data of an unknown kind; give CSV, TSV, Parquet, .npz or .npy, or name its reader"
+            )
+        return "text"
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Numbered lines of text from 1, without their ends; a byte order mark is dropped."""
+        with self.open() as stream:
+            for number, raw in enumerate(stream, start=1):
+                try:
+                    line = raw.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise DataError(
+                        f"{self.name}, line {number}: byte 0x{raw[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
+                    ) from None
+                if number == 1:
+                    line = line.removeprefix("\ufeff")
+                yield number, line.rstrip("\r\n")
+
+
+class _Limited(io.RawIOBase):
+    """A gzip stream that stops at a limit and speaks of damage in plain words."""
+
+    def __init__(self, stream: gzip.GzipFile, source: Input) -> None:
+        super().__init__()
+        self._stream, self._source, self._seen = stream, source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        try:
+            got = self._stream.read(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{self._source.name}: the gzip data are damaged or cut short ({error})") from None
+        self._seen += len(got)
+        if self._seen > self._source.max_bytes:
+            raise DataError(
+                f"{self._source.name}: unpacks to more than {self._source.max_bytes:,} bytes; if that is expected, unpack it "
+                "first or give a larger max_bytes"
+            )
+        buffer[: len(got)] = got
+        return len(got)
+
+
+def open_input(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Input:
+    """The input at a path (``-`` is standard input); a DataError where there is no readable file."""
+    if os.fspath(path) == "-":
+        return Input("standard input", None, _standard_input(max_bytes), max_bytes)
+    where = Path(path)
+    try:
+        exists, is_file = where.exists(), where.is_file()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{shorten(str(path))}: not a usable path ({error})") from None
+    if not exists:
+        hint = "; only local files are read, download it first" if "://" in str(path) else ""
+        raise DataError(f"{shorten(str(path))}: no such file{hint}")
+    if not is_file and where.is_dir():
+        raise DataError(f"{path} is a directory; a file is needed here")
+    return Input(str(path), where, b"", max_bytes)
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """``"sha256:…"`` of a file's bytes as they are on disk, streamed; provenance for results.
+
+    A directory gives the digest of the names and digests of the files in it. Standard input (``-``) can
+    be read only once: its digest is known after it has been read by `open_input`.
+    """
+    if os.fspath(path) == "-":
+        known = _stdin_digests.get(sys.stdin)
+        if known is None:
+            _standard_input(MAX_BYTES)
+            known = _stdin_digests[sys.stdin]
+        return known
+    where = Path(path)
+    if where.is_dir():
+        total = hashlib.sha256()
+        for item in sorted(p for p in where.rglob("*") if p.is_file()):
+            total.update(f"{item.relative_to(where).as_posix()}\0{file_digest(item)}\n".encode())
+        return f"sha256:{total.hexdigest()}"
+    source = open_input(path)
+    try:
+        with open(where, "rb") as stream:
+            return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+    except OSError as error:
+        raise DataError(f"{source.name}: cannot be read ({error.strerror or error})") from None
+
+
+def _standard_input(max_bytes: int) -> bytes:
+    stream = sys.stdin
+    if stream is None:
+        raise DataError("standard input is closed; give a file")
+    raw = getattr(stream, "buffer", None)
+    content: bytes = raw.read(max_bytes + 1) if raw is not None else stream.read().encode()
+    if len(content) > max_bytes:
+        raise DataError(f"standard input holds more than {max_bytes:,} bytes; write it to a file first")
+    _stdin_digests[stream] = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    return content
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Text for a message: unprintable characters escaped, long text cut."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: width + 1])
+    return shown if len(shown) <= width else shown[: width - 1] + "…"
