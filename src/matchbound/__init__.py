@@ -1,8 +1,8 @@
 """Honest error bars for matching systems.
 
 A face, voice, fingerprint or record matcher says "same" or "different" about two items. Its false accept rate (FAR) and
-false reject rate (FRR) come from comparisons that share people, so they are dependent, and the rates are tiny, so normal
-approximations fail. matchbound gives intervals that know both.
+false reject rate (FRR) come from comparisons that share people, so they are dependent, and the rates are tiny, so
+normal approximations fail. matchbound gives intervals that know both.
 
 >>> import matchbound as mb
 >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)

@@ -234,9 +234,7 @@ def pair_moments(
     else:
         sum_mm = 2 * int((compared.count.astype(object) ** 2).sum()) if compared.count.size else 0
         products = [table.look_up(compared, n_identities) for table in erred]
-    sum_nm = np.array(
-        [2 * int((t.count * m).sum()) for t, m in zip(erred, products, strict=True)], dtype=np.int64
-    )
+    sum_nm = np.array([2 * int((t.count * m).sum()) for t, m in zip(erred, products, strict=True)], dtype=np.int64)
     sum_nn = np.array([2 * int((t.count * t.count).sum()) for t in erred], dtype=np.int64)
     return sum_mm, sum_nm, sum_nn
 
@@ -244,11 +242,10 @@ def pair_moments(
 def _sum(left: Tally, right: Tally) -> Tally:
     """Add tallies over the same identities."""
     size = left.n_identities
-    assert left.impostor.erred is not None and right.impostor.erred is not None
+    assert left.impostor.erred is not None
+    assert right.impostor.erred is not None
     compared = compared_table(left).plus(compared_table(right), size)
-    erred = tuple(
-        a.plus(b, size) for a, b in zip(left.impostor.erred, right.impostor.erred, strict=True)
-    )
+    erred = tuple(a.plus(b, size) for a, b in zip(left.impostor.erred, right.impostor.erred, strict=True))
     sum_mm, sum_nm, sum_nn = pair_moments(compared, erred, size)
     known = left.instances is not None and right.instances is not None
     return replace(

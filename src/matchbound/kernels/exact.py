@@ -79,16 +79,12 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @numba.njit(nogil=True, cache=True)
-def _score_pairs(
-    vectors: Any, lengths: Any, scales: Any, first: Any, second: Any, kind: int, out: Any
-) -> None:
+def _score_pairs(vectors: Any, lengths: Any, scales: Any, first: Any, second: Any, kind: int, out: Any) -> None:
     for p in range(first.shape[0]):
         i, j = first[p], second[p]
         if j < i:
             i, j = j, i
-        out[p] = score64(
-            vectors[i], vectors[j], lengths[i], lengths[j], scales[i] * scales[j], kind
-        )
+        out[p] = score64(vectors[i], vectors[j], lengths[i], lengths[j], scales[i] * scales[j], kind)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -97,7 +97,11 @@ class Bootstrap:
         return float(self.replicates.var(ddof=1)) / self.tau if self.n_resamples > 1 else 0.0
 
     def interval(
-        self, level: float = 0.95, *, side: Side = "two-sided", method: Literal["percentile", "wilson"] = "percentile"
+        self,
+        level: float = 0.95,
+        *,
+        side: Side = "two-sided",
+        method: Literal["percentile", "wilson"] = "percentile",
     ) -> Interval:
         """Percentile interval, or Wilson's with the replicates' variance.
 
@@ -115,7 +119,7 @@ class Bootstrap:
         notes: tuple[str, ...] = ()
         if (self.n_resamples + 1) * tail < 1.0:
             notes = (
-                f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme replicates. "
+                f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones. "
                 f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}",
             )
         low, high = one_side(percentile(values, tail), percentile(values, 1.0 - tail), side)

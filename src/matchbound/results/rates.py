@@ -92,7 +92,7 @@ class Rate:
 
     @cached_property
     def variance(self) -> float:
-        """The paper's plug-in variance of the estimate. It can be negative in small samples; NaN without comparisons."""
+        """The paper's plug-in variance. It can be negative in small samples; NaN without comparisons."""
         return self.variance_by("plug-in") if self.comparisons else float("nan")
 
     def variance_by(self, kind: str = "plug-in") -> float:
@@ -101,8 +101,8 @@ class Rate:
         Parameters
         ----------
         kind
-            ``"plug-in"``; ``"jackknife"`` (delete one identity); ``"bias-corrected"`` (the plug-in is too low by a known
-            factor); ``"fixed-sizes"`` (given the number of instances of each identity).
+            ``"plug-in"``; ``"jackknife"`` (delete one identity); ``"bias-corrected"`` (the plug-in is too low by a
+            known factor); ``"fixed-sizes"`` (given the number of instances of each identity).
         """
         self._must_have_comparisons()
         far = self.metric == "far"
@@ -119,15 +119,17 @@ class Rate:
                 else variance.frr_jackknife(self.tally.genuine, self.index)
             )
             if np.isnan(value):
-                raise DataError(f"{self.metric}: one identity takes part in every comparison; nothing is left without it")
+                raise DataError(
+                    f"{self.metric}: one identity takes part in every comparison; nothing is left without it"
+                )
             return value
         if kind == "bias-corrected":
             factor = variance.far_bias_factor if far else variance.frr_bias_factor
             corrected = factor(self.effective_identities)
             if not np.isfinite(corrected):
                 raise DataError(
-                    f"{self.metric}: the bias correction needs more than {3 if far else 1} effective identities; there are "
-                    f"{self.effective_identities:.3g}"
+                    f"{self.metric}: the bias correction needs more than {3 if far else 1} effective identities; "
+                    f"there are {self.effective_identities:.3g}"
                 )
             return corrected * self.variance
         if kind == "fixed-sizes":
@@ -151,7 +153,7 @@ class Rate:
 
     @property
     def floor(self) -> int:
-        """The least effective number of trials: ⌊G/2⌋ disjoint pairs for FAR, identities for FRR (the paper's eq. 7)."""
+        """The least effective number of trials: ⌊G/2⌋ disjoint pairs for FAR, identities for FRR (eq. 7)."""
         return self.n_identities // 2 if self.metric == "far" else self.n_identities
 
     @property
@@ -189,8 +191,8 @@ class Rate:
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         variance
-            For Wilson and Wald: ``"plug-in"``, ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``, or the name of a
-            bootstrap whose replicates' variance is to be used.
+            For Wilson and Wald: ``"plug-in"``, ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``, or the name of
+            a bootstrap whose replicates' variance is to be used.
         n_resamples, rng, options
             For bootstraps; see `bootstrap`.
         """
@@ -249,8 +251,8 @@ class Rate:
             Vertex: what stands for comparisons of an identity with its own copies: ``"rate"`` (the paper's),
             ``"random"`` (Snijders & Borgatti's) or ``"recentre"`` (Conti & Clémençon's).
         weights, tau
-            Double-or-nothing: a function ``weights(rng, shape)`` that draws weights of mean 1 and variance `tau`; without
-            it, weights are 0 or 1 + tau.
+            Double-or-nothing: a function ``weights(rng, shape)`` that draws weights of mean 1 and variance `tau`;
+            without it, weights are 0 or 1 + tau.
         fixed_sizes
             Exchange identities only for identities with as many instances.
         workers
@@ -259,7 +261,13 @@ class Rate:
         self._must_have_comparisons()
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        options = {"swap": swap, "weights": weights, "tau": tau, "fixed_sizes": fixed_sizes, "workers": workers}
+        options = {
+            "swap": swap,
+            "weights": weights,
+            "tau": tau,
+            "fixed_sizes": fixed_sizes,
+            "workers": workers,
+        }
         return self._bootstrap(method, n_resamples, rng, options)
 
     def _bootstrap(
@@ -335,7 +343,8 @@ class Rate:
         """M_i; from genuine comparisons where instances are not named."""
         if self.tally.instances is not None:
             return self.tally.instances
-        return ((1.0 + np.sqrt(1.0 + 8.0 * self.tally.genuine.comparisons)) / 2.0).round().astype(np.int64)
+        sizes = (1.0 + np.sqrt(1.0 + 8.0 * self.tally.genuine.comparisons)) / 2.0
+        return np.asarray(sizes.round(), dtype=np.int64)
 
     def _self_comparisons(self, tally: Tally) -> FloatArray:
         """Comparisons that two copies of an identity stand for: M_i² in complete data, fewer where fewer were made."""
@@ -417,8 +426,8 @@ def _of_identities(tally: Tally) -> list[str]:
     notes = []
     if tally.n_identities < FEW_IDENTITIES:
         notes.append(
-            f"only {tally.n_identities} identities: intervals rest on how identities differ, and so few tell little about "
-            "that; the promised coverage is not to be relied on"
+            f"only {tally.n_identities} identities: intervals rest on how identities differ, and so few tell little "
+            "about that; the promised coverage is not to be relied on"
         )
     if tally.instances is not None:
         alone = int(np.count_nonzero(tally.instances == 1))
@@ -441,7 +450,9 @@ def _of_rate(rate: Rate) -> list[str]:
             f"{name} is not zero, it is below the upper limit"
         )
     elif rate.errors == rate.comparisons:
-        notes.append(f"every one of {rate.comparisons} comparisons erred: {name} is above the lower limit, no more is known")
+        notes.append(
+            f"every one of {rate.comparisons} comparisons erred: {name} is above the lower limit, no more is known"
+        )
     elif rate.variance < 0.0:
         notes.append(
             f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,6 +34,8 @@ class Comparisons:
         and identities with a single instance can be seen. Names need to be unique within an identity.
     group_a, group_b
         An attribute of the identities (gender, device, …), optional.
+    notes
+        What the reader of the data had to assume; said again by `findings`.
 
     Attributes
     ----------
@@ -52,6 +55,7 @@ class Comparisons:
     instance_a: IntArray | None = field(repr=False)
     instance_b: IntArray | None = field(repr=False)
     group: LabelArray | None = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)
 
     def __init__(
         self,
@@ -64,6 +68,7 @@ class Comparisons:
         instance_b: ArrayLike | None = None,
         group_a: ArrayLike | None = None,
         group_b: ArrayLike | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         left, right = as_labels(identity_a, "identity_a"), as_labels(identity_b, "identity_b")
         values = _scores(score)
@@ -87,6 +92,7 @@ class Comparisons:
             "instance_a": codes_a,
             "instance_b": codes_b,
             "group": group,
+            "notes": tuple(notes),
         }
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
@@ -140,7 +146,7 @@ class Comparisons:
 
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
-        found: list[str] = []
+        found: list[str] = list(self.notes)
         if self.with_itself:
             found.append(
                 f"{self.with_itself} comparisons are of an instance with itself: they never fail, so FRR comes "

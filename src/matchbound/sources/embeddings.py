@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -37,6 +38,8 @@ class Embeddings:
         An attribute of the identity of each row, optional, shape (n,).
     instance
         The name of each row, optional, shape (n,).
+    notes
+        What the reader of the data had to assume; said again by `findings`.
 
     Attributes
     ----------
@@ -52,6 +55,7 @@ class Embeddings:
     similarity: Similarity
     group: LabelArray | None = field(repr=False)
     instance: LabelArray | None = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class Embeddings:
         *,
         group: ArrayLike | None = None,
         instance: ArrayLike | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         if similarity not in SIMILARITIES:
             raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
@@ -91,6 +96,7 @@ class Embeddings:
         object.__setattr__(self, "similarity", similarity)
         object.__setattr__(self, "group", groups)
         object.__setattr__(self, "instance", names)
+        object.__setattr__(self, "notes", tuple(notes))
 
     def __len__(self) -> int:
         return int(self.codes.size)
@@ -114,7 +120,8 @@ class Embeddings:
     def repeated(self) -> int:
         """Rows that equal an earlier row to the last bit."""
         rng = np.random.default_rng(0)
-        shadow = np.asarray(self.vectors @ rng.standard_normal(self.vectors.shape[1]).astype(self.vectors.dtype))
+        direction = np.asarray(rng.standard_normal(self.vectors.shape[1]), dtype=self.vectors.dtype)
+        shadow = np.asarray(self.vectors @ direction)
         order = np.argsort(shadow, kind="stable")
         near = np.flatnonzero(shadow[order[1:]] == shadow[order[:-1]])
         suspects = np.unique(np.concatenate([order[near], order[near + 1]]))
@@ -125,11 +132,11 @@ class Embeddings:
 
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
-        found: list[str] = []
+        found: list[str] = list(self.notes)
         if self.repeated:
             found.append(
-                f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect genuine "
-                "scores that mean nothing. Keep one of each"
+                f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect "
+                "genuine scores that mean nothing. Keep one of each"
             )
         return tuple(found)
 
@@ -161,7 +168,7 @@ class Embeddings:
         a = np.ascontiguousarray(first, dtype=np.int64).reshape(-1)
         b = np.ascontiguousarray(second, dtype=np.int64).reshape(-1)
         for name, index in (("first", a), ("second", b)):
-            if index.size and not (0 <= int(index.min()) and int(index.max()) < len(self)):
+            if index.size and not (int(index.min()) >= 0 and int(index.max()) < len(self)):
                 raise UsageError(f"{name} holds row numbers outside 0..{len(self) - 1}")
         return pair_scores(self.vectors, a, b, self.similarity)
 
@@ -181,6 +188,6 @@ def _check_rows(array: NDArray[Any], similarity: Similarity, block: int = 65536)
             zero = np.flatnonzero(~np.any(part, axis=1))
             if zero.size:
                 raise DataError(
-                    f"vectors: row {start + int(zero[0])} is all zeros ({zero.size} such rows), and a zero vector has no cosine; "
-                    "drop it or embed it again"
+                    f"vectors: row {start + int(zero[0])} is all zeros ({zero.size} such rows), and a zero vector has "
+                    "no cosine; drop it or embed it again"
                 )

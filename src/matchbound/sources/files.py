@@ -70,7 +70,10 @@ class Input:
             if not self.gzipped:
                 yield raw
                 return
-            with gzip.GzipFile(fileobj=raw) as unpacked, io.BufferedReader(_Limited(unpacked, self)) as limited:
+            with (
+                gzip.GzipFile(fileobj=raw) as unpacked,
+                io.BufferedReader(_Limited(unpacked, self)) as limited,
+            ):
                 yield limited
 
     @contextmanager
@@ -141,7 +144,9 @@ class _Limited(io.RawIOBase):
         try:
             got = self._stream.read(len(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{self._source.name}: the gzip data are damaged or cut short ({error})") from None
+            raise DataError(
+                f"{self._source.name}: the gzip data are damaged or cut short ({error})"
+            ) from None
         self._seen += len(got)
         if self._seen > self._source.max_bytes:
             raise DataError(

@@ -19,8 +19,8 @@ def group_of_identity(identities: LabelArray, codes: IntArray, group: LabelArray
     if clash.size:
         at = int(clash[0])
         raise DataError(
-            f"group: identity {identities[sorted_codes[at]]!s} is in group {sorted_group[at]!s} in one row and in group "
-            f"{sorted_group[at + 1]!s} in another; a group belongs to an identity"
+            f"group: identity {identities[sorted_codes[at]]!s} is in group {sorted_group[at]!s} in one row and in "
+            f"group {sorted_group[at + 1]!s} in another; a group belongs to an identity"
         )
     first = np.searchsorted(sorted_codes, np.arange(identities.size))
     result: LabelArray = sorted_group[first]

@@ -38,7 +38,9 @@ def as_labels(values: ArrayLike, name: str) -> LabelArray:
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or integers")
     empty = np.flatnonzero(np.char.str_len(text) == 0)
     if empty.size:
-        raise DataError(f"{name}: the label in row {int(empty[0])} is empty ({empty.size} such rows); fill it in or drop the row")
+        raise DataError(
+            f"{name}: the label in row {int(empty[0])} is empty ({empty.size} such rows); fill it in or drop the row"
+        )
     return text
 
 

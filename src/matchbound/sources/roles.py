@@ -9,14 +9,56 @@ from itertools import product
 
 from matchbound.errors import DataError, UsageError
 
-_IDENTITY = (
-    "id identity identity_id subject subject_id person person_id speaker speaker_id label individual individual_id "
-    "user user_id entity entity_id cluster cluster_id class name spk spk_id"
-).split()
-_INSTANCE = (
-    "instance instance_id inst image image_id img file filename path recording recording_id utterance utterance_id utt "
-    "sample sample_id segment segment_id template template_id record record_id unique_id key"
-).split()
+_IDENTITY = [
+    "id",
+    "identity",
+    "identity_id",
+    "subject",
+    "subject_id",
+    "person",
+    "person_id",
+    "speaker",
+    "speaker_id",
+    "label",
+    "individual",
+    "individual_id",
+    "user",
+    "user_id",
+    "entity",
+    "entity_id",
+    "cluster",
+    "cluster_id",
+    "class",
+    "name",
+    "spk",
+    "spk_id",
+]
+_INSTANCE = [
+    "instance",
+    "instance_id",
+    "inst",
+    "image",
+    "image_id",
+    "img",
+    "file",
+    "filename",
+    "path",
+    "recording",
+    "recording_id",
+    "utterance",
+    "utterance_id",
+    "utt",
+    "sample",
+    "sample_id",
+    "segment",
+    "segment_id",
+    "template",
+    "template_id",
+    "record",
+    "record_id",
+    "unique_id",
+    "key",
+]
 _SIDES = (("a", "b"), ("1", "2"), ("l", "r"), ("left", "right"), ("x", "y"))
 _NAMED_SIDES = (
     ("bio_ref", "probe"),
@@ -29,17 +71,67 @@ _NAMED_SIDES = (
     ("model", "test"),
     ("query", "target"),
 )
-_SCORE = (
-    "score scores similarity sim similarity_score cosine cosine_similarity match_score comparison_score llr "
-    "match_probability probability"
-).split()
-_DISTANCE = "distance dist distances euclidean_distance l2_distance cosine_distance dissimilarity".split()
-_GENUINE = (
-    "genuine is_genuine mated is_mated target is_target same is_same issame same_person same_identity is_match match "
-    "targettype target_type clerical_match_score"
-).split()
-_SINGLE_IDENTITY = [*_IDENTITY, "labels", "ids", "identities", "y"]
-_VECTOR = "embedding embeddings vector vectors features feature emb descriptor encoding".split()
+_SCORE = [
+    "score",
+    "scores",
+    "similarity",
+    "sim",
+    "similarity_score",
+    "cosine",
+    "cosine_similarity",
+    "match_score",
+    "comparison_score",
+    "llr",
+    "match_probability",
+    "probability",
+]
+_DISTANCE = [
+    "distance",
+    "dist",
+    "distances",
+    "euclidean_distance",
+    "l2_distance",
+    "cosine_distance",
+    "dissimilarity",
+]
+_GENUINE = [
+    "genuine",
+    "is_genuine",
+    "mated",
+    "is_mated",
+    "target",
+    "is_target",
+    "same",
+    "is_same",
+    "issame",
+    "same_person",
+    "same_identity",
+    "is_match",
+    "match",
+    "targettype",
+    "target_type",
+    "clerical_match_score",
+]
+_SINGLE_IDENTITY = [
+    *(name for name in _IDENTITY if name not in ("id", "name")),
+    "labels",
+    "identities",
+    "y",
+    "id",
+    "ids",
+    "name",
+]
+_VECTOR = [
+    "embedding",
+    "embeddings",
+    "vector",
+    "vectors",
+    "features",
+    "feature",
+    "emb",
+    "descriptor",
+    "encoding",
+]
 _FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d+)$")
 
 ROLES = ("id_a", "id_b", "instance_a", "instance_b", "group_a", "group_b", "score", "genuine")
@@ -62,7 +154,15 @@ class PairRoles:
 
     def labels(self) -> tuple[str, ...]:
         """The columns that hold labels."""
-        named = (self.id_a, self.id_b, self.instance_a, self.instance_b, self.group_a, self.group_b, self.genuine)
+        named = (
+            self.id_a,
+            self.id_b,
+            self.instance_a,
+            self.instance_b,
+            self.group_a,
+            self.group_b,
+            self.genuine,
+        )
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
@@ -175,9 +275,15 @@ def _pair_roles(
         if groups is None and plain(group) in by_plain:
             groups = (by_plain[plain(group)], by_plain[plain(group)])
         if groups is None:
-            raise DataError(f"{source}: there is no column {group!r} to group by; it has {_say(list(by_plain.values()))}")
+            raise DataError(
+                f"{source}: there is no column {group!r} to group by; it has {_say(list(by_plain.values()))}"
+            )
     none = (None, None)
-    (id_a, id_b), (instance_a, instance_b), (group_a, group_b) = identity or none, instance or none, groups or none
+    (id_a, id_b), (instance_a, instance_b), (group_a, group_b) = (
+        identity or none,
+        instance or none,
+        groups or none,
+    )
     return PairRoles(score, id_a, id_b, instance_a, instance_b, group_a, group_b, genuine, distance)
 
 
@@ -202,7 +308,11 @@ def _sides(
 
 
 def _row_roles(
-    names: Sequence[str], by_plain: Mapping[str, str], source: str, given: Mapping[str, str], group: str | None
+    names: Sequence[str],
+    by_plain: Mapping[str, str],
+    source: str,
+    given: Mapping[str, str],
+    group: str | None,
 ) -> RowRoles | None:
     identity = given.get("identity") or next((by_plain[n] for n in _SINGLE_IDENTITY if n in by_plain), None)
     if identity is None:
@@ -219,7 +329,9 @@ def _row_roles(
     grouping = given.get("group") or by_plain.get("group")
     if group is not None:
         if plain(group) not in by_plain:
-            raise DataError(f"{source}: there is no column {group!r} to group by; it has {_say(list(by_plain.values()))}")
+            raise DataError(
+                f"{source}: there is no column {group!r} to group by; it has {_say(list(by_plain.values()))}"
+            )
         grouping = by_plain[plain(group)]
     return RowRoles(identity, vector, features, instance, grouping)
 

@@ -79,7 +79,15 @@ def far_replicates(
     if scheme.method == "vertex":
         if self_comparisons is None:
             raise UsageError("the vertex bootstrap needs the number of comparisons between copies of an identity")
-        return _vertex(forms, float(errors.sum() / comparisons.sum()), self_comparisons, scheme, n_resamples, seed, workers)
+        return _vertex(
+            forms,
+            float(errors.sum() / comparisons.sum()),
+            self_comparisons,
+            scheme,
+            n_resamples,
+            seed,
+            workers,
+        )
 
     def rates(weights: FloatArray, _: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         return forms.errors(weights), forms.comparisons(weights)

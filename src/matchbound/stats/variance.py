@@ -89,7 +89,8 @@ def far_fixed_sizes(tally: ImpostorTally, k: int, sizes: IntArray) -> float:
     sizes : int64 array, shape (G,)
         M_i.
     """
-    assert tally.erred is not None and tally.compared is not None
+    assert tally.erred is not None
+    assert tally.compared is not None
     strata, stratum = np.unique(sizes, return_inverse=True)
     stratum = stratum.reshape(-1)
     count = int(strata.size)
@@ -108,7 +109,8 @@ def far_fixed_sizes(tally: ImpostorTally, k: int, sizes: IntArray) -> float:
 
 def _pair_columns(tally: ImpostorTally, k: int) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """(m, n, first, second) over all identity pairs that were compared, shape (P,) each."""
-    assert tally.erred is not None and tally.compared is not None
+    assert tally.erred is not None
+    assert tally.compared is not None
     size = int(tally.comparisons.size)
     compared = tally.compared
     if isinstance(compared, AllPairs):

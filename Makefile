@@ -1,0 +1,36 @@
+# Every target works from a bare checkout with python3 and make: the virtual environment is made here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: install demo test lint types bench docs clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,report,dask,test,docs]'
+	touch $(STAMP)
+
+demo: install
+	$(BIN)/matchbound demo --report demo-report.html
+
+test: install
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: install
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: install
+	$(BIN)/mypy
+
+bench: install
+	$(BIN)/python benchmarks/run.py
+
+docs: install
+	$(BIN)/python -m sphinx -W --keep-going -b html docs site
+
+clean:
+	rm -rf $(VENV) .venv-* site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,170 @@
+"""What the verbs share: options, reading the input, and writing the answer."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from matchbound._version import __version__
+from matchbound.cli import STDIN
+from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+from matchbound.views.files import write_atomically
+from matchbound.views.records import Record, to_csv, to_json
+
+Format = Literal["table", "json", "csv"]
+
+Files = Annotated[str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, or - for standard input.")]
+Threshold = Annotated[
+    list[float] | None, Parameter(help="Decision threshold; repeat it for several.", negative_iterable="")
+]
+Method = Annotated[str, Parameter(help="Interval method.")]
+Level = Annotated[float, Parameter(help="Confidence level.")]
+Resamples = Annotated[int, Parameter(help="Bootstrap replicates.")]
+Seed = Annotated[int, Parameter(help="Seed of everything random.")]
+Distance = Annotated[bool, Parameter(help="Scores are distances: small means same.", negative="")]
+Similarity = Annotated[Literal["cosine", "dot", "euclidean"], Parameter(help="How embeddings are compared.")]
+Reader = Annotated[str | None, Parameter(help="Name of the file format where it is not a plain one.")]
+FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
+Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
+Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.")]
+Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
+
+
+@dataclass
+class Told:
+    """The warnings raised while a verb ran."""
+
+    texts: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def listening(quiet: bool) -> Iterator[Told]:
+    """Collect matchbound's warnings, and show them on stderr unless asked to be quiet."""
+    told = Told()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield told
+    for item in caught:
+        if issubclass(item.category, MatchboundWarning):
+            text = str(item.message)
+            if text not in told.texts:
+                told.texts.append(text)
+        else:
+            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+    if not quiet:
+        for text in told.texts:
+            sys.stderr.write(f"warning: {text}\n")
+
+
+def load(
+    files: Sequence[str],
+    *,
+    reader: str | None,
+    distance: bool,
+    similarity: Literal["cosine", "dot", "euclidean"],
+) -> Comparisons | Embeddings:
+    """Read the files named on the command line."""
+    from matchbound.sources.read import read
+
+    if not files:
+        raise UsageError("name a file to read, or - for standard input")
+    names = ["-" if name == STDIN else name for name in files]
+    return read(
+        names[0] if len(names) == 1 else names,
+        reader=reader,
+        distance=True if distance else None,
+        similarity=similarity,
+    )
+
+
+def provenance(files: Sequence[str], seed: int | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What made a result: version, parameters, seed, and the digest of the input."""
+    from matchbound.sources.files import file_digest
+
+    digests = [file_digest("-" if name == STDIN else name) for name in files]
+    return {
+        "version": __version__,
+        "parameters": {key: value for key, value in parameters.items() if value is not None},
+        "seed": seed,
+        "input": digests[0] if len(digests) == 1 else digests,
+    }
+
+
+def colour_wanted(output: str | None) -> bool:
+    """Colours only on a terminal, and not where NO_COLOR is set."""
+    import os
+
+    return output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def deliver(
+    form: Format,
+    output: str | None,
+    records: Sequence[Record],
+    text: str,
+    told: Sequence[str],
+    source: Mapping[str, Any],
+) -> None:
+    """Write the answer in the form asked for, to standard output or, whole or not at all, to a file."""
+    if form == "json":
+        content = to_json(records, told, source)
+    elif form == "csv":
+        content = to_csv(records)
+    else:
+        content = text
+    if output is None:
+        sys.stdout.write(content)
+        sys.stdout.flush()
+    else:
+        write_atomically(output, content)
+
+
+@contextmanager
+def running(dask: str | None, quiet: bool) -> Iterator[tuple[Any, Any]]:
+    """(executor, progress) for the engine: a Dask cluster where one is named, a bar on stderr where somebody looks."""
+    with _executor(dask) as executor, _bar(quiet) as progress:
+        yield executor, progress
+
+
+@contextmanager
+def _executor(dask: str | None) -> Iterator[Any]:
+    if dask is None:
+        yield None
+        return
+    from matchbound.engine.executors import DaskExecutor, connect
+
+    with connect(dask) as client:
+        yield DaskExecutor(client)
+
+
+@contextmanager
+def _bar(quiet: bool) -> Iterator[Any]:
+    """A progress bar with rate and time left, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("comparing"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("comparing", total=None)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield progress

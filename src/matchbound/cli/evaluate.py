@@ -1,0 +1,83 @@
+"""``matchbound evaluate``: FAR and FRR at fixed thresholds."""
+
+from __future__ import annotations
+
+from matchbound.cli import common
+from matchbound.cli.common import (
+    Dask,
+    Distance,
+    Files,
+    FormatOption,
+    Level,
+    Method,
+    Output,
+    Quiet,
+    Reader,
+    Resamples,
+    Seed,
+    Similarity,
+    Threshold,
+    Workers,
+)
+from matchbound.errors import UsageError
+from matchbound.results.rates import METHODS
+
+
+def evaluate(
+    *files: Files,
+    threshold: Threshold = None,
+    method: Method = "wilson",
+    level: Level = 0.95,
+    resamples: Resamples = 2000,
+    seed: Seed = 0,
+    distance: Distance = False,
+    similarity: Similarity = "cosine",
+    reader: Reader = None,
+    format: FormatOption = "table",
+    output: Output = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    quiet: Quiet = False,
+) -> int:
+    """False accept and false reject rates at given thresholds, with intervals.
+
+    Example: `matchbound evaluate scores.csv --threshold 0.5 --method wilson --format json`
+    """
+    from matchbound.api import evaluate as run
+    from matchbound.views.records import rate_record
+    from matchbound.views.text import rates_table
+
+    if not threshold:
+        raise UsageError("give at least one --threshold")
+    if method not in METHODS:
+        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    with common.listening(quiet) as told:
+        data = common.load(files, reader=reader, distance=distance, similarity=similarity)
+        with common.running(dask, quiet) as (executor, progress):
+            series = run(data, threshold, workers=workers, executor=executor, progress=progress)
+            records = []
+            for rates in series:
+                for rate in (rates.far, rates.frr):
+                    interval = None
+                    if rate.comparisons:
+                        interval = rate.interval(method, level, n_resamples=resamples, rng=seed)
+                    records.append(rate_record(rate, interval))
+    source = common.provenance(
+        files,
+        seed,
+        {
+            "verb": "evaluate",
+            "threshold": threshold,
+            "method": method,
+            "level": level,
+            "resamples": resamples,
+            "distance": data.distance,
+            "similarity": getattr(data, "similarity", None) if not hasattr(data, "score") else None,
+            "reader": reader,
+        },
+    )
+    text = rates_table(records, colour=common.colour_wanted(output)) if format == "table" else ""
+    common.deliver(format, output, records, text, told.texts, source)
+    return 0

@@ -1,0 +1,240 @@
+"""All pairs of a set of embeddings, scored block by block, tallied while in cache, and forgotten."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.engine.executors import Executor, LocalExecutor, Progress
+from matchbound.engine.factors import Factors, make_factors
+from matchbound.engine.layout import Layout, Piece, lay_out
+from matchbound.engine.partial import Partial, finish
+from matchbound.engine.tally import FloatArray, IntArray, Tally
+from matchbound.errors import UsageError
+from matchbound.sources.embeddings import Embeddings
+
+if TYPE_CHECKING:
+    from matchbound.kernels.blocks import Rows
+
+
+def tally_embeddings(
+    source: Embeddings,
+    thresholds: FloatArray,
+    *,
+    pairs: bool = False,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    prune: bool | None = None,
+) -> Tally:
+    """Tally every pair of rows at every threshold; the counts are those of the float64 scores, exactly.
+
+    Parameters
+    ----------
+    source
+        The embeddings.
+    thresholds
+        Shape (K,), in any order; the tally has them in this order.
+    pairs
+        Whether to keep n_ij, the errors of each pair of identities, at each threshold.
+    workers
+        Threads on this machine; by default one a core. The result does not depend on it.
+    progress
+        Called as ``progress(done, total)`` from this thread after each block.
+    executor
+        Who runs the blocks; by default ``LocalExecutor(workers)``.
+    checkpoint
+        A file to write the state of the run to, and to resume from.
+    prune
+        Whether to rule comparisons out by a bound from their first principal axes; by default where a
+        sample of the data says that it pays.
+    """
+    given = np.array(thresholds, dtype=np.float64).reshape(-1)
+    if np.isnan(given).any():
+        raise UsageError("thresholds holds NaN; a threshold must be a number")
+    if executor is not None and workers is not None:
+        raise UsageError("give workers or executor, not both")
+    distinct, place = np.unique(-given if source.distance else given, return_inverse=True)
+    job = make_job(source, distinct, pairs)
+    runner = executor or LocalExecutor(workers)
+    partial = runner.run(job, range(job.n_blocks), _Watch(progress, job.n_blocks))
+    return finish(
+        partial,
+        source.identities,
+        source.instance_counts,
+        given,
+        place.astype(np.int64).reshape(-1),
+        source.distance,
+        pairs,
+    )
+
+
+@dataclass
+class _Watch:
+    progress: Progress | None
+    total: int
+    count: int = 0
+
+    def done(self, block: int) -> None:
+        self.count += 1
+        if self.progress is not None:
+            self.progress(self.count, self.total)
+
+    def wants_snapshot(self) -> bool:
+        return False
+
+    def snapshot(self, partials: Sequence[Partial], blocks: Sequence[int]) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairsJob:
+    """All that a worker needs to tally any block of a run.
+
+    thresholds : float64, shape (K,)
+        Distinct thresholds among oriented scores, ascending.
+    raw : float32 or float64, shape (n, d)
+    lengths, scales : float64, shape (n,)
+    """
+
+    layout: Layout
+    factors: Factors
+    thresholds: FloatArray
+    raw: NDArray[Any] = field(repr=False)
+    lengths: FloatArray = field(repr=False)
+    scales: FloatArray = field(repr=False)
+    n_identities: int
+    pairs: bool
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return self.layout.n_blocks if self.thresholds.size else 0
+
+    def worker(self) -> AllPairsWorker:
+        """A new worker with an empty partial tally."""
+        return AllPairsWorker(self)
+
+    def rows(self) -> Rows:
+        """The data as the kernels see them."""
+        from matchbound.kernels.blocks import Rows
+        from matchbound.kernels.exact import CODES, frozen
+
+        layout, factors = self.layout, self.factors
+        return Rows(
+            frozen(layout.owner),
+            frozen(layout.start[1:]),
+            frozen(np.diff(layout.start)),
+            frozen(layout.order),
+            frozen(self.raw),
+            frozen(self.lengths),
+            frozen(self.scales),
+            frozen(factors.left),
+            frozen(factors.right),
+            CODES[factors.similarity],
+            False,
+        )
+
+
+def make_job(source: Embeddings, thresholds: FloatArray, pairs: bool) -> AllPairsJob:
+    """Prepare a run at distinct thresholds among oriented scores, ascending."""
+    from matchbound.kernels.exact import CODES, row_lengths
+
+    raw = source.vectors
+    if raw.dtype == np.float16:
+        raw = raw.astype(np.float32)
+    lengths, scales = row_lengths(raw, CODES[source.similarity])
+    layout = lay_out(source.codes, source.n_identities)
+    factors = make_factors(raw, layout.order, lengths, scales, source.similarity)
+    return AllPairsJob(layout, factors, thresholds, raw, lengths, scales, source.n_identities, pairs)
+
+
+class AllPairsWorker:
+    """One thread's scratch space and partial tally."""
+
+    def __init__(self, job: AllPairsJob) -> None:
+        layout = job.layout
+        self.partial = Partial.empty(job.n_identities, job.thresholds.size)
+        self._job = job
+        self._rows = job.rows()
+        self._values = job.factors.values(job.thresholds)
+        size = layout.piece_size
+        self._product = np.empty(size, dtype=np.float32)
+        self._touched = np.empty(layout.span_rows, dtype=np.int64)
+        self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]) if len(layout.edges) > 1 else []
+        many = job.thresholds.size > 1
+        kept = max(size, layout.span_rows * job.thresholds.size) if job.pairs else 0
+        self._events = np.empty((kept, 4), dtype=np.int64)
+        self._seen = np.full(layout.span_rows, -1 if many else 0, dtype=np.int64)
+        self._link = np.empty(size if many else 0, dtype=np.int64)
+        self._level = np.empty(size if many else 0, dtype=np.int64)
+
+    def add(self, block: int) -> None:
+        """Tally a block."""
+        layout = self._job.layout
+        for first, second in layout.tasks_of(block):
+            band = self._job.factors.band(float(self._reach[first]), float(self._reach[second]))
+            cut = _round_down(float(self._values[0]) - band)
+            if self._job.thresholds.size == 1:
+                self._count(first, second, cut, band)
+            else:
+                self._bin(first, second, cut, band)
+
+    def _multiply(self, piece: Piece) -> NDArray[np.float32]:
+        factors = self._job.factors
+        flat = self._product[: piece.rows * piece.cols]
+        np.dot(
+            factors.left[piece.row0 : piece.row0 + piece.rows],
+            factors.right[piece.col0 : piece.col0 + piece.cols].T,
+            out=flat.reshape(piece.rows, piece.cols),
+        )
+        return flat
+
+    def _count(self, first: int, second: int, cut: float, band: float) -> None:
+        from matchbound.kernels.blocks import Tile, count_block
+
+        job, total = self._job, self.partial
+        n_touched = 0
+        for piece in job.layout.pieces(first, second):
+            tile = Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
+            n_touched, n_events = count_block(
+                self._multiply(piece), tile, self._rows, float(self._values[0]), float(job.thresholds[0]),
+                self._seen, self._touched, n_touched, total.impostor, total.genuine, total.moments,
+                self._events, 0, job.pairs,
+            )  # fmt: skip
+            total.keep(self._events[:n_events])
+
+    def _bin(self, first: int, second: int, cut: float, band: float) -> None:
+        from matchbound.kernels.bins import bin_block
+        from matchbound.kernels.blocks import Tile
+
+        job, total = self._job, self.partial
+        layout = job.layout
+        n_columns = 0
+        if layout.edges[first + 1] - layout.edges[first] > layout.span_rows:
+            owners = layout.owner[layout.edges[second] : layout.edges[second + 1]]
+            n_columns = int(owners[-1] - owners[0]) + 1
+        carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
+        for piece in layout.pieces(first, second):
+            tile = Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
+            n_events = bin_block(
+                self._multiply(piece), tile, self._rows, self._values, job.thresholds,
+                self._seen, self._touched, self._link, self._level, carry,
+                total.impostor, total.genuine, total.moments, self._events, 0, job.pairs,
+            )  # fmt: skip
+            total.keep(self._events[:n_events])
+
+
+def _round_down(x: float) -> float:
+    """The largest float32 that is at most x, as a float."""
+    with np.errstate(over="ignore", under="ignore"):
+        near = np.float32(x)
+    if float(near) > x:
+        near = np.nextafter(near, np.float32(-np.inf))
+    return float(near)

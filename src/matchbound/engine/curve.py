@@ -1,0 +1,434 @@
+"""Curve tallies: what a set of comparisons says at every threshold that makes a difference.
+
+The thresholds of a curve run from the strictest to the most lenient. The first matches nothing; each further one
+is a score that occurs in the data, so that between two of them nothing changes. A set too large to sort is
+tallied at some thresholds instead (`SteppedCurve`): its points are fewer, and each is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from matchbound.engine.tally import AllPairs, FloatArray, IntArray, LabelArray, PairTable, Tally
+from matchbound.errors import DataError
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+
+EXACT_COMPARISONS = 3_000_000
+"""All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
+CURVE_POINTS = 1500
+
+
+@dataclass(frozen=True, eq=False)
+class PointErrors:
+    """Errors by identity at one threshold.
+
+    genuine, impostor : int64 arrays, shape (G,)
+        e_i, and S_i (an impostor error counts at both of its identities).
+    sum_nm, sum_nn : int
+        Σ_{i≠j} n_ij·m_ij and Σ_{i≠j} n_ij², over ordered pairs.
+    """
+
+    genuine: IntArray
+    impostor: IntArray
+    sum_nm: int
+    sum_nn: int
+
+
+@dataclass(frozen=True, eq=False)
+class CurveSums:
+    """The whole-number sums behind the variances at K thresholds; int64 arrays, shape (K,) each.
+
+    ss, sm, nn, nm
+        ΣS_i², ΣS_i·m_i, Σn_ij², Σn_ij·m_ij (ordered pairs).
+    ee, eg
+        Σe_i², Σe_i·g_i.
+    mm, pair_mm, gg
+        Σm_i², Σm_ij² (ordered pairs), Σg_i²: the same at all thresholds.
+    """
+
+    ss: IntArray
+    sm: IntArray
+    nn: IntArray
+    nm: IntArray
+    ee: IntArray
+    eg: IntArray
+    mm: int
+    pair_mm: int
+    gg: int
+
+
+@dataclass(frozen=True, eq=False)
+class CurveTally:
+    """Errors at K thresholds from the strictest to the most lenient.
+
+    identities : array, shape (G,)
+    distance : bool
+        Whether a match is ``score <= threshold``.
+    thresholds : float64 array, shape (K,)
+        In the units of the scores.
+    false_matches, false_nonmatches : int64 arrays, shape (K,)
+        Impostor comparisons that match, genuine ones that do not.
+    genuine_comparisons, impostor_comparisons : int64 arrays, shape (G,)
+        g_i and m_i.
+    instances : int64 array, shape (G,), or None
+    """
+
+    identities: LabelArray = field(repr=False)
+    distance: bool
+    thresholds: FloatArray
+    false_matches: IntArray
+    false_nonmatches: IntArray
+    genuine_comparisons: IntArray
+    impostor_comparisons: IntArray
+    instances: IntArray | None
+
+    @property
+    def n_identities(self) -> int:
+        """G."""
+        return int(self.identities.size)
+
+    @cached_property
+    def n_impostor(self) -> int:
+        """N, the impostor comparisons."""
+        return int(self.impostor_comparisons.sum()) // 2
+
+    @cached_property
+    def n_genuine(self) -> int:
+        """T, the genuine comparisons."""
+        return int(self.genuine_comparisons.sum())
+
+    @cached_property
+    def similarity(self) -> FloatArray:
+        """The thresholds with large meaning "same", decreasing, shape (K,)."""
+        return -self.thresholds if self.distance else self.thresholds
+
+    @cached_property
+    def sums(self) -> CurveSums:
+        """The sums behind the variances at every threshold."""
+        raise NotImplementedError
+
+    @property
+    def sum_mm(self) -> int:
+        """Σ_{i≠j} m_ij², over ordered pairs."""
+        raise NotImplementedError
+
+    def errors_at(self, k: int) -> PointErrors:
+        """Errors by identity at threshold k."""
+        raise NotImplementedError
+
+    def genuine_masses(self) -> tuple[FloatArray, IntArray]:
+        """Where genuine scores lie: (similarity, how many there), similarity decreasing."""
+        return _masses(self.similarity, self.n_genuine - self.false_nonmatches)
+
+    def impostor_masses(self) -> tuple[FloatArray, IntArray]:
+        """Where impostor scores lie: (similarity, how many there), similarity decreasing."""
+        return _masses(self.similarity, self.false_matches)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedCurve(CurveTally):
+    """A curve with every step, from scored comparisons.
+
+    source
+        The comparisons.
+    order : int64 array, shape (n,)
+        Rows of the source, strictest first; the order among equal scores means nothing.
+    """
+
+    source: Comparisons = field(repr=False)
+    order: IntArray = field(repr=False)
+
+    @cached_property
+    def impostor_rows(self) -> IntArray:
+        """Rows of impostor comparisons, strictest first, shape (N,)."""
+        return self.order[~self.source.genuine[self.order]]
+
+    @cached_property
+    def genuine_rows(self) -> IntArray:
+        """Rows of genuine comparisons, strictest first, shape (T,)."""
+        return self.order[self.source.genuine[self.order]]
+
+    @cached_property
+    def first(self) -> IntArray:
+        """One identity of each impostor comparison, strictest first, shape (N,)."""
+        return self.source.a[self.impostor_rows]
+
+    @cached_property
+    def second(self) -> IntArray:
+        """The other identity of each impostor comparison, shape (N,)."""
+        return self.source.b[self.impostor_rows]
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """The identity of each genuine comparison, strictest first, shape (T,)."""
+        return self.source.a[self.genuine_rows]
+
+    @cached_property
+    def genuine_matches(self) -> IntArray:
+        """Genuine comparisons that match at each threshold, shape (K,)."""
+        return self.n_genuine - self.false_nonmatches
+
+    @cached_property
+    def pairs(self) -> tuple[IntArray, PairTable]:
+        """The number of the identity pair of each impostor comparison, shape (N,), and m_ij."""
+        size = np.int64(self.n_identities)
+        keys = np.minimum(self.first, self.second) * size + np.maximum(self.first, self.second)
+        if size * size <= max(4_000_000, 4 * keys.size):
+            count = np.bincount(keys, minlength=int(size * size))
+            distinct = np.flatnonzero(count)
+            place = np.zeros(count.size, dtype=np.int64)
+            place[distinct] = np.arange(distinct.size)
+            number, count = place[keys], count[distinct]
+        else:
+            distinct, number, count = np.unique(keys, return_inverse=True, return_counts=True)
+        table = PairTable(distinct // size, distinct % size, count.astype(np.int64))
+        return number.reshape(-1), table
+
+    @property
+    def sum_mm(self) -> int:
+        """Σ_{i≠j} m_ij², over ordered pairs."""
+        count = self.pairs[1].count
+        return 2 * int(count @ count)
+
+    @cached_property
+    def sums(self) -> CurveSums:
+        """The sums behind the variances at every threshold, from one pass over the comparisons."""
+        return self.weighted_sums(np.ones(self.n_identities, dtype=np.int64))
+
+    def weighted_sums(self, copies: IntArray) -> CurveSums:
+        """The sums of a sample with copies[i] copies of identity i, never compared with each other."""
+        from matchbound.kernels.sweep import genuine_sums, impostor_sums
+
+        number, table = self.pairs
+        m = _spread_over(table, copies)
+        out = np.zeros((5, self.thresholds.size), dtype=np.int64)
+        impostor_sums(self.first, self.second, number, m, table.count, copies, self.false_matches, out)
+        g = self.genuine_comparisons
+        matched = np.zeros((3, self.thresholds.size), dtype=np.int64)
+        genuine_sums(self.owner, g, copies, self.genuine_matches, matched)
+        gg = int((copies * g) @ g)
+        both = copies[table.first] * copies[table.second]
+        return CurveSums(
+            ss=out[1],
+            sm=out[2],
+            nn=out[3],
+            nm=out[4],
+            ee=gg - 2 * matched[2] + matched[1],
+            eg=gg - matched[2],
+            mm=int((copies * m) @ m),
+            pair_mm=2 * int((both * table.count) @ table.count),
+            gg=gg,
+        )
+
+    def errors_at(self, k: int) -> PointErrors:
+        """Errors by identity at threshold k."""
+        size = self.n_identities
+        matched, accepted = int(self.false_matches[k]), int(self.genuine_matches[k])
+        first, second = self.first[:matched], self.second[:matched]
+        s = np.bincount(first, minlength=size) + np.bincount(second, minlength=size)
+        h = np.bincount(self.owner[:accepted], minlength=size)
+        number, table = self.pairs
+        n = np.bincount(number[:matched], minlength=table.count.size)
+        return PointErrors(
+            self.genuine_comparisons - h, s, 2 * int(n @ table.count), 2 * int(n.astype(np.int64) @ n)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SteppedCurve(CurveTally):
+    """A curve at the thresholds of a tally, for data too large to sort.
+
+    tally
+        Thresholds from the strictest to the most lenient.
+    """
+
+    tally: Tally = field(repr=False)
+
+    @property
+    def sum_mm(self) -> int:
+        """Σ_{i≠j} m_ij², over ordered pairs."""
+        return self.tally.impostor.sum_mm
+
+    @cached_property
+    def sums(self) -> CurveSums:
+        """The sums behind the variances at every threshold."""
+        impostor, genuine = self.tally.impostor, self.tally.genuine
+        m, g = impostor.comparisons, genuine.comparisons
+        return CurveSums(
+            ss=np.einsum("ki,ki->k", impostor.errors, impostor.errors),
+            sm=impostor.errors @ m,
+            nn=impostor.sum_nn,
+            nm=impostor.sum_nm,
+            ee=np.einsum("ki,ki->k", genuine.errors, genuine.errors),
+            eg=genuine.errors @ g,
+            mm=int(m.astype(object) @ m),
+            pair_mm=impostor.sum_mm,
+            gg=int(g.astype(object) @ g),
+        )
+
+    def errors_at(self, k: int) -> PointErrors:
+        """Errors by identity at threshold k."""
+        impostor = self.tally.impostor
+        return PointErrors(
+            self.tally.genuine.errors[k], impostor.errors[k], int(impostor.sum_nm[k]), int(impostor.sum_nn[k])
+        )
+
+
+def curve_of_comparisons(source: Comparisons) -> SortedCurve:
+    """The curve of scored comparisons, with every step."""
+    size = source.n_identities
+    genuine = source.genuine
+    n_genuine = int(np.count_nonzero(genuine))
+    _both_kinds(n_genuine, len(source) - n_genuine)
+    similarity = source.similarity
+    order = np.argsort(-similarity)
+    ranked = similarity[order]
+    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1)
+    accepted = np.cumsum(genuine[order], dtype=np.int64)[ends]
+    matched = ends + 1 - accepted
+    strictest = np.nextafter(ranked[0], np.inf)
+    thresholds = np.concatenate([[strictest], ranked[ends]])
+    both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
+    g = np.bincount(source.a[genuine], minlength=size).astype(np.int64)
+    return SortedCurve(
+        identities=source.identities,
+        distance=source.distance,
+        thresholds=-thresholds if source.distance else thresholds,
+        false_matches=np.concatenate([[0], matched]),
+        false_nonmatches=np.concatenate([[n_genuine], n_genuine - accepted]),
+        genuine_comparisons=g,
+        impostor_comparisons=both - 2 * g,
+        instances=source.instance_counts,
+        source=source,
+        order=order,
+    )
+
+
+def curve_of_tally(tally: Tally) -> SteppedCurve:
+    """The curve at the thresholds of a tally, which run from the strictest to the most lenient."""
+    genuine, impostor = tally.genuine, tally.impostor
+    _both_kinds(int(genuine.comparisons.sum()), int(impostor.comparisons.sum()))
+    return SteppedCurve(
+        identities=tally.identities,
+        distance=tally.distance,
+        thresholds=tally.thresholds,
+        false_matches=impostor.errors.sum(axis=1) // 2,
+        false_nonmatches=genuine.errors.sum(axis=1),
+        genuine_comparisons=genuine.comparisons,
+        impostor_comparisons=impostor.comparisons,
+        instances=tally.instances,
+        tally=tally,
+    )
+
+
+def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 2_000_000) -> FloatArray:
+    """Thresholds for the curve of a large set, strictest first, shape (about `points`,).
+
+    Half follow the impostor scores of a random sample of pairs, evenly in the probit of FAR with as many again in
+    the tail; the others follow genuine scores. Chosen from a sample, counted exactly: the sample decides only where
+    the curve has points. The same data always give the same thresholds.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(len(source)))
+    sign = -1.0 if source.distance else 1.0
+    first, second = _random_pairs(len(source), sample, rng)
+    impostor = source.codes[first] != source.codes[second]
+    strangers = np.sort(sign * source.score_pairs(first[impostor], second[impostor]))[::-1]
+    inside = _genuine_pairs(source, sample // 4, rng)
+    _both_kinds(inside[0].size, strangers.size)
+    kin = np.sort(sign * source.score_pairs(*inside))[::-1]
+    tail = np.unique(np.geomspace(1, strangers.size, points // 2).astype(np.int64)) - 1
+    body = np.linspace(0, kin.size - 1, points // 4).astype(np.int64)
+    top = max(float(strangers[0]), float(kin[0]))
+    spread = np.linspace(float(strangers[0]), top, max(points // 8, 2))
+    ends = [_least_similarity(source), np.nextafter(top, np.inf)]
+    grid = np.unique(np.concatenate([strangers[tail], kin[body], spread, ends]))[::-1]
+    return sign * grid
+
+
+def _least_similarity(source: Embeddings, block: int = 65536) -> float:
+    """A similarity that no pair goes below: the threshold at which everything matches."""
+    if source.similarity == "cosine":
+        return -1.001
+    squares = 0.0
+    for start in range(0, len(source), block):
+        part = source.vectors[start : start + block]
+        squares = max(squares, float(np.einsum("ij,ij->i", part, part, dtype=np.float64).max()))
+    return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
+
+
+def curve_of_embeddings(source: Embeddings, *, workers: int | None = None) -> CurveTally:
+    """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
+    rows = len(source)
+    if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
+        return curve_of_comparisons(source.comparisons())
+    from matchbound.engine.allpairs import tally_embeddings
+
+    return curve_of_tally(tally_embeddings(source, curve_thresholds(source), workers=workers))
+
+
+def complete(curve: CurveTally) -> bool:
+    """Whether every pair of instances of different identities was compared once, as far as counts can tell."""
+    if isinstance(curve, SteppedCurve) and isinstance(curve.tally.impostor.compared, AllPairs):
+        return True
+    if curve.instances is None or not isinstance(curve, SortedCurve):
+        return False
+    table = curve.pairs[1]
+    size = curve.n_identities
+    if table.count.size != size * (size - 1) // 2:
+        return False
+    return bool(np.array_equal(curve.instances[table.first] * curve.instances[table.second], table.count))
+
+
+def _masses(similarity: FloatArray, matched: IntArray) -> tuple[FloatArray, IntArray]:
+    """What each threshold adds to the matches: exact for a curve with every step, cells' ends otherwise."""
+    added = np.diff(matched, prepend=0)
+    kept = np.flatnonzero(added)
+    return similarity[kept], added[kept]
+
+
+def _spread_over(table: PairTable, copies: IntArray) -> IntArray:
+    """Σ_j copies_j·m_ij, shape (G,)."""
+    size = copies.size
+    left = np.bincount(table.first, weights=table.count * copies[table.second], minlength=size)
+    right = np.bincount(table.second, weights=table.count * copies[table.first], minlength=size)
+    return np.rint(left + right).astype(np.int64)
+
+
+def _both_kinds(genuine: int, impostor: int) -> None:
+    if genuine == 0 or impostor == 0:
+        missing = "genuine comparisons (of two instances of one identity)"
+        if impostor == 0:
+            missing = "impostor comparisons (of two different identities)"
+        raise DataError(f"a curve needs both kinds of comparison, and the data hold no {missing}")
+
+
+def _random_pairs(rows: int, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    first = rng.integers(0, rows, size)
+    second = rng.integers(0, rows - 1, size)
+    second += second >= first
+    return first, second
+
+
+def _genuine_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """All genuine pairs of rows, or a random sample of `size` of them (identities weigh by their pairs)."""
+    counts = source.instance_counts
+    order = np.argsort(source.codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    weight = counts * (counts - 1) // 2
+    total = int(weight.sum())
+    if not total:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    drawn = np.arange(total) if total <= size else np.sort(rng.integers(0, total, size))
+    edges = np.cumsum(weight)
+    identity = np.searchsorted(edges, drawn, side="right")
+    rank = drawn - (edges[identity] - weight[identity])
+    high = ((1.0 + np.sqrt(1.0 + 8.0 * rank)) / 2.0).astype(np.int64)
+    high -= high * (high - 1) // 2 > rank
+    high += (high + 1) * high // 2 <= rank
+    low = rank - high * (high - 1) // 2
+    start = starts[identity]
+    return order[start + low], order[start + high]

@@ -1,0 +1,116 @@
+"""The float32 matrices whose product orders the comparisons, and how far the product can be off.
+
+The *oriented value* of a comparison is a number that grows with similarity: the cosine; the dot product
+times a power of four; minus half the squared distance, likewise scaled. It is a product of a row of `left`
+and a row of `right`; for distances −‖x−y‖²/2 = x·y − ‖x‖²/2 − ‖y‖²/2 is the product of (x, 1, −‖x‖²/2) and
+(y, −‖y‖²/2, 1), with the data centred so that little cancels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.sources.embeddings import Similarity
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Float32Array = NDArray[np.float32]
+
+UNIT32 = 2.0**-24
+READ_ROWS = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Sorted rows as float32 factors of the oriented values.
+
+    left, right : float32, shape (n, w)
+    reach : float64, shape (n,)
+        The length of each sorted row (after centring and scaling), at most 1.
+    scale : float
+        The power of two by which vectors were multiplied.
+    """
+
+    left: Float32Array = field(repr=False)
+    right: Float32Array = field(repr=False)
+    reach: FloatArray = field(repr=False)
+    scale: float
+    similarity: Similarity
+
+    def values(self, thresholds: FloatArray) -> FloatArray:
+        """Thresholds among oriented values, from thresholds among oriented scores (distances negated)."""
+        if self.similarity == "cosine":
+            return thresholds.astype(np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = thresholds * self.scale
+            if self.similarity == "dot":
+                return np.asarray(scaled * self.scale)
+            return np.where(thresholds > 0, np.inf, -(scaled * scaled) / 2)
+
+    def band(self, reach_rows: float, reach_cols: float) -> float:
+        """How far a product of rows and columns of at most these lengths can be from the oriented value.
+
+        The error of a float32 sum of w products, in any order and with or without fused multiplication, is
+        at most γ_w·Σ|x_k·y_k| with γ_w = w·u/(1 − w·u), u = 2⁻²⁴ (Higham, Accuracy and Stability of Numerical
+        Algorithms, 2002, §3.1); rounding the factors to float32 adds 2u + u². Cauchy–Schwarz bounds the sum
+        of absolute values. The last terms cover the float64 arithmetic (of the score and of the threshold)
+        and underflow.
+        """
+        return rounding_band(self.left.shape[1], self.similarity, reach_rows, reach_cols)
+
+
+def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_cols: float) -> float:
+    """See `Factors.band`."""
+    size = reach_rows * reach_cols
+    if similarity == "euclidean":
+        size = (reach_rows + reach_cols) ** 2 / 2
+    gamma = width * UNIT32 / (1 - width * UNIT32)
+    return 1.01 * (gamma + 3 * UNIT32) * size + width * 2.0**-120
+
+
+def make_factors(
+    vectors: NDArray[Any], order: IntArray, lengths: FloatArray, scales: FloatArray, similarity: Similarity
+) -> Factors:
+    """Build the factors of the sorted rows, reading the vectors in pieces (they may be a memory map).
+
+    lengths, scales : float64, shape (n,)
+        As `matchbound.kernels.exact.row_lengths` gives them, in the order of the data.
+    """
+    n, d = vectors.shape
+    extra = 2 if similarity == "euclidean" else 0
+    left = np.empty((n, d + extra), dtype=np.float32)
+    reach = np.ones(n)
+    centre = np.zeros(d)
+    if similarity == "euclidean" and n:
+        centre = np.mean(vectors[:: max(1, n // READ_ROWS)], axis=0, dtype=np.float64)
+    scale = 1.0
+    if similarity != "cosine" and n:
+        largest = 0.0
+        for at in range(0, n, READ_ROWS):
+            rows = vectors[at : at + READ_ROWS].astype(np.float64) - centre
+            largest = max(largest, float(np.abs(rows).max()))
+        scale = 2.0 ** -float(np.frexp(largest * np.sqrt(d))[1]) if largest > 0 else 1.0
+    right = left if not extra else np.empty_like(left)
+    for at in range(0, n, READ_ROWS):
+        index = order[at : at + READ_ROWS]
+        rows = vectors[index].astype(np.float64)
+        if similarity == "cosine":
+            rows *= (scales[index] / lengths[index])[:, None]
+        else:
+            rows = (rows - centre) * scale
+            squares = np.einsum("ij,ij->i", rows, rows)
+            reach[at : at + READ_ROWS] = np.sqrt(squares) * (1 + 1e-12)
+        with np.errstate(under="ignore"):
+            left[at : at + READ_ROWS, :d] = rows
+        if extra:
+            half = squares / 2
+            left[at : at + READ_ROWS, d] = 1
+            left[at : at + READ_ROWS, d + 1] = -half
+            right[at : at + READ_ROWS, :d] = left[at : at + READ_ROWS, :d]
+            right[at : at + READ_ROWS, d] = -half
+            right[at : at + READ_ROWS, d + 1] = 1
+    return Factors(left, right, reach, scale, similarity)

@@ -1,0 +1,137 @@
+"""Partial tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.engine.tally import (
+    AllPairs,
+    GenuineTally,
+    ImpostorTally,
+    IntArray,
+    LabelArray,
+    PairTable,
+    Tally,
+    pair_moments,
+)
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Partial:
+    """What some blocks of comparisons add to a tally; whole numbers, so the order of merging is moot.
+
+    Thresholds are sorted from lax to strict and distinct; a comparison in bin b matches at the first b.
+
+    impostor, genuine : int64, shape (G, K)
+        Column b: impostor comparisons in bin b + 1, genuine comparisons in bin b, by identity.
+    moments : int64, shape (2, K)
+        What bin b + 1 adds to Σn² and Σnm over unordered pairs.
+    keys, bins, counts : lists of int64 arrays, matching
+        Identity pairs i·G + j (i < j) with comparisons in bin b + 1, and how many; empty unless pairs are kept.
+    """
+
+    impostor: IntArray = field(repr=False)
+    genuine: IntArray = field(repr=False)
+    moments: IntArray = field(repr=False)
+    keys: list[IntArray] = field(repr=False, default_factory=list)
+    bins: list[IntArray] = field(repr=False, default_factory=list)
+    counts: list[IntArray] = field(repr=False, default_factory=list)
+
+    @staticmethod
+    def empty(n_identities: int, n_thresholds: int) -> Partial:
+        """Nothing counted yet."""
+        shape = (n_identities, n_thresholds)
+        return Partial(
+            np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros((2, shape[1]), dtype=np.int64)
+        )
+
+    def add(self, other: Partial) -> None:
+        """Add what other blocks counted."""
+        self.impostor += other.impostor
+        self.genuine += other.genuine
+        self.moments += other.moments
+        self.keys += other.keys
+        self.bins += other.bins
+        self.counts += other.counts
+
+    def keep(self, events: IntArray) -> None:
+        """Keep rows (i, j, b, count) of identity pairs, shape (E, 4)."""
+        if events.shape[0]:
+            size = np.int64(self.impostor.shape[0])
+            low = np.minimum(events[:, 0], events[:, 1])
+            self.keys.append(low * size + np.maximum(events[:, 0], events[:, 1]))
+            self.bins.append(events[:, 2].copy())
+            self.counts.append(events[:, 3].copy())
+
+
+def finish(
+    partial: Partial,
+    identities: LabelArray,
+    instances: IntArray,
+    thresholds: FloatArray,
+    place: IntArray,
+    distance: bool,
+    pairs: bool,
+) -> Tally:
+    """The tally of complete data.
+
+    thresholds : float64, shape (K',)
+        As the user wrote them.
+    place : int64, shape (K',)
+        Where each is among the sorted distinct ones.
+    """
+    impostor_errors = _from_the_end(partial.impostor).T[place]
+    genuine_errors = np.cumsum(partial.genuine, axis=1).T[place]
+    moments = 2 * _from_the_end(partial.moments)[:, place]
+    compared = AllPairs(instances)
+    sum_mm, _, _ = pair_moments(compared, (), identities.size)
+    erred = None
+    if pairs:
+        tables = _pair_tables(partial, identities.size, np.unique(place))
+        erred = tuple(tables[int(at)] for at in place)
+    total = int(instances.sum())
+    return Tally(
+        identities,
+        thresholds,
+        distance,
+        GenuineTally(instances * (instances - 1) // 2, np.ascontiguousarray(genuine_errors)),
+        ImpostorTally(
+            instances * (total - instances),
+            np.ascontiguousarray(impostor_errors),
+            sum_mm,
+            np.ascontiguousarray(moments[1]),
+            np.ascontiguousarray(moments[0]),
+            compared,
+            erred,
+        ),
+        instances,
+    )
+
+
+def _from_the_end(values: IntArray) -> IntArray:
+    return np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
+
+
+def _pair_tables(partial: Partial, n_identities: int, levels: IntArray) -> dict[int, PairTable]:
+    """n_ij at each of the sorted thresholds asked for."""
+    none = np.empty(0, dtype=np.int64)
+    keys = np.concatenate([none, *partial.keys])
+    bins = np.concatenate([none, *partial.bins])
+    counts = np.concatenate([none, *partial.counts])
+    order = np.argsort(keys, kind="stable")
+    keys, bins, counts = keys[order], bins[order], counts[order]
+    size = max(n_identities, 1)
+    tables = {}
+    for level in levels:
+        kept = bins >= level
+        key, count = keys[kept], counts[kept]
+        first = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if key.size else none
+        if first.size < key.size:
+            key, count = key[first], np.add.reduceat(count, first)
+        tables[int(level)] = PairTable(key // size, key % size, count)
+    return tables

@@ -1,0 +1,230 @@
+"""Tally one block of float32 scores: scan it for hits, and keep books only for those.
+
+A block holds products of `rows` sorted rows of embeddings with `cols` others; "sorted" is by identity. A
+product approximates the *oriented value* of a comparison (large means same) to within a known band, or, in
+a pruned run, bounds it from above. Whatever lies closer to a threshold than the band is scored again by
+`matchbound.kernels.exact.score64`, so that rounding never decides an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.kernels.exact import score64
+from matchbound.kernels.scan import hits64, lowest_bit
+
+Array = NDArray[Any]
+
+
+class Rows(NamedTuple):
+    """The sorted rows of a data set, as the kernels see them.
+
+    owner : int64, shape (n,). The identity of each sorted row.
+    stop : int64, shape (G,). One past the last sorted row of each identity.
+    size : int64, shape (G,). M_i.
+    order : int64, shape (n,). Where each sorted row is in `raw`.
+    raw : float32 or float64, shape (n, d). The vectors as they were given.
+    lengths, scales : float64, shape (n,). What `score64` needs, in the order of `raw`.
+    left, right : float32, shape (n, w). left[r]·right[c] approximates the oriented value; sorted.
+    kind : int. Which score.
+    pruned : bool. Whether blocks hold upper bounds, to be finished with `left` and `right`.
+    """
+
+    owner: Array
+    stop: Array
+    size: Array
+    order: Array
+    raw: Array
+    lengths: Array
+    scales: Array
+    left: Array
+    right: Array
+    kind: int
+    pruned: bool
+
+
+class Tile(NamedTuple):
+    """Where a block lies: sorted rows row0.. by sorted columns col0.., and the float32 cut below which it is quiet."""
+
+    row0: int
+    rows: int
+    col0: int
+    cols: int
+    diagonal: bool
+    last: bool
+    cut: float
+    band: float
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def oriented64(data: Any, r: int, c: int) -> float:
+    """The canonical score of two sorted rows, with large meaning same."""
+    i, j = data.order[r], data.order[c]
+    if j < i:
+        i, j = j, i
+    score = score64(
+        data.raw[i], data.raw[j], data.lengths[i], data.lengths[j], data.scales[i] * data.scales[j], data.kind
+    )
+    return -score if data.kind == 2 else score
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def dot32(x: Any, y: Any) -> Any:
+    """Σ x_k·y_k in float32, in whatever order is fastest."""
+    total = np.float32(0.0)
+    for k in range(x.shape[0]):
+        total += x[k] * y[k]
+    return total
+
+
+@numba.njit(nogil=True, cache=True)
+def count_block(
+    product: Any,
+    tile: Any,
+    data: Any,
+    value: float,
+    threshold: float,
+    seen: Any,
+    touched: Any,
+    n_touched: int,
+    impostor: Any,
+    genuine: Any,
+    moments: Any,
+    events: Any,
+    n_events: int,
+    keep: bool,
+) -> tuple[int, int]:
+    """Tally a block at one threshold.
+
+    Parameters
+    ----------
+    product : float32, flat, rows·cols
+    value, threshold : float64
+        The threshold among oriented values and among oriented scores.
+    seen : int64, shape (≥ identities of the columns,); touched : int64, same shape
+        n_ij of the identity that is being scanned, and which j have one; carried from block to block.
+    impostor, genuine : int64, shape (G, 1)
+        Matching impostor and failing genuine comparisons by identity; added to.
+    moments : int64, shape (2, 1)
+        Σn² and Σnm over unordered pairs; added to.
+    events : int64, shape (E, 4)
+        (i, j, bin, n) of the identity pairs with errors, when `keep`.
+
+    Returns
+    -------
+    n_touched, n_events
+    """
+    cut = np.float32(tile.cut)
+    sure = value + tile.band
+    base = data.owner[tile.col0]
+    current = data.owner[tile.row0]
+    cols = tile.cols
+    for r in range(tile.rows):
+        g = tile.row0 + r
+        i = data.owner[g]
+        if i != current:
+            n_events = _flush_counts(
+                current, base, data, seen, touched, n_touched, impostor, moments, events, n_events, keep
+            )
+            n_touched = 0
+            current = i
+        at = r * cols
+        begin = 0
+        if tile.diagonal:
+            begin = min(max(data.stop[i] - tile.col0, 0), cols)
+            failed = 0
+            unsure = 0
+            for c in range(max(g + 1 - tile.col0, 0), begin):
+                failed += product[at + c] < cut
+                unsure += product[at + c] >= cut and (product[at + c] < sure or data.pruned)
+            if unsure:
+                for c in range(max(g + 1 - tile.col0, 0), begin):
+                    if product[at + c] >= cut and not _matches(
+                        product[at + c], g, tile.col0 + c, data, value, tile.band, threshold
+                    ):
+                        failed += 1
+            genuine[i, 0] += failed
+        c = begin
+        while c < cols:
+            if cols - c >= 64:
+                word = hits64(product, at + c, cut)
+                width = 64
+            elif cols >= 64:
+                word = hits64(product, at + cols - 64, cut) >> np.uint64(64 - (cols - c))
+                width = cols - c
+            else:
+                word = np.uint64(0)
+                for k in range(cols - c):
+                    if product[at + c + k] >= cut:
+                        word |= np.uint64(1) << np.uint64(k)
+                width = cols - c
+            while word != np.uint64(0):
+                k = c + lowest_bit(word)
+                word &= word - np.uint64(1)
+                if _matches(product[at + k], g, tile.col0 + k, data, value, tile.band, threshold):
+                    j = data.owner[tile.col0 + k] - base
+                    if seen[j] == 0:
+                        touched[n_touched] = j
+                        n_touched += 1
+                    seen[j] += 1
+            c += width
+    if tile.last:
+        n_events = _flush_counts(
+            current, base, data, seen, touched, n_touched, impostor, moments, events, n_events, keep
+        )
+        n_touched = 0
+    return n_touched, n_events
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def _matches(
+    approximate: Any, r: int, c: int, data: Any, value: float, band: float, threshold: float
+) -> bool:
+    """Whether a comparison matches; exact. `approximate` is a product of the block."""
+    v = np.float64(approximate)
+    if data.pruned:
+        v = np.float64(dot32(data.left[r], data.right[c]))
+    if v >= value + band:
+        return True
+    if v < value - band:
+        return False
+    return bool(oriented64(data, r, c) >= threshold)
+
+
+@numba.njit(nogil=True, cache=True)
+def _flush_counts(
+    i: int,
+    base: int,
+    data: Any,
+    seen: Any,
+    touched: Any,
+    n_touched: int,
+    impostor: Any,
+    moments: Any,
+    events: Any,
+    n_events: int,
+    keep: bool,
+) -> int:
+    """Book n_ij of a finished identity i, and forget it."""
+    total = 0
+    for p in range(n_touched):
+        j = touched[p]
+        n = seen[j]
+        seen[j] = 0
+        j += base
+        total += n
+        impostor[j, 0] += n
+        moments[0, 0] += n * n
+        moments[1, 0] += n * data.size[i] * data.size[j]
+        if keep:
+            events[n_events, 0] = i
+            events[n_events, 1] = j
+            events[n_events, 2] = 0
+            events[n_events, 3] = n
+            n_events += 1
+    impostor[i, 0] += total
+    return n_events

@@ -1,0 +1,181 @@
+"""Protocols as files: write a list of comparisons to score, and read one back."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from matchbound.errors import DataError, UsageError
+from matchbound.planning.protocol import Protocol
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.labels import LabelArray
+
+COLUMNS = ("id_a", "instance_a", "id_b", "instance_b")
+_ROWS = 1 << 18
+
+
+def write_protocol(
+    protocol: Protocol,
+    path: str | os.PathLike[str],
+    scores: Comparisons | None = None,
+    *,
+    format: Literal["csv", "parquet"] | None = None,
+) -> Path:
+    """Write a protocol as CSV or Parquet, by the ending of the name unless `format` says which.
+
+    Columns id_a, instance_a, id_b, instance_b, and with `scores` (see `score_protocol`) a column score, which makes the file
+    one that `matchbound.read` takes. An instance without a name goes by its row number, from 0. The file appears whole or
+    not at all.
+    """
+    target = Path(path)
+    chosen = format or target.suffix.lower().removeprefix(".")
+    if chosen not in ("csv", "parquet"):
+        raise UsageError(f"{target}: a protocol is written as .csv or .parquet; got the ending {target.suffix or 'none'!r}")
+    if scores is not None and len(scores) != len(protocol):
+        raise UsageError(f"scores has {len(scores)} comparisons and the protocol {len(protocol)}; they must agree")
+    write = _csv if chosen == "csv" else _parquet
+    _whole_file(target, lambda temporary: write(temporary, _batches(protocol, scores)))
+    return target
+
+
+def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Protocol:
+    """Read a protocol of the rows of some embeddings back, such as one from `write_protocol`.
+
+    Instances are looked up by name where the embeddings name theirs, and by row number where they do not.
+    """
+    target = Path(path)
+    table = _read_table(target)
+    missing = [name for name in COLUMNS if name not in table]
+    if missing:
+        raise DataError(f"{target}: column {missing[0]} is missing; a protocol has columns {', '.join(COLUMNS)}")
+    shown = embeddings.identities[embeddings.codes]
+    sides = []
+    for side in ("a", "b"):
+        rows = _rows_of(table[f"instance_{side}"], table[f"id_{side}"], embeddings, shown, f"{target}, column instance_{side}")
+        differs = np.flatnonzero(shown[rows].astype(np.str_) != table[f"id_{side}"].astype(np.str_))
+        if differs.size:
+            at = int(differs[0])
+            raise DataError(
+                f"{target}, row {at}: instance {table[f'instance_{side}'][at]} belongs to {table[f'id_{side}'][at]} in the "
+                f"protocol and to {shown[rows[at]]} in the embeddings"
+            )
+        sides.append(rows)
+    first, second = sides
+    genuine = embeddings.codes[first] == embeddings.codes[second]
+    kind = "genuine" if genuine.all() else "mixed" if genuine.any() else "impostor"
+    return Protocol(first, second, kind, int(first.size), shown, embeddings.instance)
+
+
+def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings, shown: LabelArray, where: str) -> Any:
+    """Row numbers of instances, shape (B,)."""
+    if embeddings.instance is None:
+        try:
+            rows = instance.astype(np.int64)
+        except ValueError:
+            raise DataError(f"{where}: the embeddings do not name their rows, so instances must be row numbers") from None
+        bad = np.flatnonzero((rows < 0) | (rows >= len(embeddings)))
+        if bad.size:
+            at = int(bad[0])
+            raise DataError(f"{where}, row {at}: there is no row {rows[at]} in {len(embeddings)} embeddings")
+        return rows
+    # names need be unique only within an identity
+    known = np.char.add(np.char.add(shown.astype(np.str_), "\x1f"), embeddings.instance.astype(np.str_))
+    asked = np.char.add(np.char.add(identity.astype(np.str_), "\x1f"), instance.astype(np.str_))
+    order = np.argsort(known, kind="stable")
+    at = np.minimum(np.searchsorted(known[order], asked), known.size - 1)
+    rows = order[at].astype(np.int64)
+    bad = np.flatnonzero(known[rows] != asked)
+    if bad.size:
+        row = int(bad[0])
+        raise DataError(f"{where}, row {row}: the embeddings have no instance {instance[row]} of {identity[row]}")
+    return rows
+
+
+def _read_table(path: Path) -> dict[str, LabelArray]:
+    """The columns of a protocol file."""
+    import pyarrow as pa
+
+    try:
+        if path.suffix.lower() == ".parquet":
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(path)
+        else:
+            from pyarrow import csv
+
+            options = csv.ConvertOptions(column_types={name: pa.string() for name in COLUMNS})
+            table = csv.read_csv(path, convert_options=options)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"{path}: cannot be read as a protocol ({error})") from None
+    found: dict[str, LabelArray] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if column.null_count:
+            raise DataError(f"{path}: column {name} has {column.null_count} empty cells")
+        if name in COLUMNS:
+            values = column.to_numpy()
+            found[name] = values.astype(np.str_) if values.dtype.kind == "O" else values
+    return found
+
+
+def _batches(protocol: Protocol, scores: Comparisons | None) -> Iterator[Any]:
+    """Record batches of the file, so that a long protocol is never held as text."""
+    import pyarrow as pa
+
+    names: LabelArray = np.arange(protocol.identity.size) if protocol.instance is None else protocol.instance
+    identity = pa.array(protocol.identity)
+    instance = pa.array(names)
+    for start in range(0, len(protocol), _ROWS):
+        first = pa.array(protocol.first[start : start + _ROWS])
+        second = pa.array(protocol.second[start : start + _ROWS])
+        columns = [identity.take(first), instance.take(first), identity.take(second), instance.take(second)]
+        header = list(COLUMNS)
+        if scores is not None:
+            header.append("distance" if scores.distance else "score")
+            columns.append(pa.array(scores.score[start : start + _ROWS]))
+        yield pa.RecordBatch.from_arrays(columns, names=header)
+
+
+def _csv(path: Path, batches: Iterator[Any]) -> None:
+    from pyarrow import csv
+
+    head = next(batches)
+    with csv.CSVWriter(path, head.schema, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
+        writer.write_batch(head)
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _parquet(path: Path, batches: Iterator[Any]) -> None:
+    import pyarrow.parquet as pq
+
+    head = next(batches)
+    with pq.ParquetWriter(path, head.schema) as writer:
+        writer.write_batch(head)
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _whole_file(target: Path, write: Callable[[Path], None]) -> None:
+    """Write beside the target and rename, so that no reader ever sees half a file."""
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise DataError(f"{target}: cannot be written ({error.strerror or error})") from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,264 @@
+"""What data that do not exist yet will say: draws of the estimate and of its variance estimate under the latent model.
+
+The width of an interval is random, because the estimate and its variance are. A plan that aims at the expected width is
+missed half of the time; a plan needs the distribution. Simulating the comparisons themselves would cost G² a draw. Instead
+identities are put into bins of their latent effect, whose counts are multinomial; given the bins, the erring pairs, their
+sizes and their coincidences are drawn in one go, so that a draw costs the same at 100 and at 100,000 identities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_NODES = 41
+"""Bins of an identity's effect, over ±5 standard deviations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Foresight:
+    """Draws of what planned data will say.
+
+    estimate, variance : float64 arrays, shape (n_draws,)
+        The rate and its plug-in variance (4R − 2Q)/N2², or Σ(e − qg)²/T², which can be ≤ 0.
+    floor
+        The least effective number of comparisons that Wilson's interval takes.
+    comparisons
+        How many comparisons there will be.
+    """
+
+    metric: Metric
+    estimate: FloatArray
+    variance: FloatArray
+    floor: int
+    comparisons: int
+
+    def wilson(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Wilson's limits of each draw, shapes (n_draws,); see `matchbound.stats.intervals`."""
+        from scipy.special import ndtri
+
+        p, v = self.estimate, self.variance
+        spread = p * (1.0 - p)
+        usable = (v > 0.0) & (spread > 0.0)
+        n = np.where(usable, np.maximum(spread / np.where(usable, v, 1.0), self.floor), float(self.floor))
+        z = -float(ndtri(tail))
+        centre = (p * n + z * z / 2.0) / (n + z * z)
+        half = z * np.sqrt(n) / (n + z * z) * np.sqrt(spread + z * z / (4.0 * n))
+        low = np.where(p <= 0.0, 0.0, np.maximum(centre - half, 0.0))
+        high = np.where(p >= 1.0, 1.0, np.minimum(centre + half, 1.0))
+        return low, high
+
+
+def foresee(
+    metric: Metric,
+    p: float,
+    n_identities: int,
+    instances: int,
+    dependence: Dependence,
+    *,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Foresight:
+    """Draw estimates and variance estimates of all-pairs data with equally many instances an identity."""
+    if p == 0.0:
+        nothing = np.zeros(n_draws)
+        floor = n_identities // 2 if metric == "far" else n_identities
+        return Foresight(metric, nothing, nothing, floor, n_comparisons(metric, n_identities, instances))
+    if metric == "far":
+        return _foresee_far(p, n_identities, instances, dependence, n_draws, rng)
+    return _foresee_frr(p, n_identities, instances, dependence, n_draws, rng)
+
+
+def _foresee_frr(
+    p: float, n_identities: int, instances: int, dependence: Dependence, n_draws: int, rng: np.random.Generator
+) -> Foresight:
+    """Identities are independent: the count of each is a binomial with a Gaussian effect, and so its law is known."""
+    g = instances * (instances - 1) // 2
+    total = n_comparisons("frr", n_identities, instances)
+    law = _count_law(g, np.zeros(1), p, 0.0, dependence.genuine)[0]
+    size, square, share = _grouped(np.arange(1, g + 1), law[1:])
+    counts = rng.multinomial(n_identities, np.append(share, max(1.0 - share.sum(), 0.0)), size=n_draws)[:, :-1]
+    estimate = counts @ size / total
+    variance = (counts @ square - estimate * estimate * g * g * n_identities) / float(total) ** 2
+    variance = np.where(variance > 1e-12 * estimate * estimate, variance, 0.0)
+    return Foresight("frr", estimate, variance, n_identities, total)
+
+
+def _foresee_far(
+    p: float, n_identities: int, instances: int, dependence: Dependence, n_draws: int, rng: np.random.Generator
+) -> Foresight:
+    size_g, m = n_identities, instances * instances
+    pair = _pair_law(p, m, dependence.shared, max(dependence.same, 2.0 * dependence.shared))
+    mean, within, weight = pair.mean, pair.within, pair.weight
+    any_error = -np.expm1(pair.log_none)
+    sizes, squares, share = pair.sizes, pair.squares, pair.share
+    size_1, size_2 = float(share @ sizes), float(share @ squares)
+    count = rng.multinomial(size_g, weight, size=n_draws).astype(np.float64)
+
+    expected, expected_within, expected_pairs = (_over_pairs(count, x) for x in (mean, within, any_error))
+    of_identity = count @ mean - np.diag(mean)  # E[S_i] of a member of each bin
+    of_squares = count @ (mean * mean) - np.diag(mean) ** 2
+    sum_2 = (count * of_identity**2).sum(axis=1)
+    sum_3 = (count * of_identity**3).sum(axis=1)
+    expected_shared = np.maximum(sum_2 - (count * of_squares).sum(axis=1), 0.0)
+
+    n_pairs = size_g * (size_g - 1) // 2
+    erring = rng.binomial(n_pairs, np.clip(expected_pairs / n_pairs, 0.0, 1.0))
+    sized = rng.multinomial(erring, share)
+    errors = sized @ sizes * (expected / (expected_pairs * size_1))
+    excess = size_2 - size_1
+    pairs_within = (
+        sized @ (squares - sizes) * (expected_within / (expected_pairs * excess)) if excess > 1e-12 else np.zeros(n_draws)
+    )
+    coincidences = _coincidences(errors, expected, expected_shared, sum_2, sum_3, size_2 / size_1, rng)
+
+    comparisons = n_comparisons("far", size_g, instances)
+    estimate = errors / comparisons
+    n2 = 2.0 * comparisons
+    a2 = 2.0 * (errors + pairs_within)
+    r = coincidences + a2 - size_g * (m * (size_g - 1.0) * estimate) ** 2
+    q = a2 - estimate**2 * m * n2
+    variance = (4.0 * r - 2.0 * q) / n2**2
+    return Foresight("far", np.minimum(estimate, 1.0), variance, size_g // 2, comparisons)
+
+
+@dataclass(frozen=True, eq=False)
+class _PairLaw:
+    """What the errors n of one identity pair are like, given the bins of its two identities; K bins.
+
+    weight : array, shape (K,)
+        Probability of each bin.
+    mean, within, log_none : arrays, shape (K, K)
+        E[n], E[n(n−1)] and log P(n = 0).
+    sizes, squares, share : arrays, shape (C,)
+        Groups of n > 0 over all pairs: mean n, mean n², probability given n > 0.
+    """
+
+    weight: FloatArray
+    mean: FloatArray
+    within: FloatArray
+    log_none: FloatArray
+    sizes: FloatArray
+    squares: FloatArray
+    share: FloatArray
+
+
+@lru_cache(maxsize=16)
+def _pair_law(p: float, m: int, shared: float, same: float) -> _PairLaw:
+    node = np.linspace(-5.0, 5.0, _NODES)
+    weight = np.exp(-0.5 * node * node)
+    weight /= weight.sum()
+    sums = 2.0 * node[0] + np.arange(2 * _NODES - 1) * (node[1] - node[0])  # every value of x_k + x_l
+    law = _count_law(m, sums, p, shared, same)
+    number = np.arange(m + 1)
+    index = np.arange(_NODES)[:, None] + np.arange(_NODES)[None, :]
+    together = np.bincount(index.reshape(-1), weights=np.outer(weight, weight).reshape(-1), minlength=sums.size)
+    sizes, squares, share = _grouped(number[1:], together @ law[:, 1:])
+    some = law[:, 1:].sum(axis=1)
+    log_none = np.where(some < 0.5, np.log1p(-np.minimum(some, 0.5)), np.log(np.maximum(law[:, 0], 1e-300)))
+    return _PairLaw(
+        weight,
+        (law @ number)[index],
+        (law @ (number * (number - 1)))[index],
+        log_none[index],
+        sizes,
+        squares,
+        share / share.sum(),
+    )
+
+
+def chance_of_none(
+    metric: Metric,
+    p: float,
+    n_identities: int,
+    instances: int,
+    dependence: Dependence,
+    *,
+    n_draws: int = 2000,
+    rng: np.random.Generator,
+) -> float:
+    """Probability that no comparison errs, averaged over draws of the identities' effects."""
+    if metric == "frr":
+        law = _count_law(instances * (instances - 1) // 2, np.zeros(1), p, 0.0, dependence.genuine)[0]
+        return float(np.exp(n_identities * np.log1p(-min(float(law[1:].sum()), 1.0 - 1e-15))))
+    pair = _pair_law(p, instances * instances, dependence.shared, max(dependence.same, 2.0 * dependence.shared))
+    count = rng.multinomial(n_identities, pair.weight, size=n_draws).astype(np.float64)
+    return float(np.exp(_over_pairs(count, pair.log_none)).mean())
+
+
+def _over_pairs(count: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Σ over unordered identity pairs of a symmetric function of their bins, shape (n_draws,)."""
+    total: FloatArray = 0.5 * (np.einsum("dk,dk->d", count @ matrix, count) - count @ np.diag(matrix))
+    return total
+
+
+def _coincidences(
+    errors: FloatArray,
+    expected: FloatArray,
+    expected_shared: FloatArray,
+    sum_2: FloatArray,
+    sum_3: FloatArray,
+    clump: float,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Ordered pairs of errors that share one identity, Σ_i Σ_{j≠k} n_ij·n_ik, given the bins and the errors.
+
+    They scale with the square of the errors. What is left of their noise: chance differences between identities of the
+    same effect (a gamma factor with the variance of ΣS_i² that the total does not explain), and the fact that they come in
+    whole clumps (a Poisson number of them).
+    """
+    level = expected_shared * (errors / expected) ** 2
+    uneven = np.maximum(4.0 * clump * (sum_3 / np.maximum(sum_2, 1e-300) ** 2 - 0.5 / expected), 1e-9)
+    level = level * rng.gamma(1.0 / uneven, uneven)
+    unit = 2.0 * clump * clump
+    drawn: FloatArray = unit * rng.poisson(np.minimum(level / unit, 1e15))
+    return drawn
+
+
+def _count_law(m: int, sums: FloatArray, p: float, shared: float, same: float) -> FloatArray:
+    """Law of the errors among m comparisons of one pair given the sum of its identities' effects.
+
+    The latent score is √ρ_s·(x_i + x_j) + √(ρ_w − 2ρ_s)·c + √(1 − ρ_w)·noise, c ~ N(0, 1) of the pair.
+
+    Returns
+    -------
+    array, shape (len(sums), m + 1)
+    """
+    from scipy.special import gammaln, log_ndtr, ndtri
+
+    own = same - 2.0 * shared
+    c = np.linspace(-6.0, 6.0, 97) if own > 1e-9 else np.zeros(1)
+    c_weight = np.exp(-0.5 * c * c)
+    c_weight /= c_weight.sum()
+    score = (
+        float(ndtri(p)) + np.sqrt(shared) * sums[:, None] + np.sqrt(max(own, 0.0)) * c[None, :]
+    ) / np.sqrt(max(1.0 - same, 1e-6))
+    k = np.arange(m + 1)
+    choose = gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1)
+    log_yes, log_no = log_ndtr(score), log_ndtr(-score)
+    law: FloatArray = np.empty((sums.size, m + 1))
+    for row in range(sums.size):  # one row at a time keeps the working set small
+        log_law = choose[:, None] + k[:, None] * log_yes[row] + (m - k)[:, None] * log_no[row]
+        law[row] = np.exp(log_law) @ c_weight
+    return law
+
+
+def _grouped(number: IntArray, share: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Join numbers above 12 into geometric groups with their mean and mean square: (mean, mean square, share)."""
+    ends = [*range(1, 13)]
+    while ends[-1] < number[-1]:
+        ends.append(int(np.ceil(ends[-1] * 1.15)))
+    group = np.searchsorted(np.array(ends), number)
+    total = np.bincount(group, weights=share)
+    used = total > 0.0
+    mean = np.bincount(group, weights=share * number)[used] / total[used]
+    square = np.bincount(group, weights=share * number.astype(np.float64) ** 2)[used] / total[used]
+    return mean, square, total[used]

@@ -1,0 +1,176 @@
+"""Read the dependence of comparisons off a pilot: the moments of its tallies, turned into latent correlations."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchbound.engine.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.planning.latent_model import UNKNOWN, Dependence, FloatArray, correlation_for
+
+if TYPE_CHECKING:
+    from matchbound.sources.comparisons import Comparisons
+    from matchbound.sources.embeddings import Embeddings
+
+FEWEST_ERRORS = 10
+"""A threshold with fewer errors says nothing about how errors go together."""
+FEWEST_IDENTITIES = 30
+PILOT_RATES = (0.3, 0.15, 0.07, 0.03, 0.015)
+"""The rates at which a pilot is tallied: errors are plentiful there, and the correlations hardly change with the rate."""
+
+
+def dependence_of_tally(tally: Tally) -> Dependence:
+    """Latent correlations of a pilot, averaged over the thresholds where errors are plentiful (rates of 1–50%).
+
+    Where the pilot has none, all thresholds with ten errors are used; where there is none of those either, the cautious
+    default stands in and a warning says so.
+    """
+    if tally.n_identities < FEWEST_IDENTITIES:
+        warnings.warn(
+            f"the pilot has {tally.n_identities} identities: how strongly people differ is poorly known from fewer than "
+            f"{FEWEST_IDENTITIES}, and the plan with it",
+            MatchboundWarning,
+            stacklevel=3,
+        )
+    shared = same = genuine = None
+    impostor = _usable(tally.impostor.errors.sum(axis=1) / 2.0, tally.impostor.comparisons.sum() / 2.0, 0.01, 0.5)
+    if impostor.size:
+        found = np.array([impostor_correlations(tally.impostor, int(k)) for k in impostor])
+        shared, same = float(found[:, 0].mean()), float(found[:, 1].mean())
+    own = _usable(tally.genuine.errors.sum(axis=1), tally.genuine.comparisons.sum(), 0.02, 0.6)
+    if own.size:
+        genuine = float(np.mean([genuine_correlation(tally.genuine, int(k)) for k in own]))
+    missing = [name for name, value in (("FAR", shared), ("FRR", genuine)) if value is None]
+    if missing:
+        warnings.warn(
+            f"the pilot has too few errors at its thresholds to show the dependence of {' and '.join(missing)}; a cautious "
+            "default stands in. Tally it at thresholds where 1–50% of the comparisons err",
+            MatchboundWarning,
+            stacklevel=3,
+        )
+    shared = UNKNOWN.shared if shared is None else shared
+    same = UNKNOWN.same if same is None else max(same, 2.0 * shared)
+    genuine = UNKNOWN.genuine if genuine is None else genuine
+    return Dependence(shared, min(same, 0.999), genuine, f"pilot of {tally.n_identities} identities")
+
+
+def dependence_of_pilot(data: Comparisons | Embeddings, *, rng: int | np.random.Generator | None = 0) -> Dependence:
+    """Latent correlations of pilot data, tallied at thresholds where 1.5–30% of the comparisons err."""
+    from matchbound.api import tally
+    from matchbound.sources.comparisons import Comparisons
+
+    if isinstance(data, Comparisons):
+        scored = data
+    else:
+        scored = _sample(data, np.random.default_rng(rng))
+    parts = [scored.similarity[~scored.genuine], scored.similarity[scored.genuine]]
+    rates = np.array(PILOT_RATES)
+    levels = [np.quantile(part, level) for part, level in zip(parts, (1.0 - rates, rates), strict=True) if part.size]
+    grid = np.unique(np.concatenate(levels))
+    return dependence_of_tally(tally(data, -grid if data.distance else grid))
+
+
+def impostor_correlations(tally: ImpostorTally, k: int) -> tuple[float, float]:
+    """(ρ_s, ρ_w) at threshold k, from R and Q: pairs of comparisons that share one identity, two, or none.
+
+    Ordered sums N2 = Σm, A2 = Σm_ij², SH = Σm_i² − A2, WI = A2 − N2, DI = N2² − 4·SH − 2·A2; μ2 = (−4(R−Q) − 2Q)/DI;
+    C_s = (R−Q)/SH − μ2; C_w = (Q − N2·p(1−p))/WI − μ2. ρ_s solves Φ2 = p²(1 + C_s/max(p²+μ2, p²/4)), ρ_w solves
+    Φ2 = p² + C_w. Without repeated pairs ρ_w is not seen, and the cautious default stands in.
+    """
+    from matchbound.stats.variance import impostor_sums
+
+    exact_r, exact_q = impostor_sums(tally, k)
+    r, q = float(exact_r), float(exact_q)
+    m = tally.comparisons.astype(np.float64)
+    n2, a2 = float(m.sum()), float(tally.sum_mm)
+    p = float(tally.errors[k].sum()) / n2
+    shared_pairs, same_pairs = float((m * m).sum()) - a2, a2 - n2
+    apart = n2 * n2 - 4.0 * shared_pairs - 2.0 * a2
+    mu2 = (-4.0 * (r - q) - 2.0 * q) / apart if apart > 0.0 else 0.0
+    shared, same = 0.0, UNKNOWN.same
+    if shared_pairs > 0.0:
+        c_s = (r - q) / shared_pairs - mu2
+        shared = correlation_for(p, p * p * (1.0 + c_s / max(p * p + mu2, p * p / 4.0)))
+    if same_pairs > 0.0:
+        c_w = (q - n2 * p * (1.0 - p)) / same_pairs - mu2
+        same = correlation_for(p, p * p + c_w)
+    return shared, same
+
+
+def genuine_correlation(tally: GenuineTally, k: int) -> float:
+    """Latent correlation of genuine comparisons of one identity at threshold k.
+
+    Q = Σ(e_i − q·g_i)²; μ2 = −Q/(T² − Σg²); C = (Q − T·q(1−q))/Σg(g−1) − μ2; ρ solves Φ2 = q² + C. Where no identity has
+    two genuine comparisons the cautious default stands in.
+    """
+    g, e = tally.comparisons.astype(np.float64), tally.errors[k].astype(np.float64)
+    total, squares = float(g.sum()), float((g * g).sum())
+    within, apart = squares - total, total * total - squares
+    if within <= 0.0:
+        return UNKNOWN.genuine
+    rate = float(e.sum()) / total
+    q = float(((e - rate * g) ** 2).sum())
+    mu2 = -q / apart if apart > 0.0 else 0.0
+    return correlation_for(rate, rate * rate + (q - total * rate * (1.0 - rate)) / within - mu2)
+
+
+def as_dependence(value: Any) -> Dependence | float:
+    """What a user may say about dependence: nothing, a `Dependence`, a design effect, or a pilot in several forms."""
+    from matchbound.results.rates import ErrorRates, ErrorRatesSeries, Rate
+    from matchbound.sources.comparisons import Comparisons
+    from matchbound.sources.embeddings import Embeddings
+
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, Dependence):
+        if not (0.0 <= value.shared <= 0.49 and 0.0 <= value.same <= 0.999 and 0.0 <= value.genuine <= 0.999):
+            raise UsageError(f"dependence: correlations lie between 0 and 0.999, and shared below 0.5; got {value}")
+        return value
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        if not 1.0 <= float(value) < float("inf"):
+            raise UsageError(f"dependence: a design effect is 1 (independent) or more; got {value!r}")
+        return float(value)
+    if isinstance(value, Tally):
+        return dependence_of_tally(value)
+    if isinstance(value, ErrorRates):
+        return dependence_of_tally(value.far.tally)
+    if isinstance(value, ErrorRatesSeries):
+        return dependence_of_tally(value[0].far.tally)
+    if isinstance(value, Rate):
+        return dependence_of_tally(value.tally)
+    if isinstance(value, (Comparisons, Embeddings)):
+        return dependence_of_pilot(value)
+    raise UsageError(
+        "dependence must be None (unknown), a design effect, a Dependence, or a pilot (Tally, ErrorRates, Comparisons or "
+        f"Embeddings); got {type(value).__name__}"
+    )
+
+
+def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> Any:
+    """Thresholds with enough errors and a rate in [low, high]; failing that, with enough errors and a rate below 1."""
+    if comparisons <= 0:
+        return np.empty(0, dtype=np.int64)
+    rate = errors / comparisons
+    enough = (errors >= FEWEST_ERRORS) & (rate < 0.9)
+    best = enough & (rate >= low * 0.99) & (rate <= high)
+    return np.flatnonzero(best if best.any() else enough)
+
+
+def _sample(data: Embeddings, rng: np.random.Generator, size: int = 50_000) -> Comparisons:
+    """Some comparisons of embeddings, to find thresholds at given rates."""
+    from matchbound.planning.protocol import design_protocol, score_protocol
+
+    shown = data.identities[data.codes]
+    sizes = data.instance_counts
+    genuine = int((sizes * (sizes - 1) // 2).sum())
+    if data.n_identities < 2:
+        raise DataError("a pilot needs at least two identities")
+    total = int(sizes.sum())
+    impostor = (total * total - int((sizes * sizes).sum())) // 2
+    protocol = design_protocol(shown, budget=min(size, impostor), rng=rng)
+    if genuine:
+        protocol = protocol + design_protocol(shown, budget=min(size, genuine), kind="genuine", rng=rng)
+    return score_protocol(protocol, data)

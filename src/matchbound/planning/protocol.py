@@ -1,0 +1,330 @@
+"""Which comparisons to score when not all of them can be (the paper's Appendix "Protocol design", Algorithm 1).
+
+Comparisons that share an identity are correlated, so a budget is best spent on comparisons that share as few
+identities, and then as few instances, as possible. `ordering` has the order of identity pairs; this module turns it into
+pairs of instances.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.planning.ordering import edges_at, first_edges, n_edges, turn_length
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.labels import IntArray, LabelArray, as_labels, encode
+
+Kind = Literal["impostor", "genuine", "mixed"]
+Order = Literal["random", "given"]
+
+_BLOCK = 1 << 20
+"""Identity pairs that are worked on at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Protocol:
+    """Comparisons to score, in the order in which a smaller budget would have chosen them.
+
+    first, second : int64 arrays, shape (B,)
+        Positions of the two instances in `identity`.
+    kind
+        ``"impostor"`` (two identities), ``"genuine"`` (one identity), or ``"mixed"``.
+    budget
+        The number of comparisons that was asked for; B is less only where there are not so many.
+    identity : array, shape (n,)
+        Who each instance shows.
+    instance : array, shape (n,), or None
+        The name of each instance; its position serves where there is none.
+    """
+
+    first: IntArray = field(repr=False)
+    second: IntArray = field(repr=False)
+    kind: Kind
+    budget: int
+    identity: LabelArray = field(repr=False)
+    instance: LabelArray | None = field(repr=False, default=None)
+
+    def __len__(self) -> int:
+        return int(self.first.size)
+
+    def __add__(self, other: Protocol) -> Protocol:
+        """Both lists of comparisons of the same instances, such as impostor and genuine ones."""
+        if not isinstance(other, Protocol):
+            return NotImplemented
+        if not np.array_equal(self.identity, other.identity):
+            raise UsageError("protocols can be joined only when they list the same instances in the same order")
+        return replace(
+            self,
+            first=np.concatenate([self.first, other.first]),
+            second=np.concatenate([self.second, other.second]),
+            kind=self.kind if self.kind == other.kind else "mixed",
+            budget=self.budget + other.budget,
+        )
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Write columns id_a, instance_a, id_b, instance_b as CSV; the file appears whole or not at all."""
+        from matchbound.planning.files import write_protocol
+
+        return write_protocol(self, path, format="csv")
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
+        """Write columns id_a, instance_a, id_b, instance_b as Parquet; the file appears whole or not at all."""
+        from matchbound.planning.files import write_protocol
+
+        return write_protocol(self, path, format="parquet")
+
+    @cached_property
+    def _codes(self) -> tuple[LabelArray, IntArray]:
+        labels, (codes,) = encode(self.identity)
+        return labels, codes
+
+    @property
+    def identities(self) -> LabelArray:
+        """The distinct identities, sorted, shape (G,)."""
+        return self._codes[0]
+
+    @property
+    def n_identities(self) -> int:
+        """G, compared or not."""
+        return int(self._codes[0].size)
+
+    @cached_property
+    def visits(self) -> IntArray:
+        """How many of the comparisons each identity takes part in, shape (G,); a genuine one counts once."""
+        codes = self._codes[1]
+        a, b = codes[self.first], codes[self.second]
+        both = np.concatenate([a, b[a != b]])
+        return np.bincount(both, minlength=self.n_identities).astype(np.int64)
+
+    @cached_property
+    def overlap(self) -> int:
+        """Σ b_ij·b_ik over i and j ≠ k: ordered pairs of impostor comparisons that share exactly one identity.
+
+        This is what the paper's protocol minimises (Appendix "Protocol design"); b_ij is the number of comparisons
+        of the identity pair {i, j}.
+        """
+        codes = self._codes[1]
+        a, b = codes[self.first], codes[self.second]
+        impostor = a != b
+        a, b = a[impostor], b[impostor]
+        degree = np.bincount(np.concatenate([a, b]), minlength=self.n_identities).astype(np.int64)
+        keys = np.minimum(a, b) * np.int64(max(self.n_identities, 1)) + np.maximum(a, b)
+        together = np.unique(keys, return_counts=True)[1].astype(np.int64)
+        return int((degree * degree).sum()) - 2 * int((together * together).sum())
+
+
+def design_protocol(
+    identity: ArrayLike,
+    *,
+    budget: int,
+    kind: Literal["impostor", "genuine"] = "impostor",
+    instance: ArrayLike | None = None,
+    order: Order = "random",
+    rng: int | np.random.Generator | None = 0,
+) -> Protocol:
+    """Choose `budget` comparisons that share as few identities, and then as few instances, as possible.
+
+    Impostor comparisons: identity pairs are taken so that after every one of them all identities were visited equally often,
+    give or take one, which is the least overlap there can be; identities with more instances come first. When every identity
+    pair was taken once, the pairs are gone through again. The visits of an identity go through its instances in turn, and
+    no pair of instances is taken twice. Genuine comparisons: one of each identity with two instances or more, the largest
+    first, then a second one of each, and so on; within an identity its instances are visited equally often.
+
+    A smaller budget gives the beginning of the same list. All pairs are never built: time and memory grow with the budget.
+
+    Parameters
+    ----------
+    identity
+        Who each instance shows: strings or integers, shape (n,).
+    budget
+        How many comparisons can be scored. Where fewer exist all are given, with a warning.
+    kind
+        ``"impostor"`` for FAR, ``"genuine"`` for FRR.
+    instance
+        Names of the instances, optional, shape (n,).
+    order
+        ``"random"``: identities with equally many instances, and the instances of an identity, come in random order, so that
+        neighbours in a list (siblings, sessions) are not compared more than others. ``"given"``: in the order of their
+        labels and rows, which uses no random numbers.
+    rng
+        Seed or generator for ``order="random"``.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> protocol = mb.design_protocol(["ann", "bob", "cem", "dee"], budget=2, order="given")
+    >>> protocol.first.tolist(), protocol.second.tolist()
+    ([0, 2], [1, 3])
+    """
+    if kind not in ("impostor", "genuine"):
+        raise UsageError(f"kind must be 'impostor' or 'genuine'; got {kind!r}")
+    if order not in ("random", "given"):
+        raise UsageError(f"order must be 'random' or 'given'; got {order!r}")
+    if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 1:
+        raise UsageError(f"budget must be a whole number of comparisons, 1 or more; got {budget!r}")
+    labels = as_labels(identity, "identity")
+    names = None if instance is None else as_labels(instance, "instance")
+    if names is not None and names.size != labels.size:
+        raise DataError(f"instance has {names.size} rows and identity has {labels.size}; they must agree")
+    groups = _group(labels, np.random.default_rng(rng) if order == "random" else None)
+    build = _impostor if kind == "impostor" else _genuine
+    first, second = build(groups, int(budget))
+    if not first.size:
+        need = "two identities" if kind == "impostor" else "an identity with two instances"
+        raise DataError(f"there are no {kind} comparisons to choose from: they need at least {need}")
+    if first.size < budget:
+        warnings.warn(
+            f"budget: {budget} {kind} comparisons were asked for and only {first.size} exist; all of them are given",
+            MatchboundWarning,
+            stacklevel=2,
+        )
+    return Protocol(first, second, kind, int(budget), labels, names)
+
+
+def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
+    """Score the comparisons of a protocol, and only those: ready for `evaluate`.
+
+    The embeddings must show the same identities in the same rows as the protocol.
+    """
+    if len(embeddings) != protocol.identity.size:
+        raise DataError(
+            f"the protocol lists {protocol.identity.size} instances and the embeddings have {len(embeddings)} rows; "
+            "they must be the same instances in the same order"
+        )
+    shown = embeddings.identities[embeddings.codes]
+    if (shown.dtype.kind in "iu") != (protocol.identity.dtype.kind in "iu"):
+        differs = np.flatnonzero(shown.astype(np.str_) != protocol.identity.astype(np.str_))
+    else:
+        differs = np.flatnonzero(shown != protocol.identity)
+    if differs.size:
+        row = int(differs[0])
+        raise DataError(
+            f"row {row} shows {protocol.identity[row]!s} in the protocol and {shown[row]!s} in the embeddings "
+            f"({differs.size} such rows); they must be the same instances in the same order"
+        )
+    first, second = protocol.first, protocol.second
+    names: LabelArray = np.arange(len(embeddings)) if embeddings.instance is None else embeddings.instance
+    group = None if embeddings.group is None else embeddings.group[embeddings.codes]
+    return Comparisons(
+        shown[first],
+        shown[second],
+        embeddings.score_pairs(first, second),
+        distance=embeddings.distance,
+        instance_a=names[first],
+        instance_b=names[second],
+        group_a=None if group is None else group[first],
+        group_b=None if group is None else group[second],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Instances by identity, identities by rank (most instances first).
+
+    size : int64 array, shape (G,)
+        M_i by rank, never increasing.
+    start : int64 array, shape (G,)
+        Where the instances of each rank begin in `rows`.
+    rows : int64 array, shape (n,)
+        Positions of instances.
+    """
+
+    size: IntArray
+    start: IntArray
+    rows: IntArray
+
+
+def _group(labels: LabelArray, rng: np.random.Generator | None) -> _Groups:
+    """Sort identities by size and lay out their instances; ties in random order, or as they come without `rng`."""
+    identities, (codes,) = encode(labels)
+    count = np.bincount(codes, minlength=identities.size).astype(np.int64)
+    tie = np.arange(identities.size) if rng is None else rng.permutation(identities.size)
+    by_rank = np.lexsort((tie, -count))
+    rank = np.empty(identities.size, dtype=np.int64)
+    rank[by_rank] = np.arange(identities.size)
+    within = np.arange(codes.size) if rng is None else rng.permutation(codes.size)
+    rows = np.lexsort((within, rank[codes])).astype(np.int64)
+    size = count[by_rank]
+    return _Groups(size, np.cumsum(size) - size, rows)
+
+
+def _impostor(groups: _Groups, budget: int) -> tuple[IntArray, IntArray]:
+    """Positions of the instances of `budget` impostor comparisons, or of all when there are fewer."""
+    n = int(groups.size.size)
+    if n < 2:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    wanted = min(budget, int(n_edges(n)))
+    first, second = np.empty(wanted, dtype=np.int64), np.empty(wanted, dtype=np.int64)
+    length = turn_length(n)
+    done, turn = 0, 0
+    passes = budget > wanted
+    kept: list[tuple[IntArray, ...]] = []
+    while done < wanted:
+        left = wanted - done
+        turns = min(max(1, _BLOCK // length), -(-left // length))
+        edges = first_edges(n, turn, turns)
+        a, b, visit_a, visit_b = (x[:left] for x in (edges.a, edges.b, edges.visit_a, edges.visit_b))
+        if passes:
+            kept.append((a, b, visit_a, visit_b))
+        stop = done + a.size
+        first[done:stop] = groups.rows[groups.start[a] + visit_a % groups.size[a]]
+        second[done:stop] = groups.rows[groups.start[b] + visit_b % groups.size[b]]
+        done, turn = stop, turn + turns
+    if not passes:
+        return first, second
+    a, b, visit_a, visit_b = (np.concatenate(column) for column in zip(*kept, strict=True))
+    size_a, size_b = groups.size[a], groups.size[b]
+    which, again = _rounds(size_a * size_b, budget)
+    # Visit number `again` of a pair steps both instances on; after lcm(M_a, M_b) steps one of them skips, so that the
+    # M_a·M_b visits meet every pair of instances once.
+    skip = again // np.lcm(size_a[which], size_b[which])
+    a, b, visit_a, visit_b = a[which], b[which], visit_a[which] + again, visit_b[which] + again + skip
+    return (
+        groups.rows[groups.start[a] + visit_a % groups.size[a]],
+        groups.rows[groups.start[b] + visit_b % groups.size[b]],
+    )
+
+
+def _genuine(groups: _Groups, budget: int) -> tuple[IntArray, IntArray]:
+    """Positions of the instances of `budget` genuine comparisons, or of all when there are fewer."""
+    capacity = groups.size * (groups.size - 1) // 2
+    which, index = _rounds(capacity, budget)
+    edges = edges_at(groups.size[which], index)
+    return groups.rows[groups.start[which] + edges.a], groups.rows[groups.start[which] + edges.b]
+
+
+def _rounds(capacity: IntArray, budget: int) -> tuple[IntArray, IntArray]:
+    """Deal `budget` out in rounds: in each, one to every k that has capacity left, in order.
+
+    Returns
+    -------
+    which, index : int64 arrays, shape (min(budget, Σ capacity),)
+        To whom each went and how many it had before, in the order of dealing.
+    """
+    total = int(capacity.sum())
+    budget = min(budget, total)
+    if not budget:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    low, high = 0, int(capacity.max())
+    while low < high:  # the most whole rounds that the budget pays for
+        middle = (low + high + 1) // 2
+        if int(np.minimum(capacity, middle).sum()) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    share = np.minimum(capacity, low)
+    more = np.flatnonzero(capacity > low)[: budget - int(share.sum())]
+    share[more] += 1
+    which = np.repeat(np.arange(capacity.size, dtype=np.int64), share)
+    index = np.arange(which.size, dtype=np.int64) - np.repeat(np.cumsum(share) - share, share)
+    order = np.argsort(index, kind="stable")
+    return which[order], index[order]

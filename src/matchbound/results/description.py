@@ -1,0 +1,139 @@
+"""What a data set holds, before any rate is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+
+
+@dataclass(frozen=True)
+class Description:
+    """The size and shape of a data set.
+
+    kind
+        ``"comparisons"`` or ``"embeddings"``.
+    n_identities, n_genuine, n_impostor
+        Identities, comparisons of an identity with itself, comparisons of two identities.
+    n_instances
+        Images, recordings or rows; None where comparisons do not name them.
+    instances_range
+        Fewest, median and most instances of an identity, or None.
+    n_single
+        Identities with one instance, or None.
+    complete
+        Whether every pair of instances was compared once; None where instances are unknown.
+    identity_pairs
+        The share of identity pairs that were compared at all.
+    genuine_scores, impostor_scores
+        Lowest, median and highest score, or None (embeddings are not scored for this).
+    dimensions, dtype, similarity
+        Of embeddings, else None.
+    distance
+        Whether small scores mean "same".
+    findings
+        What stands in the way of a good answer.
+    """
+
+    kind: str
+    n_identities: int
+    n_genuine: int
+    n_impostor: int
+    n_instances: int | None
+    instances_range: tuple[int, float, int] | None
+    n_single: int | None
+    complete: bool | None
+    identity_pairs: float
+    genuine_scores: tuple[float, float, float] | None
+    impostor_scores: tuple[float, float, float] | None
+    dimensions: int | None
+    dtype: str | None
+    similarity: str | None
+    distance: bool
+    findings: tuple[str, ...]
+
+
+Summary = tuple[float, float, float] | None
+
+
+def describe(data: Comparisons | Embeddings) -> Description:
+    """Describe a data set."""
+    findings = list(data.findings())
+    sizes = data.instance_counts
+    n = data.n_identities
+    if isinstance(data, Embeddings):
+        rows = len(data)
+        counts = data.instance_counts.astype(np.int64)
+        genuine = int((counts * (counts - 1) // 2).sum())
+        impostor = rows * (rows - 1) // 2 - genuine
+        complete: bool | None = True
+        share = 1.0 if n > 1 else 0.0
+        scores: tuple[Summary, Summary] = (None, None)
+    else:
+        genuine = int(np.count_nonzero(data.genuine))
+        impostor = len(data) - genuine
+        share = _share_of_pairs(data)
+        complete = _complete(data)
+        scores = (_summary(data.score[data.genuine]), _summary(data.score[~data.genuine]))
+        if complete is False:
+            findings.append(
+                "not every pair of instances was compared: the data are treated as incomplete, which is fine"
+            )
+        if scores[0] and scores[1] and (scores[0][1] > scores[1][1]) == data.distance:
+            sense = "a similarity" if data.distance else "a distance"
+            findings.append(
+                f"genuine comparisons have the worse median score: is the score {sense}? If so, "
+                f"{'drop' if data.distance else 'add'} --distance (distance={not data.distance})"
+            )
+    if genuine == 0:
+        findings.append("no genuine comparisons: FRR is not defined")
+    if impostor == 0:
+        findings.append("no impostor comparisons: FAR is not defined")
+    if n < 20:
+        findings.append(f"only {n} identities: intervals will be wide, and their coverage is not to be relied on")
+    return Description(
+        kind="embeddings" if isinstance(data, Embeddings) else "comparisons",
+        n_identities=n,
+        n_genuine=genuine,
+        n_impostor=impostor,
+        n_instances=None if sizes is None else int(sizes.sum()),
+        instances_range=None
+        if sizes is None or not n
+        else (int(sizes.min()), float(np.median(sizes)), int(sizes.max())),
+        n_single=None if sizes is None else int(np.count_nonzero(sizes == 1)),
+        complete=complete,
+        identity_pairs=share,
+        genuine_scores=scores[0],
+        impostor_scores=scores[1],
+        dimensions=data.vectors.shape[1] if isinstance(data, Embeddings) else None,
+        dtype=str(data.vectors.dtype) if isinstance(data, Embeddings) else None,
+        similarity=data.similarity if isinstance(data, Embeddings) else None,
+        distance=data.distance,
+        findings=tuple(findings),
+    )
+
+
+def _share_of_pairs(data: Comparisons) -> float:
+    n = data.n_identities
+    if n < 2:
+        return 0.0
+    rows = ~data.genuine
+    low, high = np.minimum(data.a[rows], data.b[rows]), np.maximum(data.a[rows], data.b[rows])
+    return float(np.unique(low * np.int64(n) + high).size / (n * (n - 1) / 2))
+
+
+def _complete(data: Comparisons) -> bool | None:
+    sizes = data.instance_counts
+    if sizes is None:
+        return None
+    rows = int(sizes.sum())
+    return not data.repeated and not data.with_itself and len(data) == rows * (rows - 1) // 2
+
+
+def _summary(scores: np.typing.NDArray[np.float64]) -> Summary:
+    if not scores.size:
+        return None
+    return float(scores.min()), float(np.median(scores)), float(scores.max())

@@ -1,0 +1,313 @@
+"""NumPy files and directories of embeddings; nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchbound.errors import DataError
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings, Similarity
+from matchbound.sources.files import Input, open_input
+from matchbound.sources.labels import LabelArray
+from matchbound.sources.roles import plain
+from matchbound.sources.tables import check_similarity, from_table, named
+
+_VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
+_IDENTITY = (
+    "identity",
+    "identities",
+    "labels",
+    "label",
+    "ids",
+    "id",
+    "subject",
+    "person",
+    "speaker",
+    "y",
+    "targets",
+)
+_INSTANCE = ("instance", "instances", "names", "paths", "files", "image", "filename")
+_LABEL_FILES = ("identity", "identities", "labels", "label", "ids")
+
+
+def load_npy(source: Input, *, mmap: bool = True) -> NDArray[Any]:
+    """The array of an ``.npy`` file, left on disk where it can be."""
+    if source.path is None or source.gzipped:
+        raise DataError(f"{source.name}: an .npy file must be a plain file on disk")
+    try:
+        if mmap and source.path.stat().st_size > 2**20:
+            return np.asanyarray(np.load(source.path, mmap_mode="r", allow_pickle=False))
+        _enough_bytes(source.path, source.name)
+        return np.asarray(np.load(source.path, allow_pickle=False))
+    except (ValueError, EOFError, OSError, MemoryError) as error:
+        raise DataError(f"{source.name}: {_reason(error)}") from None
+
+
+def _enough_bytes(path: Path, name: str) -> None:
+    """Refuse a file whose header promises more than the file holds, before memory is asked for."""
+    with open(path, "rb") as stream:
+        version = np.lib.format.read_magic(stream)
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(stream)
+        need = (
+            int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize if shape else dtype.itemsize
+        )
+        if not dtype.hasobject and path.stat().st_size - stream.tell() < need:
+            raise DataError(
+                f"{name} is cut short: its header promises {need:,} bytes of numbers; write it again"
+            )
+
+
+def _reason(error: BaseException) -> str:
+    text = str(error)
+    if "allow_pickle" in text or "pickle" in text:
+        return (
+            "holds Python objects, which are never unpickled because that can run code; save labels as text or integers "
+            "(np.asarray(labels, dtype=str)) and vectors as one float array"
+        )
+    return f"is damaged or cut short ({text or type(error).__name__}); write it again"
+
+
+def load_npz(source: Input) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz`` file, by name."""
+    try:
+        with source.open() as stream, zipfile.ZipFile(stream) as archive:
+            total = sum(item.file_size for item in archive.infolist())
+            if total > source.max_bytes:
+                raise DataError(
+                    f"{source.name}: unpacks to {total:,} bytes, more than {source.max_bytes:,}; if that is expected, give a "
+                    "larger max_bytes"
+                )
+            entries = [item.filename for item in archive.infolist()]
+        if not any(name.endswith(".npy") for name in entries):
+            raise DataError(f"{source.name} is a zip archive without arrays; give an .npz file, or unpack it")
+        arrays: dict[str, NDArray[Any]] = {}
+        with source.open() as stream, np.load(stream, allow_pickle=False) as archive:
+            for name in archive.files:
+                arrays[name] = _member(archive, name, source.name)
+        return arrays
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+        raise DataError(f"{source.name}: {_reason(error)}") from None
+
+
+def _member(archive: Any, name: str, source: str) -> NDArray[Any]:
+    try:
+        value = archive[name]
+    except (ValueError, MemoryError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{source}: the array {name!r} {_reason(error)}") from None
+    if not isinstance(value, np.ndarray):
+        raise DataError(f"{source}: the entry {name!r} is not an array")
+    return value
+
+
+def read_npz(
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+) -> Comparisons | Embeddings:
+    """Embeddings from `embeddings` and `identity`, or comparisons from `id_a`, `id_b` and `score`."""
+    arrays = load_npz(source)
+    by_plain: dict[str, str] = {}
+    for name in arrays:
+        by_plain.setdefault(plain(name), name)
+    given = dict(columns or {})
+    if "score" in by_plain or "score" in given or "distance" in by_plain:
+        return _pairs_of_arrays(source.name, arrays, distance, similarity, columns, group)
+    vectors = _pick(source.name, arrays, by_plain, _VECTORS, given.get("embedding"), "embeddings")
+    identity = _pick(source.name, arrays, by_plain, _IDENTITY, given.get("identity"), "identity")
+    if group is not None and plain(group) not in by_plain:
+        raise DataError(f"{source.name}: there is no array {group!r} to group by; it has {', '.join(arrays)}")
+    group_name = (
+        by_plain.get(plain(group)) if group is not None else given.get("group") or by_plain.get("group")
+    )
+    instance_name = given.get("instance") or next((by_plain[n] for n in _INSTANCE if n in by_plain), None)
+    return named(
+        source.name,
+        lambda: Embeddings(
+            vectors,
+            identity,
+            check_similarity(source.name, distance, similarity),
+            group=None if group_name is None else arrays[group_name],
+            instance=None if instance_name is None else arrays[instance_name],
+        ),
+    )
+
+
+def _pick(
+    source: str,
+    arrays: Mapping[str, NDArray[Any]],
+    by_plain: Mapping[str, str],
+    spellings: Sequence[str],
+    given: str | None,
+    role: str,
+) -> NDArray[Any]:
+    name = given or next((by_plain[n] for n in spellings if n in by_plain), None)
+    if name is None or name not in arrays:
+        missing = repr(given) if given else repr(role)
+        raise DataError(
+            f"{source}: there is no array {missing}; it has {', '.join(repr(n) for n in arrays) or 'none'}. Save it with "
+            "np.savez(file, embeddings=…, identity=…)"
+        )
+    return arrays[name]
+
+
+def _pairs_of_arrays(
+    source: str,
+    arrays: Mapping[str, NDArray[Any]],
+    distance: bool | None,
+    similarity: Similarity,
+    columns: Mapping[str, str] | None,
+    group: str | None,
+) -> Comparisons | Embeddings:
+    import pyarrow as pa
+
+    from matchbound.sources.tables import Table
+
+    flat = {name: values for name, values in arrays.items() if values.ndim == 1}
+    lengths = {values.shape[0] for values in flat.values()}
+    if len(lengths) > 1:
+        said = ", ".join(f"{name} {values.shape[0]}" for name, values in flat.items())
+        raise DataError(f"{source}: the arrays differ in length: {said}")
+    data = pa.table(
+        {
+            name: pa.array(values.tolist() if values.dtype.kind in "SU" else values)
+            for name, values in flat.items()
+        }
+    )
+    table = Table(source, data, lambda row: f"{source}, row {row}")
+    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
+
+
+def read_npy(
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    labels: str | os.PathLike[str] | ArrayLike | None = None,
+) -> Embeddings:
+    """Embeddings from an array of shape (rows, dimensions) and labels: an array, or a file of them.
+
+    Without `labels`, a file beside the array is looked for: for ``faces.npy`` these are ``faces.labels.txt``,
+    ``faces_labels.npy`` and the like, then ``labels.txt``, ``identity.npy`` and the like.
+    """
+    vectors = load_npy(source)
+    if vectors.ndim != 2:
+        raise DataError(f"{source.name} has shape {vectors.shape}; embeddings have shape (rows, dimensions)")
+    if labels is None:
+        assert source.path is not None
+        labels = _labels_beside(source.path)
+        if labels is None:
+            square = (
+                " For a matrix of scores use reader='matrix'." if vectors.shape[0] == vectors.shape[1] else ""
+            )
+            raise DataError(
+                f"{source.name} has no labels; give labels=FILE (one identity a line, or .npy), or put labels.txt beside it.{square}"
+            )
+    identity = load_labels(labels, vectors.shape[0], source.name)
+    kind = check_similarity(source.name, distance, similarity)
+    return named(source.name, lambda: Embeddings(vectors, identity, kind))
+
+
+def _labels_beside(path: Path) -> Path | None:
+    stems = [f"{path.stem}{sep}{word}" for word in _LABEL_FILES for sep in ("_", ".", "-")] + list(
+        _LABEL_FILES
+    )
+    for stem in stems:
+        for suffix in (".npy", ".txt", ".csv"):
+            candidate = path.with_name(stem + suffix)
+            if candidate != path and candidate.is_file():
+                return candidate
+    return None
+
+
+def load_labels(labels: str | os.PathLike[str] | ArrayLike, rows: int, of: str) -> LabelArray:
+    """Labels from an array, an ``.npy`` file or a text file with one label a line."""
+    if not isinstance(labels, (str, os.PathLike)):
+        return np.asarray(labels)
+    source = open_input(labels)
+    if source.kind == "npy":
+        found = load_npy(source, mmap=False)
+    else:
+        texts = [(number, line.strip().strip('"')) for number, line in source.lines()]
+        while texts and not texts[-1][1]:
+            texts.pop()
+        for number, text in texts:
+            if not text:
+                raise DataError(f"{source.name}, line {number}: the label is empty; write one label a line")
+        if len(texts) == rows + 1 and plain(texts[0][1]) in (*_IDENTITY, *_LABEL_FILES, "identity"):
+            texts = texts[1:]
+        found = np.asarray([text for _, text in texts], dtype=np.str_)
+    if found.ndim != 1 or found.shape[0] != rows:
+        raise DataError(
+            f"{source.name} holds {found.shape[0] if found.ndim else 0} labels, and {of} has {rows} rows; they must agree"
+        )
+    return found
+
+
+def read_directory(
+    path: Path,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+    labels: str | os.PathLike[str] | ArrayLike | None = None,
+) -> Comparisons | Embeddings:
+    """A directory: Parquet files that make one table; one array with labels; or a folder an identity.
+
+    In the last layout ``alice/1.npy`` is a vector of identity ``alice``, instance ``1``.
+    """
+    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
+    if not files:
+        raise DataError(f"{path} is a directory without files")
+    tables = [p for p in files if p.suffix in (".parquet", ".pq")]
+    if tables:
+        from matchbound.sources.parquet import read_parquet
+
+        return read_parquet(tables, distance=distance, similarity=similarity, columns=columns, group=group)
+    here = [p for p in files if p.parent == path]
+    archives = [p for p in here if p.suffix == ".npz"]
+    if len(archives) == 1 and len(here) == 1:
+        return read_npz(
+            open_input(archives[0]), distance=distance, similarity=similarity, columns=columns, group=group
+        )
+    main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
+    if len(main) == 1:
+        return read_npy(open_input(main[0]), distance=distance, similarity=similarity, labels=labels)
+    nested = [p for p in files if p.suffix == ".npy" and p.parent != path]
+    if nested:
+        return _folders(path, nested, check_similarity(str(path), distance, similarity))
+    raise DataError(
+        f"{path}: a directory of embeddings holds Parquet files, embeddings.npy with identity.npy or labels.txt, or a folder an "
+        f"identity with .npy files; this one has {', '.join(p.name for p in files[:4])}{' …' if len(files) > 4 else ''}"
+    )
+
+
+def _folders(path: Path, files: list[Path], similarity: Similarity) -> Embeddings:
+    vectors, identity, instance = [], [], []
+    for file in files:
+        array = load_npy(open_input(file), mmap=False)
+        rows = array.reshape(1, -1) if array.ndim == 1 else array
+        if rows.ndim != 2 or (vectors and rows.shape[1] != vectors[0].shape[1]):
+            raise DataError(f"{file} has shape {array.shape}; every file must hold vectors of one length")
+        where = file.relative_to(path)
+        vectors.append(rows)
+        identity += [where.parts[0]] * rows.shape[0]
+        stem = where.relative_to(where.parts[0]).with_suffix("").as_posix()
+        instance += [stem] if rows.shape[0] == 1 else [f"{stem}:{row}" for row in range(rows.shape[0])]
+    return named(
+        str(path), lambda: Embeddings(np.concatenate(vectors), identity, similarity, instance=instance)
+    )

@@ -1,0 +1,64 @@
+"""Embeddings as a table: an identity and one column a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matchbound.errors import DataError, UsageError
+from matchbound.sources.delimited import load_table
+from matchbound.sources.embeddings import Embeddings, Similarity
+from matchbound.sources.files import Input
+from matchbound.sources.roles import RowRoles, find_roles
+from matchbound.sources.tables import build_embeddings, check_similarity
+
+
+def read_embedding_table(
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    identity: str | None = None,
+    instance: str | None = None,
+    group: str | None = None,
+) -> Embeddings:
+    """CSV, TSV or Parquet with ``id, feature_0, feature_1, …``.
+
+    Options name the columns of the identity, the instance and the group; without numbered columns, every
+    other column of numbers is a feature.
+    """
+    if len(inputs) != 1:
+        raise UsageError(f"reader 'embedding-table' takes one file; got {len(inputs)}")
+    table = load_table(inputs[0])
+    given = {"identity": identity, "instance": instance}
+    columns = {role: name for role, name in given.items() if name is not None}
+    try:
+        roles = find_roles(table.data.column_names, table.source, columns=columns, group=group)
+    except DataError:
+        roles = _rest(table.data, table.source, identity, instance, group)
+    if not isinstance(roles, RowRoles):
+        raise DataError(f"{table.source} holds comparisons, not embeddings; read it without a reader")
+    return build_embeddings(table, roles, check_similarity(table.source, distance, similarity))
+
+
+READERS = {"embedding-table": read_embedding_table}
+
+
+def _rest(data: object, source: str, identity: str | None, instance: str | None, group: str | None) -> RowRoles:
+    """The named columns, or the first as the identity, and every other column of numbers as a feature."""
+    import pyarrow as pa
+
+    assert isinstance(data, pa.Table)
+    names = data.column_names
+    for name in (identity, instance, group):
+        if name is not None and name not in names:
+            raise DataError(f"{source}: there is no column {name!r}; it has {', '.join(names[:8])}")
+    who = identity or names[0]
+    features = tuple(
+        field.name
+        for field in data.schema
+        if field.name not in (who, instance, group)
+        and (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
+    )
+    if not features:
+        raise DataError(f"{source}: no column of numbers beside {who!r}; a table of embeddings is id, feature_0, feature_1, …")
+    return RowRoles(who, None, features, instance, group)

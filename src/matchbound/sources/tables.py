@@ -1,0 +1,328 @@
+"""From a table with named columns to Comparisons or Embeddings, whatever file the table came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.errors import DataError, UsageError
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings, Similarity
+from matchbound.sources.infer import infer_identities
+from matchbound.sources.labels import LabelArray, encode
+from matchbound.sources.roles import PairRoles, RowRoles, find_roles
+
+T = TypeVar("T")
+
+GENUINE_WORDS = {
+    "1": True, "0": False, "true": True, "false": False, "yes": True, "no": False, "t": True, "f": False,
+    "target": True, "nontarget": False, "non-target": False, "imposter": False, "impostor": False, "imp": False,
+    "genuine": True, "gen": True, "mated": True, "nonmated": False, "non-mated": False, "same": True, "different": False,
+    "tgt": True, "non": False, "match": True, "nonmatch": False, "non-match": False, "-1": False,
+    "1.0": True, "0.0": False,
+}  # fmt: skip
+"""The words that files use for genuine (True) and impostor (False), in lower case."""
+
+UNSEEN = (
+    "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that share a "
+    "person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give identities to get "
+    "intervals that can be trusted"
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """An Arrow table with the means to say where a row came from.
+
+    Attributes
+    ----------
+    source : str
+        The name of the file or frame, for messages.
+    data : pyarrow.Table
+    where : callable
+        From a row number (0, 1, …) to the place in the source, such as ``"scores.csv, line 17"``.
+    """
+
+    source: str
+    data: Any
+    where: Callable[[int], str]
+
+    def labels(self, name: str) -> LabelArray:
+        """A column of labels as text or integers, shape (n,); empty labels are an error that names the place."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self.data.column(name)
+        if column.null_count:
+            row = int(pc.index(pc.is_null(column), True).as_py())
+            raise DataError(f"{self.where(row)}: {name} is missing; fill it in or drop the row")
+        kind = column.type
+        if pa.types.is_integer(kind):
+            return np.asarray(column.to_numpy())
+        if pa.types.is_floating(kind):
+            return self._whole(column, name)
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+            raise DataError(
+                f"{self.source}: the column {name!r} holds {kind}; labels must be text or integers"
+            )
+        if not pa.types.is_dictionary(kind):
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()):
+                column = column.cast(pa.string())
+            column = column.dictionary_encode()
+        column = column.unify_dictionaries().combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0) if column.num_chunks else pa.array([], pa.string()).dictionary_encode()
+        if not pa.types.is_string(column.dictionary.type) and pa.types.is_integer(column.dictionary.type):
+            return np.asarray(column.dictionary.to_numpy())[np.asarray(column.indices)]
+        words = [str(word).strip() for word in column.dictionary.to_pylist()]
+        codes = np.asarray(column.indices)
+        for position, word in enumerate(words):
+            if not word:
+                empty = np.flatnonzero(codes == position)
+                if empty.size:
+                    raise DataError(
+                        f"{self.where(int(empty[0]))}: {name} is empty; fill it in or drop the row"
+                    )
+        return np.asarray(words, dtype=np.str_)[codes] if words else np.empty(0, dtype=np.str_)
+
+    def _whole(self, column: Any, name: str) -> LabelArray:
+        values = np.asarray(column.to_numpy())
+        bad = np.flatnonzero(~np.isfinite(values) | (values != np.round(values)))
+        if bad.size:
+            row = int(bad[0])
+            raise DataError(
+                f"{self.where(row)}: {name} is {values[row]}; labels must be text or whole numbers"
+            )
+        return values.astype(np.int64)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A column of finite numbers, shape (n,)."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self.data.column(name)
+        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+            try:
+                column = column.cast(pa.float64())
+            except pa.ArrowException as error:
+                raise DataError(f"{self.source}: the column {name!r} must hold numbers ({error})") from None
+        if column.null_count:
+            row = int(pc.index(pc.is_null(column), True).as_py())
+            raise DataError(f"{self.where(row)}: {name} is missing; {_FAILED}")
+        values = np.asarray(column.to_numpy(), dtype=np.float64)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            row = int(bad[0])
+            more = f" ({bad.size} rows are not finite numbers)" if bad.size > 1 else ""
+            raise DataError(f"{self.where(row)}: {name} is {values[row]}{more}; {_FAILED}")
+        return values
+
+    def truths(self, name: str) -> NDArray[np.bool_]:
+        """A column that says genuine or impostor in any of the usual words, shape (n,)."""
+        import pyarrow as pa
+
+        if pa.types.is_boolean(self.data.column(name).type) and not self.data.column(name).null_count:
+            return np.asarray(self.data.column(name).to_numpy(), dtype=np.bool_)
+        words, (codes,) = encode(self.labels(name))
+        known = np.asarray([GENUINE_WORDS.get(str(word).lower(), -1) for word in words], dtype=np.int64)
+        if known.size and known.min() < 0:
+            row = int(np.flatnonzero(known[codes] < 0)[0])
+            raise DataError(
+                f"{self.where(row)}: {name} is {str(words[codes[row]])[:40]!r}; say 1 or 0, true or false, target or nontarget, "
+                "genuine or impostor"
+            )
+        return known[codes].astype(np.bool_) if known.size else np.empty(0, dtype=np.bool_)
+
+
+_FAILED = "drop failed comparisons, or give them the score that the system would act on"
+
+
+def from_table(
+    table: Table,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+) -> Comparisons | Embeddings:
+    """Comparisons or Embeddings from a table, by what its columns are called (see `find_roles`)."""
+    roles = find_roles(table.data.column_names, table.source, columns=columns, group=group)
+    return build(table, roles, distance=distance, similarity=similarity)
+
+
+def build(
+    table: Table,
+    roles: PairRoles | RowRoles,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+) -> Comparisons | Embeddings:
+    """Comparisons or Embeddings from a table whose columns are known."""
+    if not table.data.num_rows:
+        raise DataError(f"{table.source} holds no rows")
+    if isinstance(roles, RowRoles):
+        return build_embeddings(table, roles, check_similarity(table.source, distance, similarity))
+    return build_comparisons(table, roles, distance)
+
+
+def check_similarity(source: str, distance: bool | None, similarity: Similarity) -> Similarity:
+    """Embeddings are scored here: `distance` must not contradict `similarity`."""
+    if distance is not None and distance != (similarity == "euclidean"):
+        raise UsageError(
+            f"{source} holds embeddings, which are scored by similarity={similarity!r}; use similarity='euclidean' for distances, "
+            "and leave out distance"
+        )
+    return similarity
+
+
+def build_comparisons(table: Table, roles: PairRoles, distance: bool | None) -> Comparisons:
+    """Comparisons from a table; identities that are missing are inferred where labels allow it."""
+    score = table.numbers(roles.score)
+    small_is_same = roles.distance if distance is None else distance
+    notes: list[str] = []
+    if distance is None and roles.distance:
+        notes.append(
+            f"the column {roles.score!r} was read as a distance: small values mean the same identity"
+        )
+    genuine = None if roles.genuine is None else _genuine(table, roles)
+    names_a = None if roles.instance_a is None else table.labels(roles.instance_a)
+    names_b = None if roles.instance_b is None else table.labels(roles.instance_b)
+    if roles.id_a is not None and roles.id_b is not None:
+        id_a, id_b = table.labels(roles.id_a), table.labels(roles.id_b)
+        if genuine is not None:
+            _agree(table, roles, id_a, id_b, genuine)
+    elif genuine is not None and names_a is not None and names_b is not None:
+        names, (first, second) = encode(names_a, names_b)
+        inferred = infer_identities(names, first, second, genuine, table.where)
+        notes += inferred.notes()
+        id_a, id_b = inferred.identity[first], inferred.identity[second]
+    else:
+        assert genuine is not None
+        return unseen(score, genuine, small_is_same, notes)
+    return named(
+        table.source,
+        lambda: Comparisons(
+            id_a,
+            id_b,
+            score,
+            distance=small_is_same,
+            instance_a=names_a,
+            instance_b=names_b,
+            group_a=None if roles.group_a is None else table.labels(roles.group_a),
+            group_b=None if roles.group_b is None else table.labels(roles.group_b),
+            notes=notes,
+        ),
+    )
+
+
+def unseen(
+    score: NDArray[np.float64], genuine: NDArray[np.bool_], distance: bool, notes: list[str] | None = None
+) -> Comparisons:
+    """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
+    n = score.shape[0]
+    first = np.arange(n, dtype=np.int64)
+    second = np.where(genuine, first, first + n)
+    return Comparisons(first, second, score, distance=distance, notes=[*(notes or []), UNSEEN])
+
+
+def _genuine(table: Table, roles: PairRoles) -> NDArray[np.bool_] | None:
+    """The labels of a table; with identities given, a column that holds something else is passed over."""
+    assert roles.genuine is not None
+    if roles.id_a is None:
+        return table.truths(roles.genuine)
+    try:
+        return table.truths(roles.genuine)
+    except DataError:
+        return None
+
+
+def _agree(
+    table: Table, roles: PairRoles, id_a: LabelArray, id_b: LabelArray, genuine: NDArray[np.bool_]
+) -> None:
+    _, (a, b) = encode(id_a, id_b)
+    clash = np.flatnonzero((a == b) != genuine)
+    if clash.size:
+        row = int(clash[0])
+        said, seen = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
+        raise DataError(
+            f"{table.where(row)}: {roles.genuine} says {said}, and the identities {id_a[row]!s} and {id_b[row]!s} {seen} "
+            f"({clash.size} such rows); correct the labels, or drop the column {roles.genuine}"
+        )
+
+
+def build_embeddings(table: Table, roles: RowRoles, similarity: Similarity) -> Embeddings:
+    """Embeddings from a table with a column of lists, or with one column a feature."""
+    vectors = (
+        _lists(table, roles.embedding) if roles.embedding is not None else _features(table, roles.features)
+    )
+    return named(
+        table.source,
+        lambda: Embeddings(
+            vectors,
+            table.labels(roles.identity),
+            similarity,
+            group=None if roles.group is None else table.labels(roles.group),
+            instance=None if roles.instance is None else table.labels(roles.instance),
+        ),
+    )
+
+
+def _lists(table: Table, name: str) -> NDArray[Any]:
+    import pyarrow as pa
+
+    column = table.data.column(name)
+    kind = column.type
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    if not is_list or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
+        raise DataError(
+            f"{table.source}: the column {name!r} holds {kind}; it must hold a list of numbers a row"
+        )
+    parts = []
+    width = None
+    done = 0
+    for chunk in column.chunks:
+        if chunk.null_count:
+            row = done + int(np.flatnonzero(np.asarray(chunk.is_null()))[0])
+            raise DataError(f"{table.where(row)}: {name} is missing; drop the row or embed it again")
+        if not len(chunk):
+            continue
+        lengths = np.asarray(chunk.value_lengths())
+        width = int(lengths[0]) if width is None else width
+        odd = np.flatnonzero(lengths != width)
+        if odd.size:
+            row = done + int(odd[0])
+            raise DataError(
+                f"{table.where(row)}: {name} has {lengths[odd[0]]} numbers, and {width} in the rows before"
+            )
+        values = chunk.flatten()
+        if values.null_count:
+            row = done + int(np.flatnonzero(np.asarray(values.is_null()))[0]) // max(width, 1)
+            raise DataError(
+                f"{table.where(row)}: {name} holds a missing number; drop the row or embed it again"
+            )
+        parts.append(np.asarray(values).reshape(len(chunk), width))
+        done += len(chunk)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _features(table: Table, names: tuple[str, ...]) -> NDArray[Any]:
+    import pyarrow as pa
+
+    small = all(pa.types.is_float32(table.data.column(name).type) for name in names)
+    vectors = np.empty((table.data.num_rows, len(names)), dtype=np.float32 if small else np.float64)
+    for at, name in enumerate(names):
+        vectors[:, at] = table.numbers(name)
+    return vectors
+
+
+def named(source: str, make: Callable[[], T]) -> T:
+    """Run a constructor; a DataError from it is told with the name of the source."""
+    try:
+        return make()
+    except DataError as error:
+        message = str(error)
+        raise DataError(message if message.startswith(source) else f"{source}: {message}") from None

@@ -1,0 +1,16 @@
+"""The latent-correlation interval: errors as latent normals that cross a threshold (docs/explanation/latent.md)."""
+
+from matchbound.stats.latent.fit import fit_far, fit_frr, leave_out_ranks, rank_grid
+from matchbound.stats.latent.model import LatentLimits, LatentModel
+from matchbound.stats.latent.settings import LatentSettings, settings_named
+
+__all__ = [
+    "LatentLimits",
+    "LatentModel",
+    "LatentSettings",
+    "fit_far",
+    "fit_frr",
+    "leave_out_ranks",
+    "rank_grid",
+    "settings_named",
+]

@@ -1,0 +1,121 @@
+"""How likely x errors or fewer are at a rate p, and the rate at which that has a given probability.
+
+The count is binomial in clumps: of n = N/c clumps, x/c err, each with probability p_u. The odds of p_u are log-normal,
+with mean p_u = p and log-variance log(1 + V/(1−p)²), V the relative variance of the rate beyond the binomial part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.stats.latent.orthant import hermite, legendre
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+REACH = 8.5
+"""The normal variable u is integrated over ±REACH."""
+
+
+def count_tail(errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray) -> FloatArray:
+    """E_u of the mid-P binomial tail at `errors` of `trials`, shape (J,).
+
+    Parameters
+    ----------
+    errors, trials, rate, spread : float64 arrays, shape (J,)
+        x/c, N/c, p and V. The numbers of errors and trials need not be whole.
+    upper : bool array, shape (J,)
+        Where true, P(X < x) + ½P(X = x), for an upper limit; else P(X > x) + ½P(X = x), for a lower one.
+    """
+    from scipy.special import betainc, betaincc, gammaln, ndtr
+
+    variance = np.log1p(np.maximum(spread, 0.0) / (1.0 - rate) ** 2)
+    scale = np.maximum(np.sqrt(variance), 1e-5)
+    centre = _location(rate, scale)
+    far = errors + 1.0 + 9.0 * np.sqrt(errors + 1.0) + 20.0
+    near = np.where(errors > 100.0, errors - 9.0 * np.sqrt(errors), 0.0)
+    top = np.where(far < 0.999 * trials, (_logit(np.minimum(far / trials, 0.999)) - centre) / scale, REACH)
+    bottom = np.where(near > 0.0, (_logit(np.clip(near / trials, 1e-300, 0.999)) - centre) / scale, -REACH)
+    top, bottom = np.clip(top, -REACH, REACH), np.clip(bottom, -REACH, REACH)
+    nodes, weights = legendre(64)
+    u = bottom[:, None] + (top - bottom)[:, None] * nodes
+    log_odds = centre[:, None] + scale[:, None] * u
+    log_rate, log_rest = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
+    x, n = errors[:, None], trials[:, None]
+    choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
+    half = 0.5 * np.exp(choose + x * log_rate + (n - x) * log_rest)
+    tail = np.empty_like(half)
+    rates = np.exp(log_rate)
+    tail[upper] = betaincc(x[upper] + 1.0, n[upper] - x[upper], rates[upper]) - half[upper]
+    lower = ~upper
+    tail[lower] = betainc(x[lower] + 1.0, n[lower] - x[lower], rates[lower]) + half[lower]
+    density = np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
+    middle = (top - bottom) * ((tail * density) @ weights)
+    result: FloatArray = middle + np.where(upper, ndtr(bottom), ndtr(-top))
+    return result
+
+
+def _location(rate: FloatArray, scale: FloatArray) -> FloatArray:
+    """The mean of log-odds a with E[1/(1 + exp(−a − scale·u))] = rate, by Newton steps on the logit of the mean."""
+    nodes, weights = hermite(41)
+    wanted = _logit(rate)
+    a = wanted - 0.5 * scale**2 * (1.0 - 2.0 * rate)
+    for _ in range(12):
+        p = 1.0 / (1.0 + np.exp(-(a[:, None] + scale[:, None] * nodes)))
+        mean = p @ weights
+        slope = ((p * (1.0 - p)) @ weights) / (mean * (1.0 - mean))
+        step = (_logit(mean) - wanted) / slope
+        a = a - np.clip(step, -2.0, 2.0)
+        if float(np.abs(step).max(initial=0.0)) < 1e-10:
+            break
+    return a
+
+
+def _logit(rate: FloatArray) -> FloatArray:
+    result: FloatArray = np.log(rate) - np.log1p(-rate)
+    return result
+
+
+def solve_decreasing(
+    gap: Callable[[FloatArray], FloatArray], near: FloatArray, guess: FloatArray, end: FloatArray
+) -> FloatArray:
+    """Roots of falling functions, one an entry, by Chandrupatla's method; shape (J,).
+
+    The root is sought between `near` and `guess`, and where it lies beyond `guess`, between that and `end`. Where there is
+    none, the result is the last point tried with the smaller value.
+    """
+    a, b = near.copy(), guess.copy()
+    fa, fb = gap(a), gap(b)
+    beyond = np.sign(fa) == np.sign(fb)
+    if bool(np.any(beyond)):
+        a, fa = np.where(beyond, b, a), np.where(beyond, fb, fa)
+        b = np.where(beyond, end, b)
+        fb = np.where(beyond, gap(b), fb)
+    c, fc = a.copy(), fa.copy()
+    no_root = np.sign(fa) == np.sign(fb)
+    fallback = np.where(np.abs(fa) < np.abs(fb), a, b)
+    t = np.full(a.shape, 0.5)
+    best = np.where(np.abs(fa) < np.abs(fb), a, b)
+    for _ in range(60):
+        x = a + t * (b - a)
+        fx = gap(x)
+        same = np.sign(fx) == np.sign(fa)
+        c, fc = np.where(same, a, b), np.where(same, fa, fb)
+        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        a, fa = x, fx
+        best = np.where(np.abs(fa) < np.abs(fb), a, b)
+        tolerance = 1e-6
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = tolerance / np.abs(b - c)
+            if bool(np.all((reach > 0.5) | (fa == 0.0) | no_root)):
+                break
+            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            quadratic = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
+            inverse = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        t = np.where(quadratic & np.isfinite(inverse), inverse, 0.5)
+        reach = np.where(np.isfinite(reach), np.minimum(reach, 0.5), 0.5)
+        t = np.clip(t, reach, 1.0 - reach)
+    return np.where(no_root, fallback, best)

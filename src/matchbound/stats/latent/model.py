@@ -1,0 +1,264 @@
+"""The latent-correlation model of a rate, and its limits (docs/explanation/latent.md derives them)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchbound.stats.latent.curves import Clusters, Curve
+from matchbound.stats.latent.inversion import count_tail, solve_decreasing
+from matchbound.stats.latent.moments import Design
+from matchbound.stats.latent.orthant import excess
+from matchbound.stats.latent.settings import LatentSettings
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Metric = Literal["far", "frr"]
+Side = Literal["two-sided", "upper", "lower"]
+
+LOWEST, TOP = -9.0, 6.5
+"""Probit rates between which limits are sought."""
+MOST = 0.99
+"""The largest correlation that the model uses."""
+RISKY = 0.15
+"""Above this pooled ρ_s, coverage may fall to about 90%."""
+FEW = 10.0
+"""With fewer erring clusters than this, the interval leans on larger rates."""
+
+
+@dataclass(frozen=True)
+class LatentLimits:
+    """An interval from the latent model, with what it rests on.
+
+    low, high
+        The limits; a one-sided interval has 0 or 1 as its other limit.
+    rho_identity, rho_pair
+        ρ_s and ρ_w at the upper limit: the latent correlation of two comparisons that share one identity (NaN for FRR) and
+        of two comparisons of one identity pair (FRR: one identity).
+    beta
+        How much ρ_s rises with the probit rate when identities are left out (NaN for FRR).
+    erring_pairs
+        λ: how many identity pairs (FRR: identities) are expected to hold the errors at the estimate.
+    effective_identities
+        G_e, which sets the t quantile.
+    notes
+        What a reader must know, if anything.
+    """
+
+    low: float
+    high: float
+    rho_identity: float
+    rho_pair: float
+    beta: float
+    erring_pairs: float
+    effective_identities: float
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class LatentModel:
+    """Correlations of errors as functions of the rate; any number of limits follow without going back to the data.
+
+    metric
+        ``"far"`` or ``"frr"``.
+    design, clusters
+        What was compared: pairs of comparisons by what they share; sizes of identity pairs (FRR: identities).
+    effective_identities
+        G_e = (ΣM)²/ΣM² for FAR, (Σg)²/Σg² for FRR.
+    identity, pair : Curve
+        ρ_s and ρ_w as functions of the probit rate.
+    beta
+        Slope of ρ_s on the probit rate over samples.
+    settings
+        The constants.
+    mirrored
+        Whether the curves are functions of the rate of comparisons that did not err (rates above ½).
+    """
+
+    metric: Metric
+    design: Design
+    clusters: Clusters
+    effective_identities: float
+    identity: Curve
+    pair: Curve
+    beta: float
+    settings: LatentSettings
+    mirrored: bool = False
+
+    @property
+    def comparisons(self) -> float:
+        """N for FAR, T for FRR."""
+        return float(self.design.comparisons)
+
+    def deviate(self, level: float, side: Side = "two-sided") -> float:
+        """The t quantile with G_e − 1 degrees of freedom; limits have a tail of Φ(−deviate)."""
+        from scipy.special import stdtrit
+
+        tail = (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
+        return -float(stdtrit(max(self.effective_identities - 1.0, 1.0), tail))
+
+    def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
+        """The interval for a rate of which `errors` errors were seen.
+
+        Parameters
+        ----------
+        errors
+            0 ≤ errors ≤ comparisons.
+        level
+            Coverage, such as 0.95.
+        side
+            ``"two-sided"``, or ``"upper"`` or ``"lower"`` for a one-sided limit.
+        """
+        deviate = self.deviate(level, side)
+        both = np.array([errors, errors], dtype=np.float64)
+        low, high = self.limit(both, np.full(2, deviate), np.array([False, True]))
+        low, high = (0.0 if side == "upper" else float(low)), (1.0 if side == "lower" else float(high))
+        flipped = self._flips(np.array([errors]))[0]
+        view = self._flip() if flipped else self
+        x = self.comparisons - errors if flipped else errors
+        edge = 1.0 - low if flipped else high
+        z_edge, z_hat = _probit(np.array([edge])), _probit(np.array([max(x, 0.5) / self.comparisons]))
+        erring = float(view._erring(z_hat)[0])
+        far = self.metric == "far"
+        return LatentLimits(
+            low,
+            high,
+            rho_identity=float(view.identity(z_edge)[0]) if far else float("nan"),
+            rho_pair=float(view.pair(z_edge)[0]),
+            beta=self.beta if far else float("nan"),
+            erring_pairs=erring,
+            effective_identities=self.effective_identities,
+            notes=self._notes(erring),
+        )
+
+    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
+        """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
+
+        `errors` need not be whole; `upper` says which limit.
+        """
+        x, d, up = np.broadcast_arrays(
+            np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)
+        )
+        x, d, up = np.atleast_1d(x), np.atleast_1d(d), np.atleast_1d(up)
+        result = np.empty(x.shape)
+        flips = self._flips(x)
+        if np.any(~flips):
+            result[~flips] = self._solve(x[~flips], d[~flips], up[~flips])
+        if np.any(flips):
+            result[flips] = 1.0 - self._flip()._solve(self.comparisons - x[flips], d[flips], ~up[flips])
+        return result
+
+    def _flips(self, errors: FloatArray) -> BoolArray:
+        """Which counts are read from the other side of the scale than the curves are."""
+        beyond = errors > self.comparisons / 2.0
+        return beyond != self.mirrored
+
+    def _flip(self) -> LatentModel:
+        return replace(
+            self, identity=self.identity.mirrored(), pair=self.pair.mirrored(), mirrored=not self.mirrored
+        )
+
+    def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray) -> FloatArray:
+        """Limits of the rate in which the curves are functions of z (of non-errors where mirrored), shape (J,)."""
+        from scipy.special import ndtr, ndtri
+
+        x = self.comparisons - errors if self.mirrored else errors
+        up = ~upper if self.mirrored else upper
+        z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
+
+        def gap(z: FloatArray) -> FloatArray:
+            tail = np.clip(self._tail(x, z, z_hat, up), 1e-300, 1.0 - 1e-16)
+            signed = ndtri(tail) + deviate
+            return np.where(up, signed, -signed)
+
+        near = np.where(up, z_hat - 0.1, z_hat + 0.1)
+        guess = np.clip(near + np.where(up, 1.0, -1.0) * (0.2 + 0.2 * np.abs(deviate)), LOWEST, TOP)
+        z = solve_decreasing(gap, near, guess, np.where(up, TOP, LOWEST))
+        rate = np.where(z >= TOP, 1.0, np.where(z <= LOWEST, 0.0, ndtr(z)))
+        rate = np.where(~up & (x <= 0.0), 0.0, rate)
+        return 1.0 - rate if self.mirrored else rate
+
+    def _tail(self, errors: FloatArray, z: FloatArray, z_hat: FloatArray, upper: BoolArray) -> FloatArray:
+        """P(X ≤ errors) (for upper limits) or P(X ≥ errors), mid-P, at the probit rates z; shape (J,)."""
+        from scipy.special import ndtr
+
+        p, n = ndtr(z), self.comparisons
+        rest = ndtr(-z)
+        depth = self._depth(z)
+        rho_pair = self.pair(z)
+        guarded = 1.0 - (1.0 - np.minimum(rho_pair, MOST)) * np.exp(-self._pair_guard * depth)
+        rho_pair = np.where(upper, guarded, rho_pair)
+        effect = self._design_effect(z, np.minimum(rho_pair, MOST))
+        spread = self._spread(z, depth, z_hat, effect, upper)
+        clump = np.clip(n * p / self.clusters.erring(z, np.minimum(guarded, MOST)), 1.0, effect)
+        spread = spread + (effect - clump) * rest / (n * p)
+        return count_tail(errors / clump, n / clump, p, spread, upper)
+
+    def _spread(
+        self, z: FloatArray, depth: FloatArray, z_hat: FloatArray, effect: FloatArray, upper: BoolArray
+    ) -> FloatArray:
+        """V: the relative variance of the rate from comparisons that share one identity, shape (J,)."""
+        from scipy.special import ndtr
+
+        if self.metric == "frr":
+            return np.zeros_like(z)
+        p, rest, n = ndtr(z), ndtr(-z), self.comparisons
+        rho = self.identity(z)
+        raised = np.minimum(rho * (1.0 + self.settings.identity_guard * depth), MOST)
+        rho = np.where(upper, raised, rho)
+        pairs = float(self.design.sharing)
+        spread = pairs * excess(z, rho) / (n * p) ** 2
+        share = spread / (spread + effect * rest / (n * p))
+        climb = self.beta * share * np.maximum(z - z_hat, 0.0)
+        climbed = np.minimum(rho + np.where(upper, climb, 0.0), MOST)
+        result: FloatArray = pairs * excess(z, climbed) / (n * p) ** 2
+        return result
+
+    def _design_effect(self, z: FloatArray, rho: FloatArray) -> FloatArray:
+        """D: variance of the count over the binomial one, from comparisons of one cluster; shape (J,)."""
+        from scipy.special import ndtr
+
+        mates = float(self.design.within) / self.comparisons
+        result: FloatArray = 1.0 + mates * excess(z, rho) / (ndtr(z) * ndtr(-z))
+        return np.maximum(result, 1.0)
+
+    def _depth(self, z: FloatArray) -> FloatArray:
+        """dz: how far z lies below the rate where the guards begin; 0 for FRR."""
+        if self.metric == "frr":
+            return np.zeros_like(z)
+        return np.maximum(_probit(np.array(self.settings.guard_rate)) - z, 0.0)
+
+    @property
+    def _pair_guard(self) -> float:
+        return self.settings.pair_guard if self.metric == "far" else 0.0
+
+    def _erring(self, z: FloatArray) -> FloatArray:
+        """λ at probit rates z, with the guard on ρ_w."""
+        rho = np.minimum(self.pair(z), MOST)
+        guarded = 1.0 - (1.0 - rho) * np.exp(-self._pair_guard * self._depth(z))
+        return self.clusters.erring(z, np.minimum(guarded, MOST))
+
+    def _notes(self, erring: float) -> tuple[str, ...]:
+        found: list[str] = []
+        if self.metric == "far" and self.identity.pooled > RISKY:
+            found.append(
+                f"comparisons that share an identity are strongly correlated (ρ = {self.identity.pooled:.2f}): a few identities "
+                "make most errors, and those not in the sample cannot be seen. A 95% interval may cover about 90%"
+            )
+        if erring < FEW:
+            what = "identity pairs" if self.metric == "far" else "identities"
+            found.append(
+                f"extrapolated: about {erring:.1f} {what} hold the errors at this threshold, so the interval leans on "
+                "correlations seen at larger rates"
+            )
+        return tuple(found)
+
+
+def _probit(rate: FloatArray) -> FloatArray:
+    from scipy.special import ndtri
+
+    result: FloatArray = ndtri(rate)
+    return result

@@ -1,0 +1,94 @@
+"""Results as plain records: what tables, JSON and CSV are made of."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matchbound.results.interval import Interval
+from matchbound.results.rates import Rate
+
+Record = dict[str, Any]
+
+RATE_FIELDS = (
+    "metric",
+    "threshold",
+    "estimate",
+    "low",
+    "high",
+    "level",
+    "method",
+    "errors",
+    "comparisons",
+    "identities",
+    "variance",
+    "effective_n",
+    "design_effect",
+)
+
+
+def rate_record(rate: Rate, interval: Interval | None) -> Record:
+    """One rate with its interval; without comparisons there is neither, and the fields are None."""
+    return {
+        "metric": rate.metric,
+        "threshold": rate.threshold,
+        "estimate": _number(rate.estimate),
+        "low": None if interval is None else _number(interval.low),
+        "high": None if interval is None else _number(interval.high),
+        "level": None if interval is None else interval.level,
+        "method": None if interval is None else interval.method,
+        "errors": rate.errors,
+        "comparisons": rate.comparisons,
+        "identities": rate.tally.n_identities,
+        "variance": _number(rate.variance),
+        "effective_n": _number(rate.effective_n),
+        "design_effect": _number(rate.design_effect),
+    }
+
+
+def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapping[str, Any]) -> str:
+    """A document that a strict parser takes: NaN and infinity become null, and labels are escaped."""
+    document = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
+    return json.dumps(_clean(document), indent=1, allow_nan=False) + "\n"
+
+
+def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> str:
+    """Comma-separated values with a header; None is an empty field."""
+    names = list(fields) if fields is not None else list(dict.fromkeys(key for row in results for key in row))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for row in _clean(list(results)):
+        writer.writerow({key: "" if value is None else value for key, value in row.items()})
+    return out.getvalue()
+
+
+def percent(value: float | None) -> str:
+    """A rate for people: 4.2%, 0.031%, 1.2e-05 %; a dash for nothing."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0.0:
+        return "0%"
+    shown = 100.0 * value
+    if abs(shown) < 1e-3:
+        return f"{shown:.1e}%"
+    return f"{shown:.3g}%" if abs(shown) < 99.95 else f"{shown:.5g}%"
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _clean(value: Any) -> Any:
+    """The same with numbers that JSON has no name for set to None."""
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return {str(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    return value

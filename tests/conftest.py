@@ -1,0 +1,51 @@
+"""What tests share: where things are, and how to read the golden tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+import matchbound as mb
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE / "data"
+SHARED = HERE.parents[1] / "shared"
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+settings.load_profile("default")
+
+
+def golden_table(name: str) -> mb.Comparisons:
+    with open(DATA / f"{name}.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+
+    def column(key: str) -> list[str]:
+        return [row[key] for row in rows]
+
+    return mb.Comparisons(
+        column("id_a"),
+        column("id_b"),
+        np.array(column("score"), dtype=float),
+        instance_a=column("instance_a"),
+        instance_b=column("instance_b"),
+    )
+
+
+def golden_expected() -> dict[str, Any]:
+    with open(DATA / "expected.json") as stream:
+        expected: dict[str, Any] = json.load(stream)
+    return expected
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("the folder of real data sets is not beside this checkout")
+    return folder

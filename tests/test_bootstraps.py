@@ -1,0 +1,281 @@
+"""Bootstraps: literal replicates, enumerated moments, closed forms, seeds, options."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive
+from conftest import golden_table
+from matchbound.stats.resampling import BLOCK, BOOTSTRAPS, Scheme, block_rng, identity_weights
+from strategies import comparisons, instance_comparisons, instance_tables, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+thresholds = st.integers(-5, 5).map(lambda s: s / 4)
+
+
+def first_weights(method: str, size: int, rows: int, seed: int) -> np.ndarray:
+    return identity_weights(Scheme(method), size, rows, block_rng(seed, 0))
+
+
+@settings(max_examples=40)
+@given(
+    tables(min_identities=3),
+    thresholds,
+    st.sampled_from(["subsets", "vertex", "double-or-nothing"]),
+    st.integers(0, 99),
+)
+def test_replicates_equal_their_literal_twins(rows: list, threshold: float, method: str, seed: int) -> None:
+    """The first draw of each row that has comparisons left is the replicate that a literal bootstrap would give."""
+    data = comparisons(rows)
+    names = [str(name) for name in data.identities]
+    rates = mb.evaluate(data, threshold)
+    weights = first_weights(method, len(names), 20, seed)
+    own = dict.fromkeys(names, 0.0)
+    if rates.far.comparisons and method == "vertex":
+        own = dict(zip(names, rates.far._self_comparisons(rates.far.tally), strict=True))
+    for metric in ("far", "frr"):
+        rate = getattr(rates, metric)
+        if not rate.comparisons:
+            continue
+        try:
+            made = rate.bootstrap(method, 20, rng=seed).replicates
+        except mb.DataError:
+            assert rate.comparisons
+            continue
+        for row in range(20):
+            weight = dict(zip(names, weights[row], strict=True))
+            drawn = [name for name in names for _ in range(int(weight[name]))]
+            if metric == "frr":
+                target = naive.weighted_frr(rows, threshold, weight)
+            elif method == "subsets":
+                target = naive.subsets_far(rows, threshold, drawn)
+            elif method == "vertex":
+                target = naive.vertex_far(rows, threshold, drawn, own)
+            else:
+                target = naive.weighted_far(rows, threshold, weight)
+            if target is None:
+                break  # this row was drawn again, and the rows after it come from a stream that moved on
+            assert made[row] == pytest.approx(target, abs=1e-12)
+
+
+def five_identities() -> list:
+    rng = np.random.default_rng(3)
+    sizes = [1, 2, 3, 2, 1]
+    who = np.repeat(np.arange(5), sizes)
+    return [
+        (f"p{who[i]}", f"x{i}", f"p{who[j]}", f"x{j}", float(rng.standard_normal()))
+        for i, j in itertools.combinations(range(who.size), 2)
+    ]
+
+
+@pytest.mark.parametrize("method", ["subsets", "vertex", "double-or-nothing"])
+@pytest.mark.parametrize("metric", ["far", "frr"])
+def test_every_weight_of_five_identities_enumerated(method: str, metric: str) -> None:
+    """Mean and variance over all possible draws, against 40,000 replicates, within 4 Monte Carlo standard errors."""
+    rows = five_identities()
+    data = instance_comparisons(rows)
+    plain = [(r[0], r[2], r[4]) for r in rows]
+    names = [str(name) for name in data.identities]
+    own = {name: float(size) ** 2 for name, size in zip(names, data.instance_counts, strict=True)}
+    draws = (
+        itertools.product((0.0, 2.0), repeat=5) if method == "double-or-nothing" else itertools.product(names, repeat=5)
+    )
+    values = []
+    for draw in draws:
+        drawn = [str(name) for name in draw]
+        weight = (
+            dict(zip(names, draw, strict=True))
+            if method == "double-or-nothing"
+            else {name: float(drawn.count(name)) for name in names}
+        )
+        if metric == "frr":
+            value = naive.weighted_frr(plain, 0.2, weight)  # type: ignore[arg-type]
+        elif method == "subsets":
+            value = naive.subsets_far(plain, 0.2, drawn)
+        elif method == "vertex":
+            value = naive.vertex_far(plain, 0.2, drawn, own)
+        else:
+            value = naive.weighted_far(plain, 0.2, weight)  # type: ignore[arg-type]
+        if value is not None:
+            values.append(value)
+    made = getattr(mb.evaluate(data, 0.2), metric).bootstrap(method, 40_000, rng=8).replicates
+    mean, variance = float(np.mean(values)), float(np.var(values))
+    fourth = float(np.mean((np.array(values) - mean) ** 4))
+    assert abs(made.mean() - mean) < 4 * np.sqrt(variance / made.size)
+    assert abs(made.var() - variance) < 4 * np.sqrt((fourth - variance**2) / made.size)
+
+
+def balanced_rates() -> tuple[mb.Rate, float, float, int]:
+    """A balanced table's FAR with R and Q on rates of identity pairs, and G."""
+    data = golden_table("balanced")
+    far = mb.evaluate(data, 0.321154).far
+    size = 6
+    rate = np.zeros((size, size))
+    table = far.tally.impostor.erred[0]
+    rate[table.first, table.second] = table.count / 9
+    rate += rate.T
+    d = rate - far.estimate
+    np.fill_diagonal(d, 0.0)
+    return far, float((d.sum(axis=1) ** 2).sum()), float((d**2).sum()), size
+
+
+@pytest.mark.parametrize("method", ["subsets", "vertex"])
+def test_closed_forms_of_replicate_variances(method: str) -> None:
+    far, r, q, g = balanced_rates()
+    closed = {
+        "subsets": r / (g**2 * (g - 1) ** 2),
+        "vertex": 2 * q / (g**3 * (g - 1)) + 4 * (g - 2) * r / (g**4 * (g - 1)),
+    }[method]
+    made = far.bootstrap(method, 60_000, rng=5).replicates
+    fourth = float(((made - made.mean()) ** 4).mean())
+    assert abs(made.var() - closed) < 4 * np.sqrt((fourth - made.var() ** 2) / made.size)
+
+
+def test_double_or_nothing_approaches_its_linearised_variance() -> None:
+    """(4R + 2Q)/N2²: within 5% (plus Monte Carlo error) with 150 identities; the exact one is larger at small G."""
+    far = mb.evaluate(mb.demo_data(), 0.5).far
+    from matchbound.stats.variance import impostor_sums
+
+    r, q = impostor_sums(far.tally.impostor, 0)
+    linear = float((4 * r + 2 * q) / int(far.tally.impostor.comparisons.sum()) ** 2)
+    made = far.bootstrap("double-or-nothing", 20_000, rng=1).variance
+    assert linear * 0.97 < made < linear * 1.10
+
+
+@pytest.mark.parametrize("method", BOOTSTRAPS)
+@pytest.mark.parametrize("metric", ["far", "frr"])
+def test_same_seed_same_replicates_on_any_number_of_workers(method: str, metric: str) -> None:
+    rate = getattr(mb.evaluate(golden_table("larger"), 0.401334), metric)
+    one = rate.bootstrap(method, 3 * BLOCK + 7, rng=12, workers=1).replicates
+    two = rate.bootstrap(method, 3 * BLOCK + 7, rng=12, workers=2).replicates
+    other = rate.bootstrap(method, 3 * BLOCK + 7, rng=13).replicates
+    more = rate.bootstrap(method, 6 * BLOCK, rng=12).replicates
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, other)
+    assert np.array_equal(one[: 3 * BLOCK], more[: 3 * BLOCK])
+
+
+def test_sparse_and_dense_quadratic_forms_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    from matchbound.stats import resampling
+
+    far = mb.evaluate(golden_table("larger"), 0.401334).far
+    dense = {m: far.bootstrap(m, 250, rng=4).replicates for m in ("vertex", "double-or-nothing")}
+    monkeypatch.setattr(resampling, "DENSE_IDENTITIES", 0)
+    for method, target in dense.items():
+        assert np.array_equal(far.bootstrap(method, 250, rng=4).replicates, target)
+
+
+def test_other_levels_cost_no_resampling_and_nest() -> None:
+    boot = mb.evaluate(golden_table("larger"), 0.401334).far.bootstrap("vertex", 1999, rng=7)
+    limits = [boot.interval(level) for level in (0.5, 0.8, 0.9, 0.95, 0.99)]
+    for inner, outer in itertools.pairwise(limits):
+        assert outer.low <= inner.low <= inner.high <= outer.high
+    ordered = np.sort(boot.replicates)
+    assert boot.interval(0.95).low == pytest.approx(ordered[49], abs=1e-15)  # (B+1)·0.025 = 50
+    assert boot.interval(0.95).high == pytest.approx(ordered[1949], abs=1e-15)
+    assert boot.interval(0.95, side="upper").high == pytest.approx(ordered[1899], abs=1e-15)
+    assert boot.interval(0.95, side="upper").low == 0.0
+
+
+def test_too_few_replicates_are_said() -> None:
+    far = mb.evaluate(golden_table("larger"), 0.401334).far
+    with pytest.warns(mb.MatchboundWarning, match="cannot reach"):
+        far.interval("vertex", 0.999, n_resamples=100, rng=1)
+
+
+def test_any_variance_feeds_wilson() -> None:
+    far = mb.evaluate(golden_table("larger"), 0.401334).far
+    boot = far.bootstrap("vertex", 800, rng=2)
+    one = boot.interval(method="wilson")
+    two = far.interval("wilson", variance="vertex", n_resamples=800, rng=2)
+    assert (one.low, one.high) == (two.low, two.high)
+    wide = far.interval("wilson", variance="bias-corrected")
+    assert wide.width > far.interval().width
+
+
+def test_swaps_of_the_vertex_bootstrap() -> None:
+    """All swaps centre on the estimate; a random swap adds variance; recentring is exact in the mean."""
+    far = mb.evaluate(golden_table("larger"), 0.401334).far
+    made = {
+        swap: far.bootstrap("vertex", 20_000, rng=3, swap=swap).replicates for swap in ("rate", "random", "recentre")
+    }
+    for swap, values in made.items():
+        assert abs(values.mean() - far.estimate) < 4 * values.std() / np.sqrt(values.size) + 1e-12, swap
+    assert made["random"].var() > made["rate"].var()
+    assert made["recentre"].mean() == pytest.approx(far.estimate, abs=1e-12)
+    assert made["recentre"].var() > made["rate"].var()
+
+
+@pytest.mark.parametrize(
+    ("options", "tau"),
+    [
+        ({}, 1.0),
+        ({"tau": 0.25}, 0.25),
+        ({"weights": lambda rng, shape: rng.exponential(1.0, shape)}, 1.0),
+        ({"weights": lambda rng, shape: rng.gamma(4.0, 0.25, shape), "tau": 0.25}, 0.25),
+    ],
+)
+def test_weights_of_any_variance(options: dict, tau: float) -> None:
+    """Divided by τ, the replicates' variance is (4R + 2τQ)/N2² up to terms of order 1/G: 8% for 600 identities."""
+    from matchbound.stats.variance import impostor_sums
+
+    far = mb.evaluate(mb.demo_data(n_identities=600), 0.4).far
+    made = far.bootstrap("double-or-nothing", 8000, rng=1, **options)
+    r, q = impostor_sums(far.tally.impostor, 0)
+    linear = float(4 * r + 2 * tau * q) / float(far.tally.impostor.comparisons.sum()) ** 2
+    assert made.variance == pytest.approx(linear, rel=0.08)
+    assert made.interval(0.9).width == pytest.approx(2 * 1.645 * np.sqrt(linear), rel=0.08)
+
+
+def test_fixed_sizes_draw_only_among_equals() -> None:
+    strata = np.array([0, 0, 1, 1, 1, 2])
+    weights = identity_weights(Scheme("vertex", strata=strata), 6, 200, np.random.default_rng(0))
+    assert np.all(weights[:, :2].sum(axis=1) == 2)
+    assert np.all(weights[:, 2:5].sum(axis=1) == 3)
+    assert np.all(weights[:, 5] == 1)
+    far = mb.evaluate(golden_table("larger"), 0.401334).far
+    assert far.bootstrap("vertex", 50, rng=0, fixed_sizes=True).replicates.std() > 0
+
+
+@given(instance_tables(complete=False), thresholds)
+def test_incomplete_data_never_swap_in_more_than_was_compared(rows: list, threshold: float) -> None:
+    assume(any(r[0] != r[2] for r in rows))
+    data = instance_comparisons(rows)
+    far = mb.evaluate(data, threshold).far
+    own = far._self_comparisons(far.tally)
+    assert np.all(own <= data.instance_counts.astype(float) ** 2)
+
+
+def test_a_star_has_no_comparison_left_for_some_bootstraps() -> None:
+    """One identity in every comparison: draws without it are drawn again; replicates stay defined."""
+    rows = [("hub", f"p{i}", float(i % 2)) for i in range(6)]
+    far = mb.evaluate(comparisons(rows), 0.5).far
+    for method in BOOTSTRAPS:
+        assert np.isfinite(far.bootstrap(method, 300, rng=0).replicates).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        ({"method": "bootstrap"}, "method"),
+        ({"n_resamples": 0}, "n_resamples"),
+        ({"rng": -1}, "rng"),
+        ({"rng": "seed"}, "rng"),
+        ({"swap": "no"}, "swap"),
+        ({"method": "subsets", "swap": "random"}, "swap"),
+        ({"tau": 2.0}, "tau"),
+        ({"method": "double-or-nothing", "tau": 0.0}, "tau"),
+        ({"method": "double-or-nothing", "fixed_sizes": True}, "fixed_sizes"),
+    ],
+)
+def test_wrong_arguments_are_named(call: dict, match: str) -> None:
+    far = mb.evaluate(golden_table("balanced"), 0.3).far
+    with pytest.raises(mb.UsageError, match=match):
+        far.bootstrap(**call)

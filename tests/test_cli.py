@@ -1,0 +1,204 @@
+"""The command line: golden values through it, formats, exit codes, and what goes where."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import DATA, golden_expected
+from matchbound.cli import main
+
+EXPECTED = golden_expected()
+
+
+def no_constant(name: str) -> float:
+    raise AssertionError(f"{name} in JSON")
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert main([*arguments, "--format", "json"]) == 0
+    document: dict = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    return document
+
+
+@pytest.mark.parametrize("name", list(EXPECTED))
+@pytest.mark.parametrize("method", ["wilson", "wald", "naive-wilson"])
+@pytest.mark.parametrize("level", ["0.9", "0.95", "0.99"])
+def test_golden_values_through_the_command_line(
+    capsys: pytest.CaptureFixture[str], name: str, method: str, level: str
+) -> None:
+    asked = [f"--threshold={case['threshold']}" for case in EXPECTED[name]]
+    document = run_json(capsys, "evaluate", str(DATA / f"{name}.csv"), *asked, "--method", method, "--level", level)
+    rows = iter(document["results"])
+    for case in EXPECTED[name]:
+        for metric in ("far", "frr"):
+            row, target = next(rows), case[metric]
+            assert (row["metric"], row["threshold"], row["method"], row["level"]) == (
+                metric,
+                case["threshold"],
+                method,
+                float(level),
+            )
+            assert (row["errors"], row["comparisons"], row["identities"]) == (
+                target["errors"],
+                target["comparisons"],
+                case["identities"],
+            )
+            for key, value in (
+                ("estimate", target["estimate"]),
+                ("variance", target["variance"]),
+                ("effective_n", target["effective_n"]),
+                ("low", target[method][level][0]),
+                ("high", target[method][level][1]),
+            ):
+                assert row[key] == pytest.approx(value, rel=1e-9, abs=1e-15), (key, metric)
+            assert row["design_effect"] == pytest.approx(target["comparisons"] / target["effective_n"], rel=1e-9)
+
+
+def test_json_holds_warnings_and_provenance(capsys: pytest.CaptureFixture[str]) -> None:
+    document = run_json(
+        capsys, "evaluate", str(DATA / "balanced.csv"), "--threshold", "0.3", "--method", "naive-wilson"
+    )
+    assert any("naive-wilson" in text for text in document["warnings"])
+    assert any("only 6 identities" in text for text in document["warnings"])
+    source = document["provenance"]
+    assert source["input"].startswith("sha256:")
+    assert source["seed"] == 0
+    assert source["parameters"]["method"] == "naive-wilson"
+    assert source["version"]
+
+
+def test_same_seed_same_output(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "evaluate",
+        str(DATA / "larger.csv"),
+        "--threshold",
+        "0.4",
+        "--method",
+        "vertex",
+        "--resamples",
+        "300",
+    ]
+    first = run_json(capsys, *command, "--seed", "3")
+    again = run_json(capsys, *command, "--seed", "3")
+    other = run_json(capsys, *command, "--seed", "4")
+    assert first["results"] == again["results"]
+    assert first["results"] != other["results"]
+
+
+def test_csv_and_table(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["evaluate", str(DATA / "larger.csv"), "--threshold", "0.4"]
+    assert main([*command, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["metric"] for row in rows] == ["far", "frr"]
+    assert float(rows[0]["low"]) < float(rows[0]["estimate"]) < float(rows[0]["high"])
+    assert main(command) == 0
+    shown = capsys.readouterr()
+    assert "FAR" in shown.out
+    assert "95% intervals, wilson" in shown.out
+    assert max(len(line) for line in shown.out.splitlines()) <= 80
+    assert "\x1b[" not in shown.out
+    assert "warning: " in shown.err
+    assert main([*command, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_output_goes_to_a_file_whole_or_not_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "answer.json"
+    command = ["evaluate", str(DATA / "larger.csv"), "--threshold", "0.4", "--format", "json"]
+    assert main([*command, "--output", str(target)]) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads(target.read_text())["results"]
+    missing = tmp_path / "no" / "answer.json"
+    assert main([*command, "-o", str(missing)]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answer.json"]
+
+
+def test_a_rate_without_comparisons_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("id_a,id_b,score\na,b,0.5\nb,c,0.1\n")
+    document = run_json(capsys, "evaluate", str(path), "--threshold", "0.3")
+    row = document["results"][1]
+    assert row["metric"] == "frr"
+    assert row["estimate"] is row["low"] is row["high"] is row["variance"] is None
+    assert any("FRR is not defined" in text for text in document["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "match"),
+    [
+        (["evaluate"], 2, "--threshold"),
+        (["evaluate", "--threshold", "0.5"], 2, "name a file"),
+        (["evaluate", str(DATA / "balanced.csv"), "--threshold", "high"], 2, "high"),
+        (["evaluate", str(DATA / "balanced.csv"), "--threshold", "0.5", "--method", "magic"], 2, "--method"),
+        (["evaluate", str(DATA / "balanced.csv"), "--threshold", "0.5", "--level", "95"], 2, "--level"),
+        (["evaluate", str(DATA / "balanced.csv"), "--threshold", "0.5", "--nonsense"], 2, "nonsense"),
+        (["evaluate", "no-such-file.csv", "--threshold", "0.5"], 1, "no-such-file.csv"),
+        (["judge"], 2, "judge"),
+        (["check", "no-such-file.csv"], 1, "no-such-file.csv"),
+    ],
+)
+def test_failures_are_one_line_and_a_code(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, match: str
+) -> None:
+    assert main(arguments) == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert match in shown.err
+    assert len(shown.err.splitlines()) == 1
+    assert "Traceback" not in shown.err
+
+
+def test_check_describes_tables_and_embeddings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(DATA / "incomplete.csv")]) == 0
+    shown = capsys.readouterr().out
+    assert "identities" in shown
+    assert "107" in shown
+    document = run_json(capsys, "check", str(DATA / "unbalanced.csv"))
+    row = document["results"][0]
+    assert (row["n_identities"], row["n_genuine"], row["n_impostor"], row["n_single"]) == (6, 20, 100, 2)
+    assert row["complete"] is True
+    path = tmp_path / "faces.npz"
+    rng = np.random.default_rng(0)
+    np.savez(path, embeddings=rng.standard_normal((12, 8)).astype("f4"), identity=np.repeat(list("abcd"), 3))
+    row = run_json(capsys, "check", str(path))["results"][0]
+    assert (row["kind"], row["n_genuine"], row["n_impostor"], row["dimensions"]) == ("embeddings", 12, 54, 8)
+
+
+def test_check_notices_a_distance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "distances.csv"
+    path.write_text("id_a,id_b,score\na,a,0.1\na,a,0.2\na,b,0.9\nb,c,0.8\n")
+    assert any("--distance" in text for text in run_json(capsys, "check", str(path))["warnings"])
+    assert not any("--distance" in text for text in run_json(capsys, "check", str(path), "--distance")["warnings"])
+
+
+def test_a_real_process_and_standard_input() -> None:
+    text = (DATA / "balanced.csv").read_text()
+    done = subprocess.run(
+        [sys.executable, "-m", "matchbound", "evaluate", "-", "--threshold", "-0.753262", "--format", "json"],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["results"][0]["errors"] == 135
+    piped = json.loads(done.stdout)["provenance"]["input"]
+    import hashlib
+
+    assert piped == "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("evaluate", "check", "demo"):
+        assert main([verb, "--help"]) == 0
+        assert f"matchbound {verb}" in capsys.readouterr().out

@@ -1,0 +1,248 @@
+"""Estimates and variances against literal twins, and what must not change them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive
+from matchbound.results.rates import Rate
+from strategies import comparisons, instance_comparisons, instance_tables, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+thresholds = st.integers(-5, 5).map(lambda s: s / 4)
+
+
+def near(value: float, target: float) -> bool:
+    return abs(value - target) <= 1e-12 + 1e-10 * abs(target)
+
+
+@given(tables(), thresholds, st.booleans())
+def test_rates_and_plug_in_variances_equal_the_literal_sums(rows: list, threshold: float, distance: bool) -> None:
+    rates = mb.evaluate(comparisons(rows, distance), threshold)
+    if rates.far.comparisons:
+        assert near(rates.far.estimate, naive.far(rows, threshold, distance))
+        assert near(rates.far.variance, naive.far_variance(rows, threshold, distance))
+    else:
+        assert np.isnan(rates.far.estimate)
+    if rates.frr.comparisons:
+        assert near(rates.frr.estimate, naive.frr(rows, threshold, distance))
+        assert near(rates.frr.variance, naive.frr_variance(rows, threshold, distance))
+        assert near(
+            rates.frr.variance,
+            naive.frr_variance_delta(rows, threshold) if not distance else rates.frr.variance,
+        )
+
+
+@given(tables(min_identities=3), thresholds)
+def test_jackknives_equal_recomputing_without_each_identity(rows: list, threshold: float) -> None:
+    rates = mb.evaluate(comparisons(rows), threshold)
+    try:
+        target = naive.far_jackknife(rows, threshold)
+    except ZeroDivisionError:
+        if rates.far.comparisons:
+            with pytest.raises(mb.DataError):
+                rates.far.variance_by("jackknife")
+    else:
+        assert near(rates.far.variance_by("jackknife"), target)
+    if rates.frr.n_identities > 1:
+        assert near(rates.frr.variance_by("jackknife"), naive.frr_jackknife(rows, threshold))
+
+
+def balanced(seed: int, identities: int = 6, instances: int = 3) -> list:
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(identities), instances)
+    first, second = np.triu_indices(who.size, 1)
+    lift = rng.standard_normal(identities)
+    scores = rng.standard_normal(first.size) + lift[who[first]] + lift[who[second]]
+    return [(f"p{who[i]}", f"p{who[j]}", float(s)) for i, j, s in zip(first, second, scores, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_balanced_data_reproduce_the_papers_formulas(seed: int) -> None:
+    rows = balanced(seed)
+    rates = mb.evaluate(comparisons(rows), 0.5)
+    assert near(rates.far.variance, naive.far_variance_triple_loop(rows, 0.5))
+    assert near(rates.far.variance_by("jackknife"), rates.far.variance)  # Proposition 3
+    assert near(rates.frr.variance_by("jackknife"), rates.frr.variance)
+
+
+@given(instance_tables(), thresholds)
+def test_fixed_sizes_equal_the_literal_sums(rows: list, threshold: float) -> None:
+    data = instance_comparisons(rows)
+    sizes = {str(name): int(count) for name, count in zip(data.identities, data.instance_counts, strict=True)}
+    plain = [(r[0], r[2], r[4]) for r in rows]
+    rates = mb.evaluate(data, threshold)
+    assert near(rates.far.variance_by("fixed-sizes"), naive.far_fixed_sizes(plain, threshold, sizes))
+    if rates.frr.comparisons:
+        target = naive.frr_fixed_sizes(plain, threshold, sorted(sizes))
+        assert near(rates.frr.variance_by("fixed-sizes"), target)
+
+
+def test_bias_correction_repairs_the_plug_in_on_average() -> None:
+    """4,000 samples of 8 identities with additive identity effects: the mean corrected variance is that of p."""
+    rng = np.random.default_rng(11)
+    first, second = np.triu_indices(8, 1)
+    estimates, plug_in, corrected = [], [], []
+    for _ in range(4000):
+        lift = rng.standard_normal(8)
+        scores = rng.standard_normal(first.size) + lift[first] + lift[second]
+        far = mb.evaluate(mb.Comparisons(first, second, scores), 0.0).far
+        estimates.append(far.estimate)
+        plug_in.append(far.variance)
+        corrected.append(far.variance_by("bias-corrected"))
+    truth = np.var(estimates, ddof=1)
+    error = np.hypot(truth * np.sqrt(2 / 4000), np.std(corrected) / np.sqrt(4000))
+    assert abs(np.mean(corrected) - truth) < 4 * error
+    assert np.mean(plug_in) < truth - 4 * error
+
+
+@given(tables(), thresholds, st.randoms(use_true_random=False))
+def test_order_labels_and_sides_do_not_matter(rows: list, threshold: float, random: object) -> None:
+    base = mb.evaluate(comparisons(rows), threshold)
+    shuffled = list(rows)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    swapped = [(b, a, s) if random.random() < 0.5 else (a, b, s) for a, b, s in rows]  # type: ignore[attr-defined]
+    names = {f"p{i}": name for i, name in enumerate(["zeta", "ä", "<b>", "9", "a b", "Ω"])}
+    renamed = [(names[a], names[b], s) for a, b, s in rows]
+    numbered = mb.Comparisons([int(a[1:]) for a, _, _ in rows], [int(b[1:]) for _, b, _ in rows], [s for *_, s in rows])
+    for other in (comparisons(shuffled), comparisons(swapped), comparisons(renamed), numbered):
+        again = mb.evaluate(other, threshold)
+        for metric in ("far", "frr"):
+            one, two = getattr(base, metric), getattr(again, metric)
+            assert (one.errors, one.comparisons, one.n_identities) == (
+                two.errors,
+                two.comparisons,
+                two.n_identities,
+            )
+            if one.comparisons:
+                assert one.variance == two.variance
+                assert one.interval() == two.interval()
+
+
+@given(tables(max_rows=60), st.lists(thresholds, min_size=1, max_size=4), st.data())
+def test_tallies_add_up(rows: list, grid: list[float], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(1, max(len(rows) - 1, 1)))
+    assume(0 < cut < len(rows))
+    whole = mb.tally(comparisons(rows), grid)
+    parts = mb.tally(comparisons(rows[:cut]), grid) + mb.tally(comparisons(rows[cut:]), grid)
+    assert_same_tally(whole, parts)
+
+
+def assert_same_tally(one: object, two: object) -> None:
+    assert list(one.identities) == list(two.identities)  # type: ignore[attr-defined]
+    for part, fields in (
+        ("genuine", ["comparisons", "errors"]),
+        ("impostor", ["comparisons", "errors", "sum_mm", "sum_nm", "sum_nn"]),
+    ):
+        for field in fields:
+            left, right = getattr(getattr(one, part), field), getattr(getattr(two, part), field)
+            assert np.array_equal(left, right), (part, field)
+    for left, right in zip(
+        (one.impostor.compared, *one.impostor.erred),  # type: ignore[attr-defined]
+        (two.impostor.compared, *two.impostor.erred),  # type: ignore[attr-defined]
+        strict=True,
+    ):
+        for field in ("first", "second", "count"):
+            assert np.array_equal(getattr(left, field), getattr(right, field)), field
+
+
+def test_tallies_of_unlike_thresholds_do_not_add() -> None:
+    data = comparisons([("a", "b", 0.1), ("a", "a", 0.4)])
+    with pytest.raises(mb.DataError, match="thresholds"):
+        mb.tally(data, [0.1]) + mb.tally(data, [0.2])
+    with pytest.raises(mb.DataError, match="pairs"):
+        mb.tally(data, [0.1], pairs=False) + mb.tally(data, [0.1])
+
+
+@given(
+    tables(),
+    thresholds,
+    st.sampled_from(["wilson", "wald", "naive-wilson"]),
+    st.floats(0.01, 0.99),
+    st.floats(0.0, 0.999),
+)
+def test_a_higher_level_never_gives_a_narrower_interval(
+    rows: list, threshold: float, method: str, level: float, raise_by: float
+) -> None:
+    rates = mb.evaluate(comparisons(rows), threshold)
+    higher = level + (1 - level) * raise_by
+    for rate in (rates.far, rates.frr):
+        if rate.comparisons:
+            inner, outer = rate.interval(method, level), rate.interval(method, higher)
+            assert outer.low <= inner.low + 1e-15
+            assert outer.high >= inner.high - 1e-15
+            assert 0.0 <= inner.low <= rate.estimate + 1e-15
+            assert rate.estimate - 1e-15 <= inner.high <= 1.0
+
+
+@given(tables(), thresholds)
+def test_one_sided_bounds_are_two_sided_limits_at_twice_the_tail(rows: list, threshold: float) -> None:
+    rates = mb.evaluate(comparisons(rows), threshold)
+    for rate in (rates.far, rates.frr):
+        if rate.comparisons:
+            for method in ("wilson", "wald"):
+                both = rate.interval(method, 0.90)
+                assert near(rate.upper_bound(0.95, method), both.high)
+                assert near(rate.lower_bound(0.95, method), both.low)
+                assert rate.interval(method, 0.95, side="upper").low == 0.0
+                assert rate.interval(method, 0.95, side="lower").high == 1.0
+
+
+def test_exact_arithmetic_keeps_a_zero_variance_at_zero() -> None:
+    """Every identity pair errs in exactly a third of its comparisons: the residuals cancel to the last bit."""
+    rows = [(f"p{i}", f"p{j}", s) for i in range(7) for j in range(i) for s in (1.0, 0.0, 0.0)]
+    far = mb.evaluate(comparisons(rows), 0.5).far
+    assert far.estimate == 1 / 3
+    assert far.variance == 0.0
+    assert far.effective_n == far.floor == 3
+
+
+def test_counters_beyond_int64_products() -> None:
+    """Sums of squares of counts near 10^12 stay exact (they pass 2^63)."""
+    from fractions import Fraction
+
+    from matchbound.engine.tally import GenuineTally, ImpostorTally
+    from matchbound.stats.variance import far_plug_in, frr_plug_in
+
+    g = np.array([10**12, 3 * 10**12, 7], dtype=np.int64)
+    e = np.array([[10**11 + 1, 5, 3]], dtype=np.int64)
+    total, q = int(g.sum()), Fraction(int(e.sum()), int(g.sum()))
+    target = sum((int(x) - q * int(y)) ** 2 for x, y in zip(e[0], g, strict=True)) / total**2
+    assert frr_plug_in(GenuineTally(g, e), 0) == float(target)
+    m = np.array([10**12, 10**12, 10**12], dtype=np.int64)
+    s = np.array([[10**9, 10**9 - 2, 2 * 10**9 - 2]], dtype=np.int64)
+    half = 5 * 10**11
+    n_ab, n_ac, n_bc = 0, 10**9, 10**9 - 2
+    sum_nn = 2 * (n_ab**2 + n_ac**2 + n_bc**2)
+    sum_nm = 2 * half * (n_ab + n_ac + n_bc)
+    tally = ImpostorTally(m, s, 6 * half**2, np.array([sum_nm], dtype=object), np.array([sum_nn], dtype=object))
+    p = Fraction(n_ab + n_ac + n_bc, 3 * half)
+    d = {"ab": n_ab - p * half, "ac": n_ac - p * half, "bc": n_bc - p * half}
+    r = (d["ab"] + d["ac"]) ** 2 + (d["ab"] + d["bc"]) ** 2 + (d["ac"] + d["bc"]) ** 2
+    literal = (4 * r - 4 * sum(v**2 for v in d.values())) / (6 * half) ** 2
+    assert far_plug_in(tally, 0) == float(literal)
+
+
+def test_effective_n_and_design_effect_are_on_every_rate() -> None:
+    rates = mb.evaluate(mb.demo_data(), 0.6)
+    for rate in (rates.far, rates.frr):
+        assert isinstance(rate, Rate)
+        assert rate.effective_n == pytest.approx(rate.estimate * (1 - rate.estimate) / rate.variance)
+        assert rate.design_effect == pytest.approx(rate.comparisons / rate.effective_n)
+    assert rates.far.design_effect > 5
+
+
+@given(instance_tables(complete=False), st.lists(thresholds, min_size=1, max_size=3))
+def test_unsorted_and_repeated_thresholds_keep_their_order(rows: list, grid: list[float]) -> None:
+    assume(rows)
+    data = instance_comparisons(rows)
+    asked = [*grid, *reversed(grid)]
+    for threshold, rates in zip(asked, mb.evaluate(data, asked), strict=True):
+        alone = mb.evaluate(data, threshold)
+        assert rates.threshold == threshold
+        assert (rates.far.errors, rates.frr.errors) == (alone.far.errors, alone.frr.errors)

@@ -1,0 +1,166 @@
+"""Honest words: each awkward kind of data gets a defined result and a clear warning, or a clear error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from strategies import comparisons
+
+
+def warnings_of(rows: list, threshold: float, **options: object) -> list[str]:
+    with pytest.warns(mb.MatchboundWarning) as caught:
+        mb.evaluate(mb.Comparisons(*zip(*rows, strict=True), **options), threshold)  # type: ignore[arg-type]
+    return [str(item.message) for item in caught]
+
+
+def test_few_identities() -> None:
+    assert any(
+        "only 3 identities" in text for text in warnings_of([("a", "b", 0.1), ("b", "c", 0.2), ("a", "a", 0.9)], 0.15)
+    )
+
+
+def test_no_errors() -> None:
+    told = warnings_of([("a", "b", 0.1), ("a", "c", 0.2), ("a", "a", 0.9)], 0.5)
+    assert any("no false accept among 2 comparisons" in text for text in told)
+    assert any("no false reject among 1 comparisons" in text for text in told)
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_no_errors_still_has_an_upper_limit() -> None:
+    far = mb.evaluate(comparisons([("a", "b", 0.1), ("c", "d", 0.2), ("a", "a", 0.9)]), 0.5).far
+    assert far.interval().low == 0.0
+    assert 0.5 < far.interval().high < 1.0
+    assert far.interval("wald").width == 0.0
+
+
+def test_everything_errs() -> None:
+    told = warnings_of([("a", "b", 0.9), ("a", "c", 0.9), ("a", "a", 0.1)], 0.5)
+    assert sum("every one of" in text for text in told) == 2
+
+
+def test_negative_variance() -> None:
+    rows = [(f"p{2 * i}", f"p{2 * i + 1}", 1.0) for i in range(3)]
+    rows += [(f"p{i}", f"p{j}", 0.0) for i in range(6) for j in range(i) if not (i - j == 1 and i % 2 == 1)]
+    told = warnings_of(rows, 0.5)
+    assert any("negative" in text for text in told)
+    with pytest.warns(mb.MatchboundWarning):
+        far = mb.evaluate(comparisons(rows), 0.5).far
+    assert far.variance < 0
+    assert far.effective_n == 3
+    assert far.interval("wald").width == 0.0
+
+
+def test_identities_with_one_instance() -> None:
+    told = warnings_of([("a", "b", 0.1), ("a", "a", 0.9)], 0.5, instance_a=["1", "1"], instance_b=["1", "2"])
+    assert any("1 of 2 identities have one instance" in text for text in told)
+
+
+def test_repeated_and_self_comparisons() -> None:
+    told = warnings_of(
+        [("a", "b", 0.1), ("b", "a", 0.1), ("a", "a", 0.9)],
+        0.5,
+        instance_a=["1", "1", "1"],
+        instance_b=["1", "1", "1"],
+    )
+    assert any("1 comparisons repeat" in text for text in told)
+    assert any("1 comparisons are of an instance with itself" in text for text in told)
+
+
+def test_equal_scores() -> None:
+    assert any("all scores are equal" in text for text in warnings_of([("a", "b", 0.5), ("a", "a", 0.5)], 0.5))
+
+
+@pytest.mark.filterwarnings("ignore:only")
+def test_duplicated_embeddings() -> None:
+    vectors = np.random.default_rng(0).standard_normal((6, 4))
+    vectors[3] = vectors[1]
+    with pytest.warns(mb.MatchboundWarning, match="1 rows repeat"):
+        mb.evaluate(mb.Embeddings(vectors, list("aabbcc")), 0.5)
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+@pytest.mark.parametrize("metric", ["far", "frr"])
+def test_a_rate_without_comparisons(metric: str) -> None:
+    rows = [("a", "a", 0.5)] if metric == "far" else [("a", "b", 0.5)]
+    rate = getattr(mb.evaluate(comparisons(rows), 0.1), metric)
+    assert rate.comparisons == 0
+    for value in (rate.estimate, rate.variance, rate.effective_n, rate.design_effect):
+        assert np.isnan(value)
+    for call in (rate.interval, rate.bootstrap, rate.upper_bound):
+        with pytest.raises(mb.DataError, match="not defined"):
+            call()
+
+
+@pytest.mark.parametrize("method", ["naive-wilson", "naive-bootstrap", "subsets", "two-level"])
+@pytest.mark.filterwarnings("ignore:only")
+def test_methods_advised_against_say_why_and_what_to_use(method: str) -> None:
+    far = mb.evaluate(mb.demo_data(), 0.5).far if method == "never" else _quiet_rates().far
+    with pytest.warns(mb.MatchboundWarning, match=r"(?s)Fogliato.*Use method='wilson'"):
+        far.interval(method, n_resamples=50, rng=0)
+
+
+def _quiet_rates() -> mb.ErrorRates:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mb.evaluate(mb.demo_data(), 0.5)
+
+
+@pytest.mark.parametrize("method", ["wilson", "wald", "vertex", "double-or-nothing"])
+def test_methods_that_stand_say_nothing(method: str) -> None:
+    _quiet_rates().far.interval(method, n_resamples=100, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ((["a"], ["b"], [np.nan]), "row 0 holds nan"),
+        ((["a", "b"], ["b", "c"], [0.1, np.inf]), "row 1 holds inf"),
+        ((["a"], ["b", "c"], [0.1]), "differ in length"),
+        ((["a", None], ["b", "c"], [0.1, 0.2]), "row 1 is missing"),
+        ((["a", ""], ["b", "c"], [0.1, 0.2]), "row 1 is empty"),
+        (([1.5], [2.0], [0.1]), "whole numbers"),
+        (([[1]], [2], [0.1]), "one-dimensional"),
+        ((["a"], ["b"], [["x"]]), "score"),
+        ((["a"], ["b"], ["high"]), "score must hold numbers"),
+    ],
+)
+def test_bad_comparisons_are_named(arguments: tuple, match: str) -> None:
+    with pytest.raises(mb.DataError, match=match):
+        mb.Comparisons(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "identity", "options", "match"),
+    [
+        (np.ones(3), ["a", "b", "c"], {}, "shape"),
+        (np.ones((2, 3)), ["a"], {}, "must agree"),
+        (np.array([[1.0, np.nan]]), ["a"], {}, "row 0 holds NaN"),
+        (np.array([[1.0], [0.0]]), ["a", "b"], {}, "row 1 is all zeros"),
+        (np.ones((2, 2), dtype=complex), ["a", "b"], {}, "float"),
+        (np.ones((2, 2)), ["a", "a"], {"group": ["x", "y"]}, "belongs to an identity"),
+        (np.full((2, 2), 1e200), ["a", "b"], {}, "overflows"),
+    ],
+)
+def test_bad_embeddings_are_named(vectors: np.ndarray, identity: list, options: dict, match: str) -> None:
+    with pytest.raises(mb.DataError, match=match):
+        mb.Embeddings(vectors, identity, **options)
+
+
+def test_wrong_arguments_of_evaluate() -> None:
+    data = comparisons([("a", "b", 0.1)])
+    with pytest.raises(mb.UsageError, match="similarity"):
+        mb.Embeddings(np.ones((2, 2)), ["a", "b"], similarity="manhattan")  # type: ignore[arg-type]
+    with pytest.raises(mb.UsageError, match="threshold"):
+        mb.evaluate(data, "high")  # type: ignore[call-overload]
+    with pytest.raises(mb.UsageError, match="NaN"):
+        mb.evaluate(data, float("nan"))
+    with pytest.raises(mb.UsageError, match="Comparisons or Embeddings"):
+        mb.evaluate([1, 2, 3], 0.5)  # type: ignore[call-overload]
+    with pytest.raises(mb.DataError, match="no comparisons"):
+        mb.evaluate(mb.Comparisons([], [], []), 0.5)
+    with pytest.raises(mb.DataError, match="no pair"):
+        mb.evaluate(mb.Embeddings(np.ones((1, 2)), ["a"]), 0.5)
