@@ -20,6 +20,10 @@ from matchbound.sources.embeddings import Embeddings
 
 if TYPE_CHECKING:
     from matchbound.kernels.blocks import Rows
+    from matchbound.kernels.grid import Grid
+
+DENSE_SHARE = 0.2
+
 
 
 def tally_embeddings(
@@ -174,6 +178,10 @@ class AllPairsWorker:
         self._seen = np.full(layout.span_rows, -1 if many else 0, dtype=np.int64)
         self._link = np.empty(size if many else 0, dtype=np.int64)
         self._level = np.empty(size if many else 0, dtype=np.int64)
+        self._bins = np.zeros(size + 32 if many else 0, dtype=np.int16)
+        self._levels = np.zeros(job.thresholds.size + 1, dtype=np.int64)
+        self._row = np.empty(job.factors.left.shape[1])
+        self._grid: Grid | None = None
 
     def add(self, block: int) -> None:
         """Tally a block."""
@@ -213,22 +221,39 @@ class AllPairsWorker:
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block
         from matchbound.kernels.blocks import Tile
+        from matchbound.kernels.dense import bin_dense_block, share_of_hits
 
-        job, total = self._job, self.partial
-        layout = job.layout
+        job, total, layout = self._job, self.partial, self._job.layout
+        grid = self._grid_for(band, first, second)
+        large = layout.edges[first + 1] - layout.edges[first] > layout.span_rows
         n_columns = 0
-        if layout.edges[first + 1] - layout.edges[first] > layout.span_rows:
+        if large:
             owners = layout.owner[layout.edges[second] : layout.edges[second + 1]]
             n_columns = int(owners[-1] - owners[0]) + 1
         carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
+        may_be_dense = not (large or job.pairs or job.thresholds.size >= 2**15 or self._rows.pruned)
         for piece in layout.pieces(first, second):
             tile = Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
+            product = self._multiply(piece)
+            if may_be_dense and share_of_hits(product, np.float32(cut)) > DENSE_SHARE:
+                bin_dense_block(
+                    product, tile, self._rows, grid, self._row, self._bins, self._levels,
+                    total.impostor, total.genuine, total.moments,
+                )  # fmt: skip
+                continue
             n_events = bin_block(
-                self._multiply(piece), tile, self._rows, self._values, job.thresholds,
-                self._seen, self._touched, self._link, self._level, carry,
-                total.impostor, total.genuine, total.moments, self._events, 0, job.pairs,
+                product, tile, self._rows, grid, self._row, self._seen, self._touched, self._link, self._level,
+                carry, total.impostor, total.genuine, total.moments, self._events, 0, job.pairs,
             )  # fmt: skip
             total.keep(self._events[:n_events])
+
+    def _grid_for(self, band: float, first: int, second: int) -> Grid:
+        if self._grid is None or self._grid.band != band:
+            from matchbound.kernels.grid import make_grid
+
+            fine = self._job.factors.fine_band(float(self._reach[first]), float(self._reach[second]))
+            self._grid = make_grid(self._values, self._job.thresholds, band, fine)
+        return self._grid
 
 
 def _round_down(x: float) -> float:

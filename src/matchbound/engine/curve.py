@@ -7,7 +7,7 @@ tallied at some thresholds instead (`SteppedCurve`): its points are fewer, and e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,24 +24,22 @@ CURVE_POINTS = 1500
 
 @dataclass(frozen=True, eq=False)
 class PointErrors:
-    """Errors by identity at one threshold.
+    """Errors by identity at P thresholds.
 
-    genuine, impostor : int64 arrays, shape (G,)
+    genuine, impostor : int64 arrays, shape (P, G)
         e_i, and S_i (an impostor error counts at both of its identities).
-    sum_nm, sum_nn : int
-        Σ_{i≠j} n_ij·m_ij and Σ_{i≠j} n_ij², over ordered pairs.
     """
 
     genuine: IntArray
     impostor: IntArray
-    sum_nm: int
-    sum_nn: int
 
 
 @dataclass(frozen=True, eq=False)
 class CurveSums:
     """The whole-number sums behind the variances at K thresholds; int64 arrays, shape (K,) each.
 
+    errors_total, accepted_total
+        Impostor comparisons that match, genuine comparisons that match.
     ss, sm, nn, nm
         ΣS_i², ΣS_i·m_i, Σn_ij², Σn_ij·m_ij (ordered pairs).
     ee, eg
@@ -50,6 +48,8 @@ class CurveSums:
         Σm_i², Σm_ij² (ordered pairs), Σg_i²: the same at all thresholds.
     """
 
+    errors_total: IntArray
+    accepted_total: IntArray
     ss: IntArray
     sm: IntArray
     nn: IntArray
@@ -59,6 +59,11 @@ class CurveSums:
     mm: int
     pair_mm: int
     gg: int
+
+    def take(self, points: IntArray) -> CurveSums:
+        """The sums at some of the thresholds."""
+        picked = {name: getattr(self, name)[points] for name in ("errors_total", "accepted_total", "ss", "sm", "nn", "nm", "ee", "eg")}
+        return replace(self, **picked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +116,8 @@ class CurveTally:
         """The sums behind the variances at every threshold."""
         raise NotImplementedError
 
-    @property
-    def sum_mm(self) -> int:
-        """Σ_{i≠j} m_ij², over ordered pairs."""
-        raise NotImplementedError
-
-    def errors_at(self, k: int) -> PointErrors:
-        """Errors by identity at threshold k."""
+    def errors_at(self, points: IntArray) -> PointErrors:
+        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         raise NotImplementedError
 
     def genuine_masses(self) -> tuple[FloatArray, IntArray]:
@@ -188,12 +188,6 @@ class SortedCurve(CurveTally):
         table = PairTable(distinct // size, distinct % size, count.astype(np.int64))
         return number.reshape(-1), table
 
-    @property
-    def sum_mm(self) -> int:
-        """Σ_{i≠j} m_ij², over ordered pairs."""
-        count = self.pairs[1].count
-        return 2 * int(count @ count)
-
     @cached_property
     def sums(self) -> CurveSums:
         """The sums behind the variances at every threshold, from one pass over the comparisons."""
@@ -213,6 +207,8 @@ class SortedCurve(CurveTally):
         gg = int((copies * g) @ g)
         both = copies[table.first] * copies[table.second]
         return CurveSums(
+            errors_total=out[0],
+            accepted_total=matched[0],
             ss=out[1],
             sm=out[2],
             nn=out[3],
@@ -224,17 +220,20 @@ class SortedCurve(CurveTally):
             gg=gg,
         )
 
-    def errors_at(self, k: int) -> PointErrors:
-        """Errors by identity at threshold k."""
+    def errors_at(self, points: IntArray) -> PointErrors:
+        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         size = self.n_identities
-        matched, accepted = int(self.false_matches[k]), int(self.genuine_matches[k])
-        first, second = self.first[:matched], self.second[:matched]
-        s = np.bincount(first, minlength=size) + np.bincount(second, minlength=size)
-        h = np.bincount(self.owner[:accepted], minlength=size)
-        number, table = self.pairs
-        n = np.bincount(number[:matched], minlength=table.count.size)
+        matched = np.zeros((points.size, size), dtype=np.int64)
+        accepted = np.zeros((points.size, size), dtype=np.int64)
+        before, kin_before = 0, 0
+        for row, k in enumerate(points):
+            now, kin_now = int(self.false_matches[k]), int(self.genuine_matches[k])
+            both = np.concatenate([self.first[before:now], self.second[before:now]])
+            matched[row] = np.bincount(both, minlength=size)
+            accepted[row] = np.bincount(self.owner[kin_before:kin_now], minlength=size)
+            before, kin_before = now, kin_now
         return PointErrors(
-            self.genuine_comparisons - h, s, 2 * int(n @ table.count), 2 * int(n.astype(np.int64) @ n)
+            self.genuine_comparisons - np.cumsum(accepted, axis=0), np.cumsum(matched, axis=0)
         )
 
 
@@ -248,17 +247,14 @@ class SteppedCurve(CurveTally):
 
     tally: Tally = field(repr=False)
 
-    @property
-    def sum_mm(self) -> int:
-        """Σ_{i≠j} m_ij², over ordered pairs."""
-        return self.tally.impostor.sum_mm
-
     @cached_property
     def sums(self) -> CurveSums:
         """The sums behind the variances at every threshold."""
         impostor, genuine = self.tally.impostor, self.tally.genuine
         m, g = impostor.comparisons, genuine.comparisons
         return CurveSums(
+            errors_total=self.false_matches,
+            accepted_total=self.n_genuine - self.false_nonmatches,
             ss=np.einsum("ki,ki->k", impostor.errors, impostor.errors),
             sm=impostor.errors @ m,
             nn=impostor.sum_nn,
@@ -270,12 +266,9 @@ class SteppedCurve(CurveTally):
             gg=int(g.astype(object) @ g),
         )
 
-    def errors_at(self, k: int) -> PointErrors:
-        """Errors by identity at threshold k."""
-        impostor = self.tally.impostor
-        return PointErrors(
-            self.tally.genuine.errors[k], impostor.errors[k], int(impostor.sum_nm[k]), int(impostor.sum_nn[k])
-        )
+    def errors_at(self, points: IntArray) -> PointErrors:
+        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
+        return PointErrors(self.tally.genuine.errors[points], self.tally.impostor.errors[points])
 
 
 def curve_of_comparisons(source: Comparisons) -> SortedCurve:

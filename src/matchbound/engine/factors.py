@@ -62,6 +62,10 @@ class Factors:
         """
         return rounding_band(self.left.shape[1], self.similarity, reach_rows, reach_cols)
 
+    def fine_band(self, reach_rows: float, reach_cols: float) -> float:
+        """The same for a product of the float32 factors that is summed in float64."""
+        return rounding_band(0, self.similarity, reach_rows, reach_cols) + self.left.shape[1] * 2.0**-50
+
 
 def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_cols: float) -> float:
     """See `Factors.band`."""

@@ -59,11 +59,6 @@ class PairTable:
             n_identities,
         )
 
-    def by_identity(self, n_identities: int) -> IntArray:
-        """Σ_j of the counts of {i, j}, shape (G,)."""
-        both = np.concatenate([self.first, self.second])
-        return _whole(np.bincount(both, weights=np.tile(self.count, 2), minlength=n_identities))
-
     def look_up(self, other: PairTable, n_identities: int) -> IntArray:
         """The counts that `other` has for the pairs of this table, shape (P,); 0 where it has none."""
         mine = self.first * np.int64(n_identities) + self.second
@@ -264,8 +259,3 @@ def _sum(left: Tally, right: Tally) -> Tally:
             erred,
         ),
     )
-
-
-def _whole(values: FloatArray) -> IntArray:
-    """Float sums of whole numbers below 2**53, back as integers."""
-    return np.rint(values).astype(np.int64)

@@ -13,33 +13,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchbound.kernels.blocks import dot32, oriented64
+from matchbound.kernels.grid import bin_of, widen
 from matchbound.kernels.scan import hits64, lowest_bit
-
-
-@numba.njit(nogil=True, cache=True, inline="always")
-def _rank(sorted_values: Any, x: float) -> int:
-    """How many of the sorted values are <= x."""
-    low, high = 0, sorted_values.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if sorted_values[middle] <= x:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@numba.njit(nogil=True, cache=True, inline="always")
-def _bin(approximate: Any, r: int, c: int, data: Any, values: Any, thresholds: Any, band: float) -> int:
-    """At how many thresholds a comparison matches; exact."""
-    v = np.float64(approximate)
-    if data.pruned:
-        v = np.float64(dot32(data.left[r], data.right[c]))
-    b = _rank(values, v)
-    if (b > 0 and v < values[b - 1] + band) or (b < values.shape[0] and v >= values[b] - band):
-        return _rank(thresholds, oriented64(data, r, c))
-    return b
 
 
 @numba.njit(nogil=True, cache=True)
@@ -47,8 +22,8 @@ def bin_block(
     product: Any,
     tile: Any,
     data: Any,
-    values: Any,
-    thresholds: Any,
+    grid: Any,
+    row: Any,
     head: Any,
     touched: Any,
     link: Any,
@@ -66,8 +41,9 @@ def bin_block(
     Parameters
     ----------
     product : float32, flat, rows·cols
-    values, thresholds : float64, shape (K,), sorted
-        The thresholds among oriented values and among oriented scores.
+    grid : Grid
+        The K thresholds.
+    row : float64, shape (w,); scratch
     head, touched : int64, shape (≥ identities of the columns,)
         The last hit of each j (−1: none) and which j have one; scratch.
     link, level : int64, shape (≥ rows·cols,)
@@ -86,7 +62,7 @@ def bin_block(
     n_events
     """
     cut = np.float32(tile.cut)
-    n_levels = values.shape[0]
+    n_levels = grid.values.shape[0]
     base = data.owner[tile.col0]
     current = data.owner[tile.row0]
     cols = tile.cols
@@ -104,6 +80,7 @@ def bin_block(
             n_touched = 0
             n_hits = 0
             current = i
+        widen(data.left[g], row)
         at = r * cols
         begin = 0
         if tile.diagonal:
@@ -111,7 +88,7 @@ def bin_block(
             for c in range(max(g + 1 - tile.col0, 0), begin):
                 b = 0
                 if product[at + c] >= cut:
-                    b = _bin(product[at + c], g, tile.col0 + c, data, values, thresholds, tile.band)
+                    b = bin_of(product[at + c], g, tile.col0 + c, data, grid, row)
                 if b < n_levels:
                     genuine[i, b] += 1
         c = begin
@@ -131,7 +108,7 @@ def bin_block(
             while word != np.uint64(0):
                 k = c + lowest_bit(word)
                 word &= word - np.uint64(1)
-                b = _bin(product[at + k], g, tile.col0 + k, data, values, thresholds, tile.band)
+                b = bin_of(product[at + k], g, tile.col0 + k, data, grid, row)
                 if b > 0:
                     j = data.owner[tile.col0 + k] - base
                     if carried:

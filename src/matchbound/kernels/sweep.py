@@ -95,94 +95,149 @@ def genuine_sums(owner: Any, g: Any, weight: Any, ends: Any, out: Any) -> None:
         out[2, k] = hg
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
-def _weight(weight: Any, i: int, j: int, additive: bool) -> float:
-    if additive:
-        return weight[i] + weight[j]
-    return weight[i] * weight[j]
-
-
 @numba.njit(nogil=True, cache=True)
-def replicate_curves(
+def weigh_by_identity(
     first: Any,
     second: Any,
     owner: Any,
     impostor_ends: Any,
     genuine_ends: Any,
-    weights: Any,
+    weight: Any,
     additive: bool,
-    impostor_total: Any,
-    genuine_total: Any,
-    extra: Any,
-    far_targets: Any,
-    frr_targets: Any,
-    frr_out: Any,
-    far_out: Any,
-    eer_out: Any,
-    auc_out: Any,
-) -> None:
-    """FRR at FAR targets, FAR at FRR targets, EER and AUC of each replicate's weighted curve.
+    extra: float,
+    matched: Any,
+    accepted: Any,
+) -> float:
+    """Weight of the comparisons that match at each step, when identities have weights.
 
-    A comparison of {i, j} weighs W_i·W_j (additive: W_i + W_j) plus `extra`, a genuine one of i weighs W_i.
+    An impostor comparison of {i, j} weighs W_i·W_j (additive: W_i + W_j) plus `extra`, a genuine one of i weighs W_i.
+    Returns the area under the curve, not yet divided by the two totals.
 
+    first, second : int64 arrays, shape (N,); owner : int64 array, shape (T,)
+        Identities, strictest comparison first.
     impostor_ends, genuine_ends : int64 arrays, shape (K,)
         Comparisons of each kind that match at each step.
-    weights : float64 array, shape (B, G)
-    impostor_total, genuine_total, extra : float64 arrays, shape (B,)
-        Σ of the weights of all comparisons, and what each impostor comparison weighs on top.
-    far_targets, frr_targets : float64 arrays, shapes (L,) and (M,)
-        Increasing and decreasing.
-    frr_out, far_out : float64 arrays, shapes (B, L) and (B, M)
-    eer_out, auc_out : float64 arrays, shape (B,)
+    weight : float64 array, shape (G,)
+    matched, accepted : float64 arrays, shape (K,), written
     """
-    steps = impostor_ends.size
-    slack = 1.0 + 1e-12
-    for b in range(weights.shape[0]):
-        weight = weights[b]
-        more = extra[b]
-        all_impostor = impostor_total[b]
-        all_genuine = genuine_total[b]
-        matched = 0.0
-        accepted = 0.0
-        at = 0
-        gat = 0
-        target = 0
-        reverse = 0
-        old_far = 0.0
-        old_frr = 1.0
-        area = 0.0
-        crossed = False
-        while reverse < frr_targets.size and old_frr <= frr_targets[reverse] * slack:
-            far_out[b, reverse] = old_far
-            reverse += 1
-        for k in range(steps):
+    sum_matched = 0.0
+    sum_accepted = 0.0
+    area = 0.0
+    at = 0
+    kin_at = 0
+    for k in range(impostor_ends.size):
+        rise = 0.0
+        if additive:
             for c in range(at, impostor_ends[k]):
-                matched += _weight(weight, first[c], second[c], additive) + more
-            at = impostor_ends[k]
-            for c in range(gat, genuine_ends[k]):
-                accepted += weight[owner[c]]
-            gat = genuine_ends[k]
-            far = matched / all_impostor
-            frr = 1.0 - accepted / all_genuine
-            while target < far_targets.size and far > far_targets[target] * slack:
-                frr_out[b, target] = old_frr
-                target += 1
-            while reverse < frr_targets.size and frr <= frr_targets[reverse] * slack:
-                far_out[b, reverse] = far
-                reverse += 1
-            if not crossed and far >= frr:
-                crossed = True
-                gap = old_frr - old_far
-                moved = gap + far - frr
-                eer_out[b] = old_far + (far - old_far) * (gap / moved if moved > 0.0 else 0.0)
-            area += (far - old_far) * (2.0 - frr - old_frr) * 0.5
-            old_far = far
-            old_frr = frr
-        for left in range(target, far_targets.size):
-            frr_out[b, left] = old_frr
-        for left in range(reverse, frr_targets.size):
-            far_out[b, left] = old_far
-        auc_out[b] = area
+                rise += weight[first[c]] + weight[second[c]] + extra
+        else:
+            for c in range(at, impostor_ends[k]):
+                rise += weight[first[c]] * weight[second[c]] + extra
+        gain = 0.0
+        for c in range(kin_at, genuine_ends[k]):
+            gain += weight[owner[c]]
+        at = impostor_ends[k]
+        kin_at = genuine_ends[k]
+        area += rise * (sum_accepted + 0.5 * gain)
+        sum_matched += rise
+        sum_accepted += gain
+        matched[k] = sum_matched
+        accepted[k] = sum_accepted
+    return area
+
+
+@numba.njit(nogil=True, cache=True)
+def weigh_by_comparison(
+    impostor: Any, genuine: Any, impostor_ends: Any, genuine_ends: Any, matched: Any, accepted: Any
+) -> float:
+    """The same when each comparison has its own weight.
+
+    impostor, genuine : int64 arrays, shapes (N,) and (T,)
+        How often each comparison counts, strictest first.
+    """
+    sum_matched = 0.0
+    sum_accepted = 0.0
+    area = 0.0
+    at = 0
+    kin_at = 0
+    for k in range(impostor_ends.size):
+        rise = 0.0
+        for c in range(at, impostor_ends[k]):
+            rise += impostor[c]
+        gain = 0.0
+        for c in range(kin_at, genuine_ends[k]):
+            gain += genuine[c]
+        at = impostor_ends[k]
+        kin_at = genuine_ends[k]
+        area += rise * (sum_accepted + 0.5 * gain)
+        sum_matched += rise
+        sum_accepted += gain
+        matched[k] = sum_matched
+        accepted[k] = sum_accepted
+    return area
+
+
+@numba.njit(nogil=True, cache=True)
+def read_curve(matched: Any, accepted: Any, far_targets: Any, frr_targets: Any, frr_out: Any, far_out: Any) -> float:
+    """FRR at FAR targets, FAR at FRR targets (both written) and EER (returned) of a weighted curve.
+
+    matched, accepted : float64 arrays, shape (K,)
+        Weight of the impostor and genuine comparisons that match at each step; the last step matches all.
+    """
+    last = matched.size - 1
+    all_impostor = matched[last]
+    all_genuine = accepted[last]
+    slack = 1.0 + 1e-12
+    for row in range(far_targets.size):
+        limit = far_targets[row] * slack
+        low, high = 0, last + 1
+        while low < high:
+            middle = (low + high) // 2
+            if matched[middle] / all_impostor <= limit:
+                low = middle + 1
+            else:
+                high = middle
+        frr_out[row] = 1.0 - accepted[low - 1] / all_genuine
+    for row in range(frr_targets.size):
+        limit = frr_targets[row] * slack
+        low, high = 0, last
+        while low < high:
+            middle = (low + high) // 2
+            if 1.0 - accepted[middle] / all_genuine <= limit:
+                high = middle
+            else:
+                low = middle + 1
+        far_out[row] = matched[low] / all_impostor
+    low, high = 0, last
+    while low < high:
+        middle = (low + high) // 2
+        if matched[middle] / all_impostor >= 1.0 - accepted[middle] / all_genuine:
+            high = middle
+        else:
+            low = middle + 1
+    far = matched[low] / all_impostor
+    frr = 1.0 - accepted[low] / all_genuine
+    old_far = matched[low - 1] / all_impostor
+    old_frr = 1.0 - accepted[low - 1] / all_genuine
+    gap = old_frr - old_far
+    moved = gap + far - frr
+    if moved <= 0.0:
+        return old_far
+    return float(old_far + (far - old_far) * (gap / moved))
+
+
+@numba.njit(nogil=True, cache=True)
+def quadratic_totals(first: Any, second: Any, amount: Any, weights: Any, out: Any) -> None:
+    """Σ W_i·W_j·amount over unordered pairs {i, j}, for each row of weights.
+
+    first, second : int64 arrays, shape (P,); amount : float64 array, shape (P,)
+    weights : float64 array, shape (B, G); out : float64 array, shape (B,), written
+    """
+    for b in range(weights.shape[0]):
+        total = 0.0
+        for p in range(first.size):
+            total += weights[b, first[p]] * weights[b, second[p]] * amount[p]
+        out[b] = total
 
 
 @numba.njit(nogil=True, cache=True)
@@ -222,4 +277,7 @@ def weighted_histogram(
     for b in range(weights.shape[0]):
         weight = weights[b]
         for c in range(first.size):
-            out[b, cell[c]] += _weight(weight, first[c], second[c], additive) + extra[b]
+            if additive:
+                out[b, cell[c]] += weight[first[c]] + weight[second[c]] + extra[b]
+            else:
+                out[b, cell[c]] += weight[first[c]] * weight[second[c]] + extra[b]

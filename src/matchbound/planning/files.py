@@ -36,7 +36,9 @@ def write_protocol(
     target = Path(path)
     chosen = format or target.suffix.lower().removeprefix(".")
     if chosen not in ("csv", "parquet"):
-        raise UsageError(f"{target}: a protocol is written as .csv or .parquet; got the ending {target.suffix or 'none'!r}")
+        raise UsageError(
+            f"{target}: a protocol is written as .csv or .parquet; got the ending {target.suffix or 'none'!r}"
+        )
     if scores is not None and len(scores) != len(protocol):
         raise UsageError(f"scores has {len(scores)} comparisons and the protocol {len(protocol)}; they must agree")
     write = _csv if chosen == "csv" else _parquet
@@ -57,7 +59,9 @@ def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Proto
     shown = embeddings.identities[embeddings.codes]
     sides = []
     for side in ("a", "b"):
-        rows = _rows_of(table[f"instance_{side}"], table[f"id_{side}"], embeddings, shown, f"{target}, column instance_{side}")
+        rows = _rows_of(
+            table[f"instance_{side}"], table[f"id_{side}"], embeddings, shown, f"{target}, column instance_{side}"
+        )
         differs = np.flatnonzero(shown[rows].astype(np.str_) != table[f"id_{side}"].astype(np.str_))
         if differs.size:
             at = int(differs[0])
@@ -78,7 +82,9 @@ def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings,
         try:
             rows = instance.astype(np.int64)
         except ValueError:
-            raise DataError(f"{where}: the embeddings do not name their rows, so instances must be row numbers") from None
+            raise DataError(
+                f"{where}: the embeddings do not name their rows, so instances must be row numbers"
+            ) from None
         bad = np.flatnonzero((rows < 0) | (rows >= len(embeddings)))
         if bad.size:
             at = int(bad[0])

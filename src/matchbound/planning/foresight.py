@@ -8,6 +8,7 @@ sizes and their coincidences are drawn in one go, so that a draw costs the same 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -116,7 +117,9 @@ def _foresee_far(
     errors = sized @ sizes * (expected / (expected_pairs * size_1))
     excess = size_2 - size_1
     pairs_within = (
-        sized @ (squares - sizes) * (expected_within / (expected_pairs * excess)) if excess > 1e-12 else np.zeros(n_draws)
+        sized @ (squares - sizes) * (expected_within / (expected_pairs * excess))
+        if excess > 1e-12
+        else np.zeros(n_draws)
     )
     coincidences = _coincidences(errors, expected, expected_shared, sum_2, sum_3, size_2 / size_1, rng)
 
@@ -177,21 +180,31 @@ def _pair_law(p: float, m: int, shared: float, same: float) -> _PairLaw:
 
 def chance_of_none(
     metric: Metric,
-    p: float,
     n_identities: int,
     instances: int,
     dependence: Dependence,
     *,
-    n_draws: int = 2000,
+    n_draws: int = 1000,
     rng: np.random.Generator,
-) -> float:
-    """Probability that no comparison errs, averaged over draws of the identities' effects."""
+) -> Callable[[float], float]:
+    """The probability that no comparison errs, as a function of the rate, over one set of draws of identities."""
     if metric == "frr":
-        law = _count_law(instances * (instances - 1) // 2, np.zeros(1), p, 0.0, dependence.genuine)[0]
-        return float(np.exp(n_identities * np.log1p(-min(float(law[1:].sum()), 1.0 - 1e-15))))
-    pair = _pair_law(p, instances * instances, dependence.shared, max(dependence.same, 2.0 * dependence.shared))
-    count = rng.multinomial(n_identities, pair.weight, size=n_draws).astype(np.float64)
-    return float(np.exp(_over_pairs(count, pair.log_none)).mean())
+        genuine = instances * (instances - 1) // 2
+
+        def of_genuine(p: float) -> float:
+            some = float(_count_law(genuine, np.zeros(1), p, 0.0, dependence.genuine)[0, 1:].sum())
+            return float(np.exp(n_identities * np.log1p(-min(some, 1.0 - 1e-15))))
+
+        return of_genuine
+    same = max(dependence.same, 2.0 * dependence.shared)
+    weight = _pair_law(0.5, 1, dependence.shared, same).weight
+    count = rng.multinomial(n_identities, weight, size=n_draws).astype(np.float64)
+
+    def of_impostors(p: float) -> float:
+        pair = _pair_law(p, instances * instances, dependence.shared, same)
+        return float(np.exp(_over_pairs(count, pair.log_none)).mean())
+
+    return of_impostors
 
 
 def _over_pairs(count: FloatArray, matrix: FloatArray) -> FloatArray:
@@ -238,9 +251,9 @@ def _count_law(m: int, sums: FloatArray, p: float, shared: float, same: float) -
     c = np.linspace(-6.0, 6.0, 97) if own > 1e-9 else np.zeros(1)
     c_weight = np.exp(-0.5 * c * c)
     c_weight /= c_weight.sum()
-    score = (
-        float(ndtri(p)) + np.sqrt(shared) * sums[:, None] + np.sqrt(max(own, 0.0)) * c[None, :]
-    ) / np.sqrt(max(1.0 - same, 1e-6))
+    score = (float(ndtri(p)) + np.sqrt(shared) * sums[:, None] + np.sqrt(max(own, 0.0)) * c[None, :]) / np.sqrt(
+        max(1.0 - same, 1e-6)
+    )
     k = np.arange(m + 1)
     choose = gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1)
     log_yes, log_no = log_ndtr(score), log_ndtr(-score)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ Goal = Literal["width", "upper"]
 
 MOST_IDENTITIES = 10_000_000
 N_DRAWS = 4000
+"""Draws behind what a plan reports; the search for its size takes half of them."""
 
 
 @dataclass(frozen=True)
@@ -152,19 +154,22 @@ class Plan:
 
     def at(self, n_identities: int, instances: int | None = None) -> Expectation:
         """What another number of people, or of instances, would say."""
-        return _expect(self.target, self.stated, n_identities, instances or self.instances, self.seed)
+        with _one_thread():
+            return _expect(self.target, self.stated, n_identities, instances or self.instances, self.seed)
 
     def power(self, claim: float, *, n_identities: int | None = None) -> float:
         """Probability that the upper bound at the target's level will lie below a claimed rate."""
         size = n_identities or self.n_identities
-        foresight = _draw(self.target, self.stated, size, self.instances, self.seed)
+        with _one_thread():
+            foresight = _draw(self.target, self.stated, size, self.instances, self.seed)
         return replace(self.target, goal="upper", value=claim).met(foresight)
 
     def cost_curve(self, instances: Sequence[int] = (1, 2, 3, 5, 10)) -> CostCurve:
         """The people that the same goal needs with other numbers of instances."""
         least = 2 if self.target.metric == "frr" else 1
         tried = np.array(sorted({m for m in (*instances, self.instances) if m >= least}), dtype=np.int64)
-        people = np.array([_smallest(self.target, self.stated, int(m), self.seed) for m in tried], dtype=np.int64)
+        with _one_thread():
+            people = np.array([_smallest(self.target, self.stated, int(m), self.seed) for m in tried], dtype=np.int64)
         pairs = [n_comparisons(self.target.metric, int(g), int(m)) for g, m in zip(people, tried, strict=True)]
         return CostCurve(tried, people, people * tried, np.array(pairs, dtype=np.int64))
 
@@ -226,32 +231,45 @@ def plan(
         raise UsageError(f"claim must be a rate between 0 and 1; got {claim!r}")
     stated = as_dependence(dependence)
     seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**31))
-    size = _smallest(target, stated, int(instances), seed)
-    known = _at_size(target, stated, size, int(instances))
-    if known.shared > 0.15 and target.metric == "far":
+    with _one_thread():
+        made = _made(target, stated, int(instances), claim, seed)
+    if made.dependence.shared > 0.15 and target.metric == "far":
         warnings.warn(
-            f"people differ strongly (shared correlation {known.shared:.2f}): a few of them make most false accepts, and a "
-            "sample that misses them looks better than the truth. Take more people than planned",
+            f"people differ strongly (shared correlation {made.dependence.shared:.2f}): a few of them make most false accepts, "
+            "and a sample that misses them looks better than the truth. Take more people than planned",
             MatchboundWarning,
             stacklevel=2,
         )
-    made = Plan(
+    return made if claim is None else replace(made, claim_power=made.power(claim))
+
+
+def _made(target: Target, stated: Dependence | float, instances: int, claim: float | None, seed: int) -> Plan:
+    """The plan for a target that was checked."""
+    size = _smallest(target, stated, instances, seed)
+    known = _at_size(target, stated, size, instances)
+    return Plan(
         target,
         size,
-        int(instances),
-        n_comparisons(target.metric, size, int(instances)),
+        instances,
+        n_comparisons(target.metric, size, instances),
         known,
-        _expect(target, stated, size, int(instances), seed),
-        _rules(target, stated, int(instances), seed),
-        zero_errors(
-            size, instances=int(instances), metric=target.metric, level=level, dependence=known, rng=seed
-        ),
+        _expect(target, stated, size, instances, seed),
+        _rules(target, stated, instances, seed),
+        zero_errors(size, instances=instances, metric=target.metric, level=target.level, dependence=known, rng=seed),
         claim,
         None,
         stated,
         seed,
     )
-    return made if claim is None else replace(made, claim_power=made.power(claim))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """The matrices here are so small that a second BLAS thread only gets in the way."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
 
 
 def _target(
@@ -303,10 +321,11 @@ def _at_size(target: Target, stated: Dependence | float, n_identities: int, inst
         return Dependence(0.0, 0.0, 0.0, f"design effect {stated:g}")
 
     def scaled(factor: float) -> Dependence:
-        shared, same, own = (factor * x for x in (UNKNOWN.shared, UNKNOWN.same, UNKNOWN.genuine))
-        return Dependence(shared, same, min(own, 0.999), f"design effect {stated:g}")
+        shared, own = min(factor * UNKNOWN.shared, 0.49), min(factor * UNKNOWN.genuine, 0.999)
+        same = min(max(factor * UNKNOWN.same, 2.0 * shared), 0.99)
+        return Dependence(shared, same, own, f"design effect {stated:g}")
 
-    low, high = 0.0, 1.2 if target.metric == "far" else 1.8
+    low, high = 0.0, 4.0
     for _ in range(30):
         middle = 0.5 * (low + high)
         if design_effect(target.metric, target.rate, n_identities, instances, scaled(middle)) < stated:
@@ -316,13 +335,18 @@ def _at_size(target: Target, stated: Dependence | float, n_identities: int, inst
     return scaled(high)
 
 
-def _draw(target: Target, stated: Dependence | float, n_identities: int, instances: int, seed: int) -> Foresight:
+def _draw(
+    target: Target,
+    stated: Dependence | float,
+    n_identities: int,
+    instances: int,
+    seed: int,
+    n_draws: int = N_DRAWS,
+) -> Foresight:
     """Draws at a size, from the same seed at every size, so that a search over sizes sees a smooth function."""
     known = _at_size(target, stated, n_identities, instances)
     generator = np.random.default_rng(seed)
-    return foresee(
-        target.metric, target.rate, n_identities, instances, known, n_draws=N_DRAWS, rng=generator
-    )
+    return foresee(target.metric, target.rate, n_identities, instances, known, n_draws=n_draws, rng=generator)
 
 
 def _smallest(target: Target, stated: Dependence | float, instances: int, seed: int) -> int:
@@ -330,7 +354,7 @@ def _smallest(target: Target, stated: Dependence | float, instances: int, seed: 
     least = 4
 
     def enough(size: int) -> bool:
-        return target.met(_draw(target, stated, size, instances, seed)) >= target.power
+        return target.met(_draw(target, stated, size, instances, seed, N_DRAWS // 2)) >= target.power
 
     size = max(least, _first_guess(target, stated, instances))
     if enough(size):
@@ -387,7 +411,7 @@ def _expect(target: Target, stated: Dependence | float, n_identities: int, insta
     if target.rate > 0.0:
         effect = design_effect(target.metric, target.rate, n_identities, instances, known)
         generator = np.random.default_rng(seed)
-        none = chance_of_none(target.metric, target.rate, n_identities, instances, known, rng=generator)
+        none = chance_of_none(target.metric, n_identities, instances, known, rng=generator)(target.rate)
     return Expectation(
         n_identities,
         instances,

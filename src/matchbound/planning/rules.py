@@ -140,10 +140,10 @@ def _modelled(
     """The rate at which no error has probability 1 − level under the latent model, by bisection on the log rate."""
     from matchbound.planning.foresight import chance_of_none
 
-    for _ in range(30):
+    none = chance_of_none(metric, n_identities, instances, dependence, rng=np.random.default_rng(rng))
+    for _ in range(16):
         middle = math.sqrt(low * high)
-        generator = np.random.default_rng(rng)
-        if chance_of_none(metric, middle, n_identities, instances, dependence, rng=generator) > 1.0 - level:
+        if none(middle) > 1.0 - level:
             low = middle
         else:
             high = middle

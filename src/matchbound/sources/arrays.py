@@ -55,25 +55,19 @@ def _enough_bytes(path: Path, name: str) -> None:
     """Refuse a file whose header promises more than the file holds, before memory is asked for."""
     with open(path, "rb") as stream:
         version = np.lib.format.read_magic(stream)
-        read = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(stream)
-        need = (
-            int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize if shape else dtype.itemsize
-        )
+        need = int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize if shape else dtype.itemsize
         if not dtype.hasobject and path.stat().st_size - stream.tell() < need:
-            raise DataError(
-                f"{name} is cut short: its header promises {need:,} bytes of numbers; write it again"
-            )
+            raise DataError(f"{name} is cut short: its header promises {need:,} bytes of numbers; write it again")
 
 
 def _reason(error: BaseException) -> str:
     text = str(error)
     if "allow_pickle" in text or "pickle" in text:
         return (
-            "holds Python objects, which are never unpickled because that can run code; save labels as text or integers "
-            "(np.asarray(labels, dtype=str)) and vectors as one float array"
+            "holds Python objects, which are never unpickled because that can run code; save labels as text or "
+            "integers (np.asarray(labels, dtype=str)) and vectors as one float array"
         )
     return f"is damaged or cut short ({text or type(error).__name__}); write it again"
 
@@ -85,8 +79,8 @@ def load_npz(source: Input) -> dict[str, NDArray[Any]]:
             total = sum(item.file_size for item in archive.infolist())
             if total > source.max_bytes:
                 raise DataError(
-                    f"{source.name}: unpacks to {total:,} bytes, more than {source.max_bytes:,}; if that is expected, give a "
-                    "larger max_bytes"
+                    f"{source.name}: unpacks to {total:,} bytes, more than {source.max_bytes:,}; if that is "
+                    "expected, give a larger max_bytes"
                 )
             entries = [item.filename for item in archive.infolist()]
         if not any(name.endswith(".npy") for name in entries):
@@ -130,9 +124,7 @@ def read_npz(
     identity = _pick(source.name, arrays, by_plain, _IDENTITY, given.get("identity"), "identity")
     if group is not None and plain(group) not in by_plain:
         raise DataError(f"{source.name}: there is no array {group!r} to group by; it has {', '.join(arrays)}")
-    group_name = (
-        by_plain.get(plain(group)) if group is not None else given.get("group") or by_plain.get("group")
-    )
+    group_name = by_plain.get(plain(group)) if group is not None else given.get("group") or by_plain.get("group")
     instance_name = given.get("instance") or next((by_plain[n] for n in _INSTANCE if n in by_plain), None)
     return named(
         source.name,
@@ -158,8 +150,8 @@ def _pick(
     if name is None or name not in arrays:
         missing = repr(given) if given else repr(role)
         raise DataError(
-            f"{source}: there is no array {missing}; it has {', '.join(repr(n) for n in arrays) or 'none'}. Save it with "
-            "np.savez(file, embeddings=…, identity=…)"
+            f"{source}: there is no array {missing}; it has {', '.join(repr(n) for n in arrays) or 'none'}. Save it "
+            "with np.savez(file, embeddings=…, identity=…)"
         )
     return arrays[name]
 
@@ -182,10 +174,7 @@ def _pairs_of_arrays(
         said = ", ".join(f"{name} {values.shape[0]}" for name, values in flat.items())
         raise DataError(f"{source}: the arrays differ in length: {said}")
     data = pa.table(
-        {
-            name: pa.array(values.tolist() if values.dtype.kind in "SU" else values)
-            for name, values in flat.items()
-        }
+        {name: pa.array(values.tolist() if values.dtype.kind in "SU" else values) for name, values in flat.items()}
     )
     table = Table(source, data, lambda row: f"{source}, row {row}")
     return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
@@ -210,11 +199,10 @@ def read_npy(
         assert source.path is not None
         labels = _labels_beside(source.path)
         if labels is None:
-            square = (
-                " For a matrix of scores use reader='matrix'." if vectors.shape[0] == vectors.shape[1] else ""
-            )
+            square = " For a matrix of scores use reader='matrix'." if vectors.shape[0] == vectors.shape[1] else ""
             raise DataError(
-                f"{source.name} has no labels; give labels=FILE (one identity a line, or .npy), or put labels.txt beside it.{square}"
+                f"{source.name} has no labels; give labels=FILE (one identity a line, or .npy), or put labels.txt "
+                f"beside it.{square}"
             )
     identity = load_labels(labels, vectors.shape[0], source.name)
     kind = check_similarity(source.name, distance, similarity)
@@ -222,9 +210,7 @@ def read_npy(
 
 
 def _labels_beside(path: Path) -> Path | None:
-    stems = [f"{path.stem}{sep}{word}" for word in _LABEL_FILES for sep in ("_", ".", "-")] + list(
-        _LABEL_FILES
-    )
+    stems = [f"{path.stem}{sep}{word}" for word in _LABEL_FILES for sep in ("_", ".", "-")] + list(_LABEL_FILES)
     for stem in stems:
         for suffix in (".npy", ".txt", ".csv"):
             candidate = path.with_name(stem + suffix)
@@ -252,7 +238,8 @@ def load_labels(labels: str | os.PathLike[str] | ArrayLike, rows: int, of: str) 
         found = np.asarray([text for _, text in texts], dtype=np.str_)
     if found.ndim != 1 or found.shape[0] != rows:
         raise DataError(
-            f"{source.name} holds {found.shape[0] if found.ndim else 0} labels, and {of} has {rows} rows; they must agree"
+            f"{source.name} holds {found.shape[0] if found.ndim else 0} labels, and {of} has {rows} rows; they must "
+            "agree"
         )
     return found
 
@@ -281,9 +268,7 @@ def read_directory(
     here = [p for p in files if p.parent == path]
     archives = [p for p in here if p.suffix == ".npz"]
     if len(archives) == 1 and len(here) == 1:
-        return read_npz(
-            open_input(archives[0]), distance=distance, similarity=similarity, columns=columns, group=group
-        )
+        return read_npz(open_input(archives[0]), distance=distance, similarity=similarity, columns=columns, group=group)
     main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
     if len(main) == 1:
         return read_npy(open_input(main[0]), distance=distance, similarity=similarity, labels=labels)
@@ -291,13 +276,16 @@ def read_directory(
     if nested:
         return _folders(path, nested, check_similarity(str(path), distance, similarity))
     raise DataError(
-        f"{path}: a directory of embeddings holds Parquet files, embeddings.npy with identity.npy or labels.txt, or a folder an "
-        f"identity with .npy files; this one has {', '.join(p.name for p in files[:4])}{' …' if len(files) > 4 else ''}"
+        f"{path}: a directory of embeddings holds Parquet files, embeddings.npy with identity.npy or labels.txt, or "
+        "a folder an identity with .npy files; this one has "
+        f"{', '.join(p.name for p in files[:4])}{' …' if len(files) > 4 else ''}"
     )
 
 
 def _folders(path: Path, files: list[Path], similarity: Similarity) -> Embeddings:
-    vectors, identity, instance = [], [], []
+    vectors: list[NDArray[Any]] = []
+    identity: list[str] = []
+    instance: list[str] = []
     for file in files:
         array = load_npy(open_input(file), mmap=False)
         rows = array.reshape(1, -1) if array.ndim == 1 else array
@@ -308,6 +296,4 @@ def _folders(path: Path, files: list[Path], similarity: Similarity) -> Embedding
         identity += [where.parts[0]] * rows.shape[0]
         stem = where.relative_to(where.parts[0]).with_suffix("").as_posix()
         instance += [stem] if rows.shape[0] == 1 else [f"{stem}:{row}" for row in range(rows.shape[0])]
-    return named(
-        str(path), lambda: Embeddings(np.concatenate(vectors), identity, similarity, instance=instance)
-    )
+    return named(str(path), lambda: Embeddings(np.concatenate(vectors), identity, similarity, instance=instance))

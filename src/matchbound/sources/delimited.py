@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from matchbound.errors import DataError, UsageError
@@ -50,7 +50,13 @@ def read_delimited(
         roles = find_roles(names, source.name, columns=columns, group=group)
     except DataError as error:
         raise DataError(f"{error}{_hint(header)}") from None
-    table = _parse(source, names, roles, delimiter, at)
+    if isinstance(roles, RowRoles) and roles.embedding is not None:
+        raise DataError(
+            f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column a "
+            "number (feature_0, feature_1, …), or use Parquet or .npz"
+        )
+    numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
+    table = _parse(source, names, roles.labels(), numbers, delimiter, at)
     return build(table, roles, distance=distance, similarity=similarity)
 
 
@@ -58,13 +64,9 @@ def _header(source: Input) -> tuple[int, str]:
     """The first line that is not blank, with its number."""
     for number, line in source.lines():
         if len(line) > 1_000_000:
-            raise DataError(
-                f"{source.name}, line {number} is over a million characters long: not a table of text"
-            )
+            raise DataError(f"{source.name}, line {number} is over a million characters long: not a table of text")
         if "\r" in line:
-            raise DataError(
-                f"{source.name} ends its lines with a carriage return alone; save it with usual line ends"
-            )
+            raise DataError(f"{source.name} ends its lines with a carriage return alone; save it with usual line ends")
         if line.strip():
             return number, line
     raise DataError(f"{source.name} is empty")
@@ -81,19 +83,33 @@ def split_header(header: str, source: str, delimiter: str | None = None) -> tupl
     return [name or "(index)" for name in names], delimiter
 
 
+def load_text_table(
+    source: Input, numbers: Collection[str] | None = None, labels: Collection[str] = (), delimiter: str | None = None
+) -> Table:
+    """All columns of a delimited file with a header.
+
+    `numbers` are read as numbers and other columns as text; without it, the columns that hold a number in
+    the first row and are not among `labels` are numbers.
+    """
+    at, header = _header(source)
+    names, delimiter = split_header(header, source.name, delimiter)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"{source.name}: the column {twice[0]!r} occurs more than once; rename or drop one")
+    if numbers is None:
+        first = next(_rows(source, delimiter, at), (0, []))[1]
+        numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and _NUMBER.match(text.strip())]
+    chosen = tuple(name for name in names if name in numbers)
+    return _parse(source, names, tuple(n for n in names if n not in chosen), chosen, delimiter, at)
+
+
 def _parse(
-    source: Input, names: list[str], roles: PairRoles | RowRoles, delimiter: str, header_at: int
+    source: Input, names: list[str], labels: tuple[str, ...], numbers: tuple[str, ...], delimiter: str, header_at: int
 ) -> Table:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
-    if isinstance(roles, RowRoles) and roles.embedding is not None:
-        raise DataError(
-            f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column a number "
-            "(feature_0, feature_1, …), or use Parquet or .npz"
-        )
-    kinds: dict[str, Any] = {name: pa.dictionary(pa.int32(), pa.string()) for name in roles.labels()}
+    kinds: dict[str, Any] = {name: pa.dictionary(pa.int32(), pa.string()) for name in labels}
     kinds.update({name: pa.float64() for name in numbers})
 
     def where(row: int) -> str:
@@ -145,9 +161,7 @@ def _rows(source: Input, delimiter: str, header_at: int) -> Iterator[tuple[int, 
         done = len(last)
 
 
-def _diagnose(
-    source: Input, names: list[str], numbers: tuple[str, ...], delimiter: str, header_at: int
-) -> None:
+def _diagnose(source: Input, names: list[str], numbers: tuple[str, ...], delimiter: str, header_at: int) -> None:
     """Find the first line that cannot be read, and say what is wrong with it."""
     begun = False
     positions = [(names.index(name), name) for name in numbers]
@@ -194,6 +208,8 @@ def _hint(header: str) -> str:
         return ". It looks like a Kaldi trial list: reader='kaldi'"
     if len(fields) == 3 and fields[0] in ("0", "1") and "/" in fields[1]:
         return ". It looks like a VoxCeleb trial list: reader='voxceleb'"
+    if len(fields) == 3 and _NUMBER.match(fields[2]):
+        return ". It looks like a score file of Kaldi: give the trials as well, read([trials, scores], reader='kaldi')"
     if len(fields) in (4, 5) and _NUMBER.match(fields[-1]):
         return f". It looks like a {len(fields)}-column score file of bob: reader='bob{len(fields)}'"
     if len(fields) == 1 and _NUMBER.match(fields[0]):

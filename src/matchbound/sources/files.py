@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 from weakref import WeakKeyDictionary
 
 from matchbound.errors import DataError
@@ -23,12 +23,13 @@ MAX_BYTES = 16 * 2**30
 
 Kind = Literal["text", "parquet", "zip", "npy", "empty"]
 
+_PICKLE = "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet"
 _FOREIGN = {
+    b"\x80\x02": _PICKLE,
+    b"\x80\x03": _PICKLE,
+    b"\x80\x04": _PICKLE,
+    b"\x80\x05": _PICKLE,
     b"\x89HDF": "an HDF5 file; write its scores as CSV or Parquet, or its embeddings as .npz",
-    b"\x80\x02": "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
-    b"\x80\x03": "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
-    b"\x80\x04": "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
-    b"\x80\x05": "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
     b"BZh": "compressed with bzip2; decompress it, or use gzip",
@@ -111,7 +112,8 @@ class Input:
                 raise DataError(f"{self.name} is {what}")
         if b"\x00" in head:
             raise DataError(
-                f"{self.name} holds binary data of an unknown kind; give CSV, TSV, Parquet, .npz or .npy, or name its reader"
+                f"{self.name} holds binary data of an unknown kind; give CSV, TSV, Parquet, .npz or .npy, or name "
+                "its reader"
             )
         return "text"
 
@@ -123,7 +125,8 @@ class Input:
                     line = raw.decode("utf-8")
                 except UnicodeDecodeError as error:
                     raise DataError(
-                        f"{self.name}, line {number}: byte 0x{raw[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
+                        f"{self.name}, line {number}: byte 0x{raw[error.start]:02x} is not UTF-8 text; save the file "
+                        "as UTF-8"
                     ) from None
                 if number == 1:
                     line = line.removeprefix("\ufeff")
@@ -140,18 +143,16 @@ class _Limited(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         try:
             got = self._stream.read(len(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(
-                f"{self._source.name}: the gzip data are damaged or cut short ({error})"
-            ) from None
+            raise DataError(f"{self._source.name}: the gzip data are damaged or cut short ({error})") from None
         self._seen += len(got)
         if self._seen > self._source.max_bytes:
             raise DataError(
-                f"{self._source.name}: unpacks to more than {self._source.max_bytes:,} bytes; if that is expected, unpack it "
-                "first or give a larger max_bytes"
+                f"{self._source.name}: unpacks to more than {self._source.max_bytes:,} bytes; if that is expected, "
+                "unpack it first or give a larger max_bytes"
             )
         buffer[: len(got)] = got
         return len(got)

@@ -13,9 +13,7 @@ from matchbound.sources.tables import Table, from_table
 
 def is_frame(value: object) -> bool:
     """Whether a value is a data frame: it speaks the Arrow PyCapsule interface, or can be collected to one."""
-    return hasattr(value, "__arrow_c_stream__") or (
-        hasattr(value, "columns") and not isinstance(value, (str, bytes))
-    )
+    return hasattr(value, "__arrow_c_stream__") or (hasattr(value, "columns") and not isinstance(value, (str, bytes)))
 
 
 def from_frame(
@@ -55,8 +53,8 @@ def _arrow(frame: Any) -> Any:
         import narwhals
     except ImportError:
         raise UsageError(
-            f"{type(frame).__module__}.{type(frame).__name__} does not speak the Arrow interface; install narwhals, or give a pandas, "
-            "polars or pyarrow frame"
+            f"{type(frame).__module__}.{type(frame).__name__} does not speak the Arrow interface; install narwhals, "
+            "or give a pandas, polars or pyarrow frame"
         ) from None
     native = narwhals.from_native(frame)
     collected = native.collect() if isinstance(native, narwhals.LazyFrame) else native

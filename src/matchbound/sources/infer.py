@@ -46,8 +46,8 @@ class Inferred:
         return [
             f"{given}: {self.n_inferred} identities were inferred from the genuine pairs ({what} that genuine pairs "
             f"join, directly or through others, count as one identity; {self.n_alone} {what} that no genuine pair "
-            "joins to another count as an identity each). A person whose genuine pairs are not all in the list may be "
-            "split in two, and the intervals then come out too narrow"
+            "joins to another count as an identity each). A person whose genuine pairs are not all in the list may "
+            "be split in two, and the intervals then come out too narrow"
         ]
 
 

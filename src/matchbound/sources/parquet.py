@@ -9,7 +9,7 @@ from typing import Any
 from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
-from matchbound.sources.files import open_input
+from matchbound.sources.files import Input, open_input
 from matchbound.sources.roles import PairRoles, find_roles
 from matchbound.sources.tables import Table, build
 
@@ -45,9 +45,7 @@ def read_parquet(
                     wanted.append(roles.embedding)
                 parts.append((name, file.read(columns=wanted)))
         except (pa.ArrowException, OSError) as error:
-            raise DataError(
-                f"{name}: not a Parquet file that can be read ({error}); write it again"
-            ) from None
+            raise DataError(f"{name}: not a Parquet file that can be read ({error}); write it again") from None
     assert roles is not None
 
     def where(row: int) -> str:
@@ -63,3 +61,15 @@ def read_parquet(
         raise DataError(f"{parts[0][0]} and the files beside it do not make one table ({error})") from None
     source = parts[0][0] if len(parts) == 1 else f"{len(parts)} files from {parts[0][0]}"
     return build(Table(source, data, where), roles, distance=distance, similarity=similarity)
+
+
+def load_parquet_table(source: Input) -> Table:
+    """All columns of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        data = pq.read_table(source.path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{source.name}: not a Parquet file that can be read ({error}); write it again") from None
+    return Table(source.name, data, lambda row: f"{source.name}, row {row}")

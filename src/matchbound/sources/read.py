@@ -34,6 +34,7 @@ READERS: dict[str, str] = {
 """Readers by name, and the module of `matchbound.sources.readers` that holds each."""
 
 AnyPath = str | os.PathLike[str]
+Source = Comparisons | Embeddings
 
 
 def read(
@@ -86,26 +87,20 @@ def read(
         if is_frame(path):
             if reader is not None:
                 raise UsageError("reader names a file layout; a data frame is read by its columns")
-            return _call(
-                from_frame, path, "a data frame", distance=distance, similarity=similarity, **options
-            )
+            return _call(from_frame, path, "a data frame", distance=distance, similarity=similarity, **options)
     paths = _paths(path)
     max_bytes = options.pop("max_bytes", MAX_BYTES)
     if reader is not None:
         module = import_module(f"matchbound.sources.readers.{READERS[reader]}")
         function = module.READERS[reader]
         inputs = [_exists(p) if _is_dir(p) else open_input(p, max_bytes) for p in paths]
-        return _call(
-            function, inputs, f"reader {reader!r}", distance=distance, similarity=similarity, **options
-        )
+        return _call(function, inputs, f"reader {reader!r}", distance=distance, similarity=similarity, **options)
     if len(paths) > 1:
         return _several(paths, distance=distance, similarity=similarity, **options)
     if _is_dir(paths[0]):
         from matchbound.sources.arrays import read_directory
 
-        return _call(
-            read_directory, Path(paths[0]), "a directory", distance=distance, similarity=similarity, **options
-        )
+        return _call(read_directory, Path(paths[0]), "a directory", distance=distance, similarity=similarity, **options)
     source = open_input(paths[0], max_bytes)
     return _by_content(source, distance=distance, similarity=similarity, **options)
 
@@ -143,8 +138,8 @@ def _several(paths: list[AnyPath], **options: Any) -> Comparisons | Embeddings:
     if len(paths) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
         return _by_content(inputs[0], labels=paths[1], **options)
     raise UsageError(
-        f"{len(paths)} files need a reader that takes several ({', '.join(READERS)}); without one give a single file, Parquet "
-        "files, or an .npy file and its labels"
+        f"{len(paths)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
+        "file, Parquet files, or an .npy file and its labels"
     )
 
 
@@ -169,7 +164,7 @@ def _exists(path: AnyPath) -> Input:
     return Input(str(path), Path(path))
 
 
-def _call(function: Callable[..., Any], first: Any, what: str, **options: Any) -> Any:
+def _call(function: Callable[..., Source], first: Any, what: str, **options: Any) -> Source:
     """Call a reader with the options that it takes; others are an error that lists the right ones."""
     takes = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
     unknown = [name for name in options if name not in takes]

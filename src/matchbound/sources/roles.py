@@ -9,56 +9,24 @@ from itertools import product
 
 from matchbound.errors import DataError, UsageError
 
-_IDENTITY = [
-    "id",
-    "identity",
-    "identity_id",
-    "subject",
-    "subject_id",
-    "person",
-    "person_id",
-    "speaker",
-    "speaker_id",
-    "label",
-    "individual",
-    "individual_id",
-    "user",
-    "user_id",
-    "entity",
-    "entity_id",
-    "cluster",
-    "cluster_id",
-    "class",
-    "name",
-    "spk",
-    "spk_id",
-]
-_INSTANCE = [
-    "instance",
-    "instance_id",
-    "inst",
-    "image",
-    "image_id",
-    "img",
-    "file",
-    "filename",
-    "path",
-    "recording",
-    "recording_id",
-    "utterance",
-    "utterance_id",
-    "utt",
-    "sample",
-    "sample_id",
-    "segment",
-    "segment_id",
-    "template",
-    "template_id",
-    "record",
-    "record_id",
-    "unique_id",
-    "key",
-]
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_IDENTITY = _words(
+    """
+    id identity identity_id subject subject_id person person_id speaker speaker_id label individual
+    individual_id user user_id entity entity_id cluster cluster_id class name spk spk_id
+    """
+)
+_INSTANCE = _words(
+    """
+    instance instance_id inst image image_id img file filename path recording recording_id utterance
+    utterance_id utt sample sample_id segment segment_id template template_id record record_id unique_id
+    key reference_id reference
+    """
+)
 _SIDES = (("a", "b"), ("1", "2"), ("l", "r"), ("left", "right"), ("x", "y"))
 _NAMED_SIDES = (
     ("bio_ref", "probe"),
@@ -71,67 +39,32 @@ _NAMED_SIDES = (
     ("model", "test"),
     ("query", "target"),
 )
-_SCORE = [
-    "score",
-    "scores",
-    "similarity",
-    "sim",
-    "similarity_score",
-    "cosine",
-    "cosine_similarity",
-    "match_score",
-    "comparison_score",
-    "llr",
-    "match_probability",
-    "probability",
-]
-_DISTANCE = [
-    "distance",
-    "dist",
-    "distances",
-    "euclidean_distance",
-    "l2_distance",
-    "cosine_distance",
-    "dissimilarity",
-]
-_GENUINE = [
-    "genuine",
-    "is_genuine",
-    "mated",
-    "is_mated",
-    "target",
-    "is_target",
-    "same",
-    "is_same",
-    "issame",
-    "same_person",
-    "same_identity",
-    "is_match",
-    "match",
-    "targettype",
-    "target_type",
-    "clerical_match_score",
-]
-_SINGLE_IDENTITY = [
-    *(name for name in _IDENTITY if name not in ("id", "name")),
-    "labels",
-    "identities",
-    "y",
-    "id",
-    "ids",
-    "name",
-]
-_VECTOR = [
-    "embedding",
-    "embeddings",
-    "vector",
-    "vectors",
-    "features",
-    "feature",
-    "emb",
-    "descriptor",
-    "encoding",
-]
+_SCORE = _words(
+    """
+    score scores similarity sim similarity_score cosine cosine_similarity match_score comparison_score
+    llr match_probability probability
+    """
+)
+_DISTANCE = _words(
+    """
+    distance dist distances euclidean_distance l2_distance cosine_distance dissimilarity
+    """
+)
+_GENUINE = _words(
+    """
+    genuine is_genuine mated is_mated target is_target same is_same issame same_person same_identity
+    is_match match targettype target_type clerical_match_score
+    """
+)
+_SINGLE_IDENTITY = (
+    *(word for word in _IDENTITY if word not in ("id", "name")),
+    *_words("labels identities y id ids name"),
+)
+_VECTOR = _words(
+    """
+    embedding embeddings vector vectors features feature emb descriptor encoding
+    """
+)
 _FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d+)$")
 
 ROLES = ("id_a", "id_b", "instance_a", "instance_b", "group_a", "group_b", "score", "genuine")
@@ -225,9 +158,9 @@ def find_roles(
     if rows is not None:
         return rows
     raise DataError(
-        f"{source}: the columns {_say(names)} are not recognised. Comparisons need id_a, id_b and score (instance_a and instance_b "
-        "optional), embeddings need identity and embedding or feature_0, feature_1, …; rename the columns, give "
-        "columns={'id_a': …}, or name the reader of the tool that wrote the file"
+        f"{source}: the columns {_say(names)} are not recognised. Comparisons need id_a, id_b and score (instance_a "
+        "and instance_b optional), embeddings need identity and embedding or feature_0, feature_1, …; rename the "
+        "columns, give columns={'id_a': …}, or name the reader of the tool that wrote the file"
     )
 
 
@@ -269,7 +202,7 @@ def _pair_roles(
         genuine = by_plain.get("label")
     if identity is None and genuine is None:
         return None
-    groups = _sides(by_plain, ["group", "group_id"], given, "group_a", "group_b")
+    groups = _sides(by_plain, _words("group group_id"), given, "group_a", "group_b")
     if group is not None:
         groups = _sides(by_plain, [plain(group)], {}, "", "")
         if groups is None and plain(group) in by_plain:

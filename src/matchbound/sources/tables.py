@@ -18,19 +18,17 @@ from matchbound.sources.roles import PairRoles, RowRoles, find_roles
 
 T = TypeVar("T")
 
-GENUINE_WORDS = {
-    "1": True, "0": False, "true": True, "false": False, "yes": True, "no": False, "t": True, "f": False,
-    "target": True, "nontarget": False, "non-target": False, "imposter": False, "impostor": False, "imp": False,
-    "genuine": True, "gen": True, "mated": True, "nonmated": False, "non-mated": False, "same": True, "different": False,
-    "tgt": True, "non": False, "match": True, "nonmatch": False, "non-match": False, "-1": False,
-    "1.0": True, "0.0": False,
-}  # fmt: skip
+_GENUINE = "1 1.0 true t yes y target tgt genuine gen mated same match"
+_IMPOSTOR = (
+    "0 0.0 -1 false f no n nontarget non-target non impostor imposter imp nonmated non-mated different nonmatch non-match"
+)
+GENUINE_WORDS = {word: True for word in _GENUINE.split()} | {word: False for word in _IMPOSTOR.split()}
 """The words that files use for genuine (True) and impostor (False), in lower case."""
 
 UNSEEN = (
-    "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that share a "
-    "person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give identities to get "
-    "intervals that can be trusted"
+    "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
+    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
+    "identities to get intervals that can be trusted"
 )
 
 
@@ -66,9 +64,7 @@ class Table:
         if pa.types.is_floating(kind):
             return self._whole(column, name)
         if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-            raise DataError(
-                f"{self.source}: the column {name!r} holds {kind}; labels must be text or integers"
-            )
+            raise DataError(f"{self.source}: the column {name!r} holds {kind}; labels must be text or integers")
         if not pa.types.is_dictionary(kind):
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()):
                 column = column.cast(pa.string())
@@ -77,16 +73,14 @@ class Table:
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([], pa.string()).dictionary_encode()
         if not pa.types.is_string(column.dictionary.type) and pa.types.is_integer(column.dictionary.type):
-            return np.asarray(column.dictionary.to_numpy())[np.asarray(column.indices)]
+            return np.asarray(np.asarray(column.dictionary.to_numpy())[np.asarray(column.indices)])
         words = [str(word).strip() for word in column.dictionary.to_pylist()]
         codes = np.asarray(column.indices)
         for position, word in enumerate(words):
             if not word:
                 empty = np.flatnonzero(codes == position)
                 if empty.size:
-                    raise DataError(
-                        f"{self.where(int(empty[0]))}: {name} is empty; fill it in or drop the row"
-                    )
+                    raise DataError(f"{self.where(int(empty[0]))}: {name} is empty; fill it in or drop the row")
         return np.asarray(words, dtype=np.str_)[codes] if words else np.empty(0, dtype=np.str_)
 
     def _whole(self, column: Any, name: str) -> LabelArray:
@@ -94,9 +88,7 @@ class Table:
         bad = np.flatnonzero(~np.isfinite(values) | (values != np.round(values)))
         if bad.size:
             row = int(bad[0])
-            raise DataError(
-                f"{self.where(row)}: {name} is {values[row]}; labels must be text or whole numbers"
-            )
+            raise DataError(f"{self.where(row)}: {name} is {values[row]}; labels must be text or whole numbers")
         return values.astype(np.int64)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
@@ -132,8 +124,8 @@ class Table:
         if known.size and known.min() < 0:
             row = int(np.flatnonzero(known[codes] < 0)[0])
             raise DataError(
-                f"{self.where(row)}: {name} is {str(words[codes[row]])[:40]!r}; say 1 or 0, true or false, target or nontarget, "
-                "genuine or impostor"
+                f"{self.where(row)}: {name} is {str(words[codes[row]])[:40]!r}; say 1 or 0, true or false, target or "
+                "nontarget, genuine or impostor"
             )
         return known[codes].astype(np.bool_) if known.size else np.empty(0, dtype=np.bool_)
 
@@ -173,8 +165,8 @@ def check_similarity(source: str, distance: bool | None, similarity: Similarity)
     """Embeddings are scored here: `distance` must not contradict `similarity`."""
     if distance is not None and distance != (similarity == "euclidean"):
         raise UsageError(
-            f"{source} holds embeddings, which are scored by similarity={similarity!r}; use similarity='euclidean' for distances, "
-            "and leave out distance"
+            f"{source} holds embeddings, which are scored by similarity={similarity!r}; use similarity='euclidean' "
+            "for distances, and leave out distance"
         )
     return similarity
 
@@ -185,9 +177,7 @@ def build_comparisons(table: Table, roles: PairRoles, distance: bool | None) -> 
     small_is_same = roles.distance if distance is None else distance
     notes: list[str] = []
     if distance is None and roles.distance:
-        notes.append(
-            f"the column {roles.score!r} was read as a distance: small values mean the same identity"
-        )
+        notes.append(f"the column {roles.score!r} was read as a distance: small values mean the same identity")
     genuine = None if roles.genuine is None else _genuine(table, roles)
     names_a = None if roles.instance_a is None else table.labels(roles.instance_a)
     names_b = None if roles.instance_b is None else table.labels(roles.instance_b)
@@ -240,25 +230,21 @@ def _genuine(table: Table, roles: PairRoles) -> NDArray[np.bool_] | None:
         return None
 
 
-def _agree(
-    table: Table, roles: PairRoles, id_a: LabelArray, id_b: LabelArray, genuine: NDArray[np.bool_]
-) -> None:
+def _agree(table: Table, roles: PairRoles, id_a: LabelArray, id_b: LabelArray, genuine: NDArray[np.bool_]) -> None:
     _, (a, b) = encode(id_a, id_b)
     clash = np.flatnonzero((a == b) != genuine)
     if clash.size:
         row = int(clash[0])
         said, seen = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
         raise DataError(
-            f"{table.where(row)}: {roles.genuine} says {said}, and the identities {id_a[row]!s} and {id_b[row]!s} {seen} "
-            f"({clash.size} such rows); correct the labels, or drop the column {roles.genuine}"
+            f"{table.where(row)}: {roles.genuine} says {said}, and the identities {id_a[row]!s} and {id_b[row]!s} "
+            f"{seen} ({clash.size} such rows); correct the labels, or drop the column {roles.genuine}"
         )
 
 
 def build_embeddings(table: Table, roles: RowRoles, similarity: Similarity) -> Embeddings:
     """Embeddings from a table with a column of lists, or with one column a feature."""
-    vectors = (
-        _lists(table, roles.embedding) if roles.embedding is not None else _features(table, roles.features)
-    )
+    vectors = _lists(table, roles.embedding) if roles.embedding is not None else _features(table, roles.features)
     return named(
         table.source,
         lambda: Embeddings(
@@ -278,9 +264,7 @@ def _lists(table: Table, name: str) -> NDArray[Any]:
     kind = column.type
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     if not is_list or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-        raise DataError(
-            f"{table.source}: the column {name!r} holds {kind}; it must hold a list of numbers a row"
-        )
+        raise DataError(f"{table.source}: the column {name!r} holds {kind}; it must hold a list of numbers a row")
     parts = []
     width = None
     done = 0
@@ -295,15 +279,11 @@ def _lists(table: Table, name: str) -> NDArray[Any]:
         odd = np.flatnonzero(lengths != width)
         if odd.size:
             row = done + int(odd[0])
-            raise DataError(
-                f"{table.where(row)}: {name} has {lengths[odd[0]]} numbers, and {width} in the rows before"
-            )
+            raise DataError(f"{table.where(row)}: {name} has {lengths[odd[0]]} numbers, and {width} in the rows before")
         values = chunk.flatten()
         if values.null_count:
             row = done + int(np.flatnonzero(np.asarray(values.is_null()))[0]) // max(width, 1)
-            raise DataError(
-                f"{table.where(row)}: {name} holds a missing number; drop the row or embed it again"
-            )
+            raise DataError(f"{table.where(row)}: {name} holds a missing number; drop the row or embed it again")
         parts.append(np.asarray(values).reshape(len(chunk), width))
         done += len(chunk)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

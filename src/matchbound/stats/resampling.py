@@ -110,7 +110,8 @@ def identity_weights(scheme: Scheme, n_identities: int, rows: int, rng: np.rando
     if scheme.method == "double-or-nothing":
         if scheme.weights is not None:
             return np.asarray(scheme.weights(rng, (rows, n_identities)), dtype=np.float64)
-        return (rng.random((rows, n_identities)) * (1.0 + scheme.tau) < 1.0) * (1.0 + scheme.tau)
+        heads = rng.random((rows, n_identities)) * (1.0 + scheme.tau) < 1.0
+        return heads.astype(np.float64) * (1.0 + scheme.tau)
     if scheme.strata is None:
         return _multinomial(n_identities, rows, rng)
     drawn = np.empty((rows, n_identities))
@@ -142,7 +143,7 @@ def configuration(comparisons: FloatArray) -> FloatArray:
     What a random matching with the same m_i would give; M² in balanced complete data.
     """
     size = float(np.count_nonzero(comparisons))
-    return comparisons**2 / comparisons.sum() * size / max(size - 1.0, 1.0)
+    return np.asarray(comparisons**2 / comparisons.sum() * size / max(size - 1.0, 1.0))
 
 
 def block_rng(seed: int, block: int) -> np.random.Generator:
@@ -153,7 +154,8 @@ def block_rng(seed: int, block: int) -> np.random.Generator:
 def _multinomial(size: int, rows: int, rng: np.random.Generator) -> FloatArray:
     """Counts of `size` draws with replacement from `size` identities, shape (rows, size)."""
     drawn = rng.integers(0, size, (rows, size)) + np.arange(rows)[:, None] * size
-    return np.bincount(drawn.reshape(-1), minlength=rows * size).reshape(rows, size).astype(np.float64)
+    counts = np.bincount(drawn.reshape(-1), minlength=rows * size)
+    return np.asarray(counts.reshape(rows, size), dtype=np.float64)
 
 
 def _naive(errors: float, comparisons: float, n_resamples: int, seed: int) -> FloatArray:
@@ -204,7 +206,7 @@ def _vertex(
 
     replicates = _in_blocks(rates, int(self_comparisons.size), scheme, n_resamples, seed, workers)
     if scheme.swap == "recentre":
-        return np.clip(replicates - replicates.mean() + estimate, 0.0, 1.0)
+        return np.asarray(np.clip(replicates - replicates.mean() + estimate, 0.0, 1.0))
     return replicates
 
 
@@ -294,7 +296,7 @@ class _Forms:
         row, identity = np.repeat(row, pairs), np.repeat(identity, pairs)
         drawn = rate[np.searchsorted(edges, rng.random(row.size) * total, side="right")]
         amount = 2.0 * self_comparisons[identity] * drawn
-        return np.bincount(row, weights=amount, minlength=copies.shape[0])
+        return np.asarray(np.bincount(row, weights=amount, minlength=copies.shape[0]), dtype=np.float64)
 
 
 def _dense(table: PairTable, n_identities: int) -> FloatArray:
@@ -307,7 +309,7 @@ def _dense(table: PairTable, n_identities: int) -> FloatArray:
 
 def _form(weights: FloatArray, table: PairTable, dense: FloatArray | None) -> FloatArray:
     if dense is not None:
-        return np.einsum("bi,bi->b", weights @ dense, weights)
+        return np.asarray(np.einsum("bi,bi->b", weights @ dense, weights))
     from matchbound.kernels.quadratic import quadratic_forms
 
     return quadratic_forms(weights, table.first, table.second, table.count)

@@ -108,7 +108,9 @@ def _scores(name: str, data: dict[str, dict[str, Any]], distance: bool) -> Compa
     for (a, b), values in cells.items():
         if a != b and (b, a) in cells:
             if sorted(cells[b, a]) != sorted(values):
-                raise DataError(f"{name}: the scores of {shorten(a)!r} and {shorten(b)!r} differ between the two orders")
+                raise DataError(
+                    f"{name}: the scores of {shorten(a)!r} and {shorten(b)!r} differ between the two orders"
+                )
             if b < a:
                 continue
         left += [a] * len(values)

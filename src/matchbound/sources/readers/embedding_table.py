@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from matchbound.errors import DataError, UsageError
-from matchbound.sources.delimited import load_table
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import Input
+from matchbound.sources.readers.whole import load_table
 from matchbound.sources.roles import RowRoles, find_roles
 from matchbound.sources.tables import build_embeddings, check_similarity
 
@@ -28,7 +29,8 @@ def read_embedding_table(
     """
     if len(inputs) != 1:
         raise UsageError(f"reader 'embedding-table' takes one file; got {len(inputs)}")
-    table = load_table(inputs[0])
+    named = [name for name in (identity or "id", instance, group) if name is not None]
+    table = load_table(inputs[0], labels=[*named, *WHO])
     given = {"identity": identity, "instance": instance}
     columns = {role: name for role, name in given.items() if name is not None}
     try:
@@ -40,14 +42,27 @@ def read_embedding_table(
     return build_embeddings(table, roles, check_similarity(table.source, distance, similarity))
 
 
+WHO = (
+    "identity",
+    "subject",
+    "subject_id",
+    "person",
+    "person_id",
+    "speaker",
+    "speaker_id",
+    "label",
+    "instance",
+    "group",
+)
+"""Columns of text files that are labels even where they look like numbers."""
+
 READERS = {"embedding-table": read_embedding_table}
 
 
-def _rest(data: object, source: str, identity: str | None, instance: str | None, group: str | None) -> RowRoles:
+def _rest(data: Any, source: str, identity: str | None, instance: str | None, group: str | None) -> RowRoles:
     """The named columns, or the first as the identity, and every other column of numbers as a feature."""
     import pyarrow as pa
 
-    assert isinstance(data, pa.Table)
     names = data.column_names
     for name in (identity, instance, group):
         if name is not None and name not in names:
@@ -60,5 +75,7 @@ def _rest(data: object, source: str, identity: str | None, instance: str | None,
         and (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
     )
     if not features:
-        raise DataError(f"{source}: no column of numbers beside {who!r}; a table of embeddings is id, feature_0, feature_1, …")
+        raise DataError(
+            f"{source}: no column of numbers beside {who!r}; a table of embeddings is id, feature_0, feature_1, …"
+        )
     return RowRoles(who, None, features, instance, group)

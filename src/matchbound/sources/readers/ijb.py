@@ -51,8 +51,8 @@ def read_ijb(
         if unknown:
             row = int(np.flatnonzero((a == unknown[0]) | (b == unknown[0]))[0])
             raise DataError(
-                f"{fields.where(row)}: template {unknown[0]} is in no metadata file ({len(unknown)} such templates); give "
-                "metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with labels"
+                f"{fields.where(row)}: template {unknown[0]} is in no metadata file ({len(unknown)} such templates); "
+                "give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with labels"
             )
         _, (owner,) = encode(np.asarray([subjects[str(name)] for name in names]))
         genuine = owner[first] == owner[second]

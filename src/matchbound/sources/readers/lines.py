@@ -65,8 +65,8 @@ class Fields:
         if bad.size:
             row = int(bad[0])
             raise DataError(
-                f"{self.where(row)}: {shorten(self.columns[column][row])!r} is not a label; write target or nontarget, "
-                "or 1 or 0"
+                f"{self.where(row)}: {shorten(self.columns[column][row])!r} is not a label; write target or "
+                "nontarget, or 1 or 0"
             )
         return np.asarray(known[codes], dtype=np.bool_)
 
@@ -103,8 +103,8 @@ def read_fields(
         if len(fields) != width or not all(fields):
             allowed = " or ".join(str(n) for n in ([width] if width else widths))
             raise DataError(
-                f"{source.name}, line {number}: {len(fields)} columns where {allowed} are expected: {shorten(line)!r}. "
-                f"A line should be: {layout}"
+                f"{source.name}, line {number}: {len(fields)} columns where {allowed} are expected: "
+                f"{shorten(line)!r}. A line should be: {layout}"
             )
         rows.append(fields)
         lines.append(number)

@@ -96,7 +96,7 @@ def _finite(
     if bad.size:
         at = int(bad[0])
         raise DataError(
-            f"{name}, row {first[at]}, column {second[at]}: the score is {score[at]} ({bad.size} entries are not finite "
-            "numbers); drop failed instances, or give them the score that the system would act on"
+            f"{name}, row {first[at]}, column {second[at]}: the score is {score[at]} ({bad.size} entries are not "
+            "finite numbers); drop failed instances, or give them the score that the system would act on"
         )
     return score

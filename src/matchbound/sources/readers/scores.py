@@ -27,8 +27,8 @@ def read_pyeer(
     names = [_kind_by_name(source.name) for source in inputs]
     if names == ["impostor", "genuine"]:
         raise DataError(
-            f"{inputs[0].name} is named like impostor scores and {inputs[1].name} like genuine scores; give the genuine "
-            "scores first"
+            f"{inputs[0].name} is named like impostor scores and {inputs[1].name} like genuine scores; give the "
+            "genuine scores first"
         )
     genuine = _scores(inputs[0])
     impostor = _unfold(inputs[1], max_scores) if histogram else _scores(inputs[1])
@@ -63,7 +63,9 @@ def _unfold(source: Input, most: int) -> NDArray[np.float64]:
     counts = _scores(source)
     bad = np.flatnonzero((counts < 0) | (counts != np.round(counts)))
     if bad.size:
-        raise DataError(f"{source.name}: the count for score {int(bad[0])} is {counts[bad[0]]}; counts are whole numbers")
+        raise DataError(
+            f"{source.name}: the count for score {int(bad[0])} is {counts[bad[0]]}; counts are whole numbers"
+        )
     if counts.sum() > most:
         raise DataError(f"{source.name}: counts {int(counts.sum()):,} comparisons, more than max_scores={most:,}")
     return np.repeat(np.arange(counts.size, dtype=np.float64), counts.astype(np.int64))

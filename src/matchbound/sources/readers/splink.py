@@ -10,10 +10,10 @@ import numpy as np
 
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.delimited import load_table
 from matchbound.sources.files import Input, open_input
 from matchbound.sources.infer import infer_identities
 from matchbound.sources.labels import LabelArray, encode
+from matchbound.sources.readers.whole import load_table
 from matchbound.sources.tables import Table, named
 
 
@@ -46,11 +46,14 @@ def read_splink(
     files = [*inputs, *([open_input(labels)] if labels is not None else [])]
     if len(files) > 2:
         raise UsageError(f"reader 'splink' takes predictions and labels; got {len(files)} files")
-    table = load_table(files[0])
+    numbers = ("match_weight", "match_probability", "clerical_match_score", *([score] if score else []))
+    table = load_table(files[0], numbers)
     names = table.data.column_names
     chosen = score or next((name for name in ("match_weight", "match_probability") if name in names), None)
     if chosen is None or chosen not in names:
-        raise DataError(f"{table.source}: there is no column {chosen or 'match_weight'!r}; predictions of Splink have it")
+        raise DataError(
+            f"{table.source}: there is no column {chosen or 'match_weight'!r}; predictions of Splink have it"
+        )
     a, b = _records(table, unique_id)
     values = table.numbers(chosen)
     entity = truth or next((n for n in ("cluster", "cluster_id", "entity_id", "person_id") if f"{n}_l" in names), None)
@@ -63,15 +66,15 @@ def read_splink(
     notes: list[str] = []
     where = table.where
     if len(files) == 2:
-        label_table = load_table(files[1])
+        label_table = load_table(files[1], numbers)
         rows, genuine, lost = _labelled(table, label_table, a, b, unique_id)
         a, b, values = a[rows], b[rows], values[rows]
         source = label_table.source
         where = lambda row: source  # noqa: E731
         if lost:
             notes.append(
-                f"{lost} labelled pairs have no score because blocking did not propose them: they are left out, so FRR "
-                "is that of the proposed pairs only"
+                f"{lost} labelled pairs have no score because blocking did not propose them: they are left out, so "
+                "FRR is that of the proposed pairs only"
             )
     else:
         genuine = _genuine(table)
@@ -114,11 +117,13 @@ def _records(table: Table, unique_id: str) -> tuple[LabelArray, LabelArray]:
 
 
 def _genuine(table: Table) -> Any:
-    name = next((n for n in ("clerical_match_score", "is_match", "label", "match") if n in table.data.column_names), None)
+    name = next(
+        (n for n in ("clerical_match_score", "is_match", "label", "match") if n in table.data.column_names), None
+    )
     if name is None:
         raise DataError(
-            f"{table.source} holds no labels; give read([predictions, labels], reader='splink'), or truth='cluster' for columns "
-            "cluster_l and cluster_r"
+            f"{table.source} holds no labels; give read([predictions, labels], reader='splink'), or truth='cluster' "
+            "for columns cluster_l and cluster_r"
         )
     return table.numbers(name) >= 0.5 if name == "clerical_match_score" else table.truths(name)
 

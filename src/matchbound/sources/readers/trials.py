@@ -224,9 +224,7 @@ def _by_regex(pattern: str) -> Callable[[str], str]:
     return identity
 
 
-def _identity(
-    map: Input | Mapping[str, str] | None, identity_regex: str | None
-) -> Callable[[str], str] | None:
+def _identity(map: Input | Mapping[str, str] | None, identity_regex: str | None) -> Callable[[str], str] | None:
     if map is not None and identity_regex is not None:
         raise UsageError("give map or identity_regex, not both")
     if identity_regex is not None:
@@ -243,7 +241,18 @@ def read_map(source: Input) -> dict[str, str]:
     delimiter = "," if "," in header else None
     names = [plain(name) for name in (header.split(delimiter) if delimiter else header.split())]
     subjects = ("subjectid", "subject_id", "speakerid", "speaker_id", "speaker", "subject", "identity", "pin", "sid")
-    samples = ("segmentid", "segment_id", "modelid", "model_id", "model", "segment", "sample", "utterance", "utt", "name")
+    samples = (
+        "segmentid",
+        "segment_id",
+        "modelid",
+        "model_id",
+        "model",
+        "segment",
+        "sample",
+        "utterance",
+        "utt",
+        "name",
+    )
     sample = next((names.index(name) for name in samples if name in names), None)
     subject = next((names.index(name) for name in subjects if name in names), None)
     if sample is not None and subject is not None:

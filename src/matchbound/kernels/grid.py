@@ -1,0 +1,141 @@
+"""Which of many thresholds a comparison reaches: a table over a fine grid, then exactly.
+
+A cell of the grid that no threshold comes near (nearer than the rounding band) settles its comparisons at
+once. Where one threshold is near, it is looked at; where that leaves a doubt, the product is summed again in
+float64, and what is still in doubt after that is scored by `matchbound.kernels.exact.score64`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.kernels.blocks import dot32, oriented64
+
+CELLS = 1 << 15
+MANY = -(1 << 30)
+
+
+class Grid(NamedTuple):
+    """Sorted thresholds, and a table to find a value among them.
+
+    table : int32, shape (CELLS + 2,)
+        For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or
+        t + 1; MANY where more than one threshold is near.
+    values, thresholds : float64, shape (K,)
+        The thresholds among oriented values and among oriented scores.
+    low, per_cell : float32 values
+        Cell 1 begins at `low`; cells a unit of value.
+    band, fine : float
+        How far float32 and float64 products can be from the oriented value.
+    """
+
+    table: NDArray[np.int32]
+    values: NDArray[np.float64]
+    thresholds: NDArray[np.float64]
+    low: float
+    per_cell: float
+    band: float
+    fine: float
+
+
+def make_grid(
+    values: NDArray[np.float64], thresholds: NDArray[np.float64], band: float, fine: float
+) -> Grid:
+    """A grid over the thresholds that oriented values can be near to (they lie within −2.5 and 1.5)."""
+    near = values[(values > -2.5) & (values < 1.5)]
+    low = float(np.float32((near[0] if near.size else 0.0) - 2 * band - 1e-6))
+    high = float((near[-1] if near.size else 0.0) + 2 * band + 1e-6)
+    per_cell = float(np.float32(CELLS / (high - low)))
+    edges = np.arange(-1, CELLS + 2) / per_cell + low
+    # The cell is computed in float32: three roundings, each of half a unit in 2**-23 of at most CELLS + 2.
+    slack = band + 2 * (CELLS + 2) * 2.0**-22 / per_cell
+    start, stop = edges[:-1] - slack, edges[1:] + slack
+    start[0], stop[-1] = -np.inf, np.inf
+    below = np.searchsorted(values, start, side="left")
+    above = np.searchsorted(values, stop, side="right")
+    table = np.where(above == below, below, np.where(above == below + 1, -below - 1, MANY))
+    return Grid(table.astype(np.int32), values, thresholds, low, per_cell, band, fine)
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def cell_of(v: Any, low: Any, per_cell: Any) -> int:
+    """The cell of a float32 value, 0..CELLS + 1; low and per_cell are float32."""
+    x = (v - low) * per_cell
+    x = max(x, np.float32(-1.0))
+    x = min(x, np.float32(CELLS))
+    return np.int32(x + np.float32(1.0))
+
+
+@numba.njit(nogil=True, cache=True)
+def rank(sorted_values: Any, x: float) -> int:
+    """How many of the sorted values are <= x."""
+    low, high = 0, sorted_values.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if sorted_values[middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@numba.njit(nogil=True, cache=True)
+def settle(entry: int, v: Any, r: int, c: int, data: Any, grid: Any, row: Any) -> int:
+    """The bin of a comparison whose cell did not settle it; `row` is left[r] in float64."""
+    x = np.float64(v)
+    if entry != MANY:
+        t = -entry - 1
+        if x < grid.values[t] - grid.band:
+            return t
+        if x >= grid.values[t] + grid.band:
+            return t + 1
+    b = _sure_bin(x, grid.values, grid.band)
+    if b >= 0:
+        return b
+    b = _sure_bin(_dot_mixed(row, data.right[c]), grid.values, grid.fine)
+    if b >= 0:
+        return b
+    return rank(grid.thresholds, oriented64(data, r, c))
+
+
+@numba.njit(nogil=True, cache=True)
+def _sure_bin(x: float, values: Any, band: float) -> int:
+    """The bin of a value that is known to within a band, or −1 when a threshold is in the band."""
+    b = rank(values, x)
+    if b > 0 and x < values[b - 1] + band:
+        return -1
+    if b < values.shape[0] and x >= values[b] - band:
+        return -1
+    return b
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _dot_mixed(x: Any, y: Any) -> float:
+    """Σ x_k·y_k of a float64 and a float32 row, in float64."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * np.float64(y[k])
+    return total
+
+
+@numba.njit(nogil=True, cache=True)
+def widen(x: Any, out: Any) -> None:
+    """A float32 row as float64."""
+    for k in range(x.shape[0]):
+        out[k] = np.float64(x[k])
+
+
+@numba.njit(nogil=True, cache=True)
+def bin_of(product: Any, r: int, c: int, data: Any, grid: Any, row: Any) -> int:
+    """At how many thresholds a comparison matches, exactly; `product` is what its block holds."""
+    v = product
+    if data.pruned:
+        v = dot32(data.left[r], data.right[c])
+    entry = grid.table[cell_of(v, np.float32(grid.low), np.float32(grid.per_cell))]
+    if entry >= 0:
+        return np.int64(entry)
+    return settle(entry, v, r, c, data, grid, row)

@@ -1,0 +1,146 @@
+"""The paper's union rule for FRR at a FAR, and the choice of its level for FAR by simulation on the sample.
+
+Section "Pointwise intervals for ROC curves" of Fogliato, Patil & Perona (2024): an interval for FAR at `level_far`
+gives two thresholds; the intervals for FRR at these two thresholds are joined. The published results used a
+`level_far` of 0.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.engine.curve import CurveTally, SortedCurve
+from matchbound.engine.tally import FloatArray, IntArray
+from matchbound.stats.curves import curve_variances, index_at_far, index_at_frr
+from matchbound.stats.curves_influence import wilson_limits
+from matchbound.stats.intervals import effective_n, normal_quantile
+from matchbound.stats.resampling import block_rng
+
+LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Levels for FAR among which the calibration chooses."""
+
+
+@dataclass(frozen=True, eq=False)
+class RatesAndVariances:
+    """A curve as far as the union rule needs it.
+
+    far, frr, far_variance, frr_variance : float64 arrays, shape (K,)
+    far_floor, frr_floor
+        Least effective numbers of trials.
+    """
+
+    far: FloatArray
+    frr: FloatArray
+    far_variance: FloatArray
+    frr_variance: FloatArray
+    far_floor: float
+    frr_floor: float
+
+
+def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
+    """The curve of the data themselves."""
+    made = curve_variances(
+        curve.sums, curve.false_matches, curve.n_impostor, curve.false_nonmatches, curve.n_genuine
+    )
+    return RatesAndVariances(
+        curve.false_matches / curve.n_impostor,
+        curve.false_nonmatches / curve.n_genuine,
+        made.far,
+        made.frr,
+        float(np.count_nonzero(curve.impostor_comparisons) // 2),
+        float(np.count_nonzero(curve.genuine_comparisons)),
+    )
+
+
+def union_limits(curve: RatesAndVariances, target: float, tail: float, tail_far: float) -> tuple[float, float]:
+    """Limits for FRR at FAR = target: FRR intervals at both ends of FAR's interval, joined."""
+    k = index_at_far(curve.far, target)
+    p = float(curve.far[k])
+    low, high = _wilson(p, float(curve.far_variance[k]), curve.far_floor, tail_far)
+    ends = [index_at_far(curve.far, rate) for rate in (low, high)]
+    limits = [_wilson(float(curve.frr[e]), float(curve.frr_variance[e]), curve.frr_floor, tail) for e in ends]
+    return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
+
+
+def union_limits_far(curve: RatesAndVariances, target: float, tail: float, tail_frr: float) -> tuple[float, float]:
+    """The same with the roles exchanged: limits for FAR at FRR = target."""
+    k = index_at_frr(curve.frr, target)
+    low, high = _wilson(float(curve.frr[k]), float(curve.frr_variance[k]), curve.frr_floor, tail_frr)
+    ends = [index_at_frr(curve.frr, rate) for rate in (low, high)]
+    limits = [_wilson(float(curve.far[e]), float(curve.far_variance[e]), curve.far_floor, tail) for e in ends]
+    return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What a simulation on the sample says about levels for FAR.
+
+    levels, coverage, width : float64 arrays, shape (L,)
+        Levels tried, how often the union rule then covered the sample's own FRR@FAR, and its mean width.
+    level_far
+        The smallest level that covered as often as asked, or the largest tried.
+    reached
+        Whether any level did.
+    """
+
+    levels: FloatArray
+    coverage: FloatArray
+    width: FloatArray
+    level_far: float
+    reached: bool
+
+
+def calibrate_level_far(curve: SortedCurve, target: float, level: float, n_simulations: int, seed: int) -> Calibration:
+    """Choose FAR's level: draw identities with replacement, as if the sample were the population.
+
+    Each simulated sample has as many identities as the data; copies of one identity count as different identities that
+    were not compared with each other. The sample's own FRR@FAR plays the truth.
+    """
+    frr = curve.false_nonmatches / curve.n_genuine
+    truth = float(frr[index_at_far(curve.false_matches / curve.n_impostor, target)])
+    levels = np.array(LEVELS)
+    hits, width, made = np.zeros(levels.size), np.zeros(levels.size), 0
+    for number in range(n_simulations):
+        rng = block_rng(seed, number)
+        copies = np.bincount(rng.integers(0, curve.n_identities, curve.n_identities), minlength=curve.n_identities)
+        drawn = _drawn_curve(curve, copies.astype(np.int64))
+        if drawn is None:
+            continue
+        made += 1
+        for row, level_far in enumerate(levels):
+            low, high = union_limits(drawn, target, (1.0 - level) / 2.0, (1.0 - level_far) / 2.0)
+            hits[row] += low <= truth <= high
+            width[row] += high - low
+    made = max(made, 1)
+    good = np.flatnonzero(hits / made >= level)
+    chosen = float(levels[good[0]]) if good.size else float(levels[-1])
+    return Calibration(levels, hits / made, width / made, chosen, bool(good.size))
+
+
+def _drawn_curve(curve: SortedCurve, copies: IntArray) -> RatesAndVariances | None:
+    """The curve of a sample with so many copies of each identity; None where one kind of comparison is missing."""
+    sums = curve.weighted_sums(copies)
+    n = sums.errors_total
+    t = int(copies @ curve.genuine_comparisons)
+    if int(n[-1]) == 0 or t == 0:
+        return None
+    rejected = t - sums.accepted_total
+    made = curve_variances(sums, n, int(n[-1]), rejected, t)
+    size = int(copies[curve.impostor_comparisons > 0].sum())
+    return RatesAndVariances(
+        n / n[-1],
+        rejected / t,
+        made.far,
+        made.frr,
+        float(max(size // 2, 1)),
+        float(copies[curve.genuine_comparisons > 0].sum()),
+    )
+
+
+def _wilson(estimate: float, variance: float, floor: float, tail: float) -> tuple[float, float]:
+    n = effective_n(estimate, variance, floor)
+    z = 0.0 if tail >= 0.5 else normal_quantile(tail)
+    low, high = wilson_limits(np.array([estimate]), np.array([max(n, 1e-9)]), z)
+    return float(low[0]), float(high[0])
