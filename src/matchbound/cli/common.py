@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from matchbound._version import __version__
 from matchbound.cli import STDIN
-from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.errors import MatchboundError, MatchboundWarning, MissingExtraError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
 from matchbound.views.files import write_atomically
@@ -140,9 +140,17 @@ def _executor(dask: str | None) -> Iterator[Any]:
     if dask is None:
         yield None
         return
-    from matchbound.engine.executors import DaskExecutor, connect
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("--dask needs the dask extra: pip install 'matchbound[dask]'") from None
+    from matchbound.engine.executors import DaskExecutor
 
-    with connect(dask) as client:
+    try:
+        client = Client(dask, timeout=20)
+    except (OSError, ValueError) as error:
+        raise MatchboundError(f"--dask: no scheduler answers at {dask} ({error})") from None
+    with client:
         yield DaskExecutor(client)
 
 

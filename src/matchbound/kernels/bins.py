@@ -13,8 +13,9 @@ from typing import Any
 import numba
 import numpy as np
 
+from matchbound.kernels.blocks import dot32
 from matchbound.kernels.grid import bin_of, widen
-from matchbound.kernels.scan import hits64, lowest_bit
+from matchbound.kernels.scan import hits_of_row, lowest_bit
 
 
 @numba.njit(nogil=True, cache=True)
@@ -61,56 +62,54 @@ def bin_block(
     -------
     n_events
     """
+    owner, left, right, pruned = data.owner, data.left, data.right, data.pruned
+    row0, col0, cols = tile.row0, tile.col0, tile.cols
+    table, values = grid.table, grid.values
     cut = np.float32(tile.cut)
-    n_levels = grid.values.shape[0]
-    base = data.owner[tile.col0]
-    current = data.owner[tile.row0]
-    cols = tile.cols
+    n_levels = values.shape[0]
+    base = owner[col0]
+    current = owner[row0]
     n_touched = 0
     n_hits = 0
     carried = carry.shape[0] > 0
     tally = np.zeros(n_levels, dtype=np.int64)
     for r in range(tile.rows):
-        g = tile.row0 + r
-        i = data.owner[g]
+        g = row0 + r
+        i = owner[g]
         if i != current:
             n_events = _flush_bins(
-                current, base, data, head, touched, n_touched, link, level, tally, impostor, moments, events, n_events, keep
+                current, base, data.size, head, touched, n_touched, link, level, tally, impostor, moments, events, n_events, keep
             )
             n_touched = 0
             n_hits = 0
             current = i
-        widen(data.left[g], row)
+        widen(left[g], row)
         at = r * cols
         begin = 0
         if tile.diagonal:
-            begin = min(max(data.stop[i] - tile.col0, 0), cols)
-            for c in range(max(g + 1 - tile.col0, 0), begin):
+            begin = min(max(data.stop[i] - col0, 0), cols)
+            for c in range(max(g + 1 - col0, 0), begin):
                 b = 0
-                if product[at + c] >= cut:
-                    b = bin_of(product[at + c], g, tile.col0 + c, data, grid, row)
+                v = product[at + c]
+                if v >= cut:
+                    if pruned:
+                        v = dot32(left[g], right[col0 + c])
+                    b = bin_of(v, g, col0 + c, data, grid, row, table, values)
                 if b < n_levels:
                     genuine[i, b] += 1
         c = begin
         while c < cols:
-            if cols - c >= 64:
-                word = hits64(product, at + c, cut)
-                width = 64
-            elif cols >= 64:
-                word = hits64(product, at + cols - 64, cut) >> np.uint64(64 - (cols - c))
-                width = cols - c
-            else:
-                word = np.uint64(0)
-                for k in range(cols - c):
-                    if product[at + c + k] >= cut:
-                        word |= np.uint64(1) << np.uint64(k)
-                width = cols - c
+            width = min(64, cols - c)
+            word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):
                 k = c + lowest_bit(word)
                 word &= word - np.uint64(1)
-                b = bin_of(product[at + k], g, tile.col0 + k, data, grid, row)
+                v = product[at + k]
+                if pruned:
+                    v = dot32(left[g], right[col0 + k])
+                b = bin_of(v, g, col0 + k, data, grid, row, table, values)
                 if b > 0:
-                    j = data.owner[tile.col0 + k] - base
+                    j = owner[col0 + k] - base
                     if carried:
                         carry[j, b - 1] += 1
                     else:
@@ -126,11 +125,11 @@ def bin_block(
         if tile.last:
             for j in range(carry.shape[0]):
                 n_events = _book(
-                    current, base + j, data, carry[j], impostor, moments, events, n_events, keep
+                    current, base + j, data.size, carry[j], impostor, moments, events, n_events, keep
                 )
         return n_events
     return _flush_bins(
-        current, base, data, head, touched, n_touched, link, level, tally, impostor, moments, events, n_events, keep
+        current, base, data.size, head, touched, n_touched, link, level, tally, impostor, moments, events, n_events, keep
     )
 
 
@@ -138,7 +137,7 @@ def bin_block(
 def _flush_bins(
     i: int,
     base: int,
-    data: Any,
+    size: Any,
     head: Any,
     touched: Any,
     n_touched: int,
@@ -169,7 +168,7 @@ def _flush_bins(
             hit = link[hit]
         j += base
         if hit < 0:
-            m = data.size[i] * data.size[j]
+            m = size[i] * size[j]
             for r in range(n):
                 b = few[r]
                 impostor[i, b] += 1
@@ -191,16 +190,16 @@ def _flush_bins(
             while hit >= 0:
                 tally[level[hit]] += 1
                 hit = link[hit]
-            n_events = _book(i, j, data, tally, impostor, moments, events, n_events, keep)
+            n_events = _book(i, j, size, tally, impostor, moments, events, n_events, keep)
     return n_events
 
 
 @numba.njit(nogil=True, cache=True)
 def _book(
-    i: int, j: int, data: Any, tally: Any, impostor: Any, moments: Any, events: Any, n_events: int, keep: bool
+    i: int, j: int, size: Any, tally: Any, impostor: Any, moments: Any, events: Any, n_events: int, keep: bool
 ) -> int:
     """Book an identity pair whose comparisons were counted by bin, and zero the counts."""
-    m = data.size[i] * data.size[j]
+    m = size[i] * size[j]
     crossed = 0
     for b in range(tally.shape[0] - 1, -1, -1):
         n = tally[b]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.kernels.exact import score64
-from matchbound.kernels.scan import hits64, lowest_bit
+from matchbound.kernels.scan import hits_of_row, lowest_bit
 
 Array = NDArray[Any]
 
@@ -60,14 +60,14 @@ class Tile(NamedTuple):
     band: float
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@numba.njit(nogil=True, cache=True)
 def oriented64(data: Any, r: int, c: int) -> float:
     """The canonical score of two sorted rows, with large meaning same."""
     i, j = data.order[r], data.order[c]
     if j < i:
         i, j = j, i
     score = score64(
-        data.raw[i], data.raw[j], data.lengths[i], data.lengths[j], data.scales[i] * data.scales[j], data.kind
+        data.raw[i], data.raw[j], data.lengths[i], data.lengths[j], data.scales[i], data.scales[j], data.kind
     )
     return -score if data.kind == 2 else score
 
@@ -118,88 +118,92 @@ def count_block(
     -------
     n_touched, n_events
     """
+    owner, size, left, right, pruned = data.owner, data.size, data.left, data.right, data.pruned
+    row0, col0, cols, diagonal = tile.row0, tile.col0, tile.cols, tile.diagonal
     cut = np.float32(tile.cut)
-    sure = value + tile.band
-    base = data.owner[tile.col0]
-    current = data.owner[tile.row0]
-    cols = tile.cols
+    sure, never = value + tile.band, value - tile.band
+    base = owner[col0]
+    current = owner[row0]
     for r in range(tile.rows):
-        g = tile.row0 + r
-        i = data.owner[g]
+        g = row0 + r
+        i = owner[g]
         if i != current:
             n_events = _flush_counts(
-                current, base, data, seen, touched, n_touched, impostor, moments, events, n_events, keep
+                current, base, size, seen, touched, n_touched, impostor, moments, events, n_events, keep
             )
             n_touched = 0
             current = i
         at = r * cols
         begin = 0
-        if tile.diagonal:
-            begin = min(max(data.stop[i] - tile.col0, 0), cols)
-            failed = 0
-            unsure = 0
-            for c in range(max(g + 1 - tile.col0, 0), begin):
-                failed += product[at + c] < cut
-                unsure += product[at + c] >= cut and (product[at + c] < sure or data.pruned)
-            if unsure:
-                for c in range(max(g + 1 - tile.col0, 0), begin):
-                    if product[at + c] >= cut and not _matches(
-                        product[at + c], g, tile.col0 + c, data, value, tile.band, threshold
-                    ):
-                        failed += 1
-            genuine[i, 0] += failed
+        if diagonal:
+            begin = min(max(data.stop[i] - col0, 0), cols)
+            genuine[i, 0] += _count_failures(
+                product, at, max(g + 1 - col0, 0), begin, cut, g, col0, data, value, tile.band, threshold
+            )
         c = begin
         while c < cols:
-            if cols - c >= 64:
-                word = hits64(product, at + c, cut)
-                width = 64
-            elif cols >= 64:
-                word = hits64(product, at + cols - 64, cut) >> np.uint64(64 - (cols - c))
-                width = cols - c
-            else:
-                word = np.uint64(0)
-                for k in range(cols - c):
-                    if product[at + c + k] >= cut:
-                        word |= np.uint64(1) << np.uint64(k)
-                width = cols - c
+            width = min(64, cols - c)
+            word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):
                 k = c + lowest_bit(word)
                 word &= word - np.uint64(1)
-                if _matches(product[at + k], g, tile.col0 + k, data, value, tile.band, threshold):
-                    j = data.owner[tile.col0 + k] - base
-                    if seen[j] == 0:
-                        touched[n_touched] = j
-                        n_touched += 1
-                    seen[j] += 1
+                v = np.float64(product[at + k])
+                if pruned:
+                    v = np.float64(dot32(left[g], right[col0 + k]))
+                if v < sure and (v < never or oriented64(data, g, col0 + k) < threshold):
+                    continue
+                j = owner[col0 + k] - base
+                if seen[j] == 0:
+                    touched[n_touched] = j
+                    n_touched += 1
+                seen[j] += 1
             c += width
     if tile.last:
         n_events = _flush_counts(
-            current, base, data, seen, touched, n_touched, impostor, moments, events, n_events, keep
+            current, base, size, seen, touched, n_touched, impostor, moments, events, n_events, keep
         )
         n_touched = 0
     return n_touched, n_events
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
-def _matches(
-    approximate: Any, r: int, c: int, data: Any, value: float, band: float, threshold: float
-) -> bool:
-    """Whether a comparison matches; exact. `approximate` is a product of the block."""
-    v = np.float64(approximate)
-    if data.pruned:
-        v = np.float64(dot32(data.left[r], data.right[c]))
-    if v >= value + band:
-        return True
-    if v < value - band:
-        return False
-    return bool(oriented64(data, r, c) >= threshold)
+@numba.njit(nogil=True, cache=True)
+def _count_failures(
+    product: Any,
+    at: int,
+    start: int,
+    stop: int,
+    cut: Any,
+    g: int,
+    col0: int,
+    data: Any,
+    value: float,
+    band: float,
+    threshold: float,
+) -> int:
+    """Genuine comparisons of a row that do not match."""
+    failed = 0
+    open_cases = 0
+    sure = value + band
+    for c in range(start, stop):
+        failed += product[at + c] < cut
+        open_cases += product[at + c] < sure or data.pruned
+    if open_cases == failed:
+        return failed
+    for c in range(start, stop):
+        if product[at + c] >= cut:
+            v = np.float64(product[at + c])
+            if data.pruned:
+                v = np.float64(dot32(data.left[g], data.right[col0 + c]))
+            if v < sure and (v < value - band or oriented64(data, g, col0 + c) < threshold):
+                failed += 1
+    return failed
 
 
 @numba.njit(nogil=True, cache=True)
 def _flush_counts(
     i: int,
     base: int,
-    data: Any,
+    size: Any,
     seen: Any,
     touched: Any,
     n_touched: int,
@@ -219,7 +223,7 @@ def _flush_counts(
         total += n
         impostor[j, 0] += n
         moments[0, 0] += n * n
-        moments[1, 0] += n * data.size[i] * data.size[j]
+        moments[1, 0] += n * size[i] * size[j]
         if keep:
             events[n_events, 0] = i
             events[n_events, 1] = j

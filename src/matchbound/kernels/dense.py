@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.grid import cell_of, settle, widen
+from matchbound.kernels.grid import bin_of, widen
 from matchbound.kernels.scan import hits64
 
 FEW = 128
@@ -91,40 +91,34 @@ def bin_dense_block(
     tally : int64, shape (K + 1,), zeros
     impostor, genuine, moments : see `matchbound.kernels.bins.bin_block`
     """
-    n_levels = grid.values.shape[0]
-    low, per_cell = np.float32(grid.low), np.float32(grid.per_cell)
-    cols = tile.cols
-    end = tile.row0 + tile.rows
-    g = tile.row0
+    owner, stop, sizes, left = data.owner, data.stop, data.size, data.left
+    row0, col0, cols = tile.row0, tile.col0, tile.cols
+    table, values = grid.table, grid.values
+    n_levels = values.shape[0]
+    end = row0 + tile.rows
+    g = row0
     while g < end:
-        i = data.owner[g]
-        size = data.stop[i] - g
+        i = owner[g]
+        size = stop[i] - g
         begin = 0
         if tile.diagonal:
-            begin = min(max(data.stop[i] - tile.col0, 0), cols)
+            begin = min(max(stop[i] - col0, 0), cols)
         for q in range(size):
             r = g + q
-            at = (r - tile.row0) * cols
-            widen(data.left[r], row)
+            at = (r - row0) * cols
+            widen(left[r], row)
             if tile.diagonal:
-                for c in range(max(r + 1 - tile.col0, 0), begin):
-                    v = product[at + c]
-                    b = np.int64(grid.table[cell_of(v, low, per_cell)])
-                    if b < 0:
-                        b = settle(b, v, r, tile.col0 + c, data, grid, row)
+                for c in range(max(r + 1 - col0, 0), begin):
+                    b = bin_of(product[at + c], r, col0 + c, data, grid, row, table, values)
                     if b < n_levels:
                         genuine[i, b] += 1
             for c in range(begin, cols):
-                v = product[at + c]
-                b = np.int64(grid.table[cell_of(v, low, per_cell)])
-                if b < 0:
-                    b = settle(b, v, r, tile.col0 + c, data, grid, row)
-                bins[c * size + q] = b
+                bins[c * size + q] = bin_of(product[at + c], r, col0 + c, data, grid, row, table, values)
         c = begin
         while c < cols:
-            j = data.owner[tile.col0 + c]
-            width = data.stop[j] - (tile.col0 + c)
-            _book_bins(i, j, data.size[i] * data.size[j], bins, c * size, width * size, tally, impostor, moments)
+            j = owner[col0 + c]
+            width = stop[j] - (col0 + c)
+            _book_bins(i, j, sizes[i] * sizes[j], bins, c * size, width * size, tally, impostor, moments)
             c += width
         g += size
 

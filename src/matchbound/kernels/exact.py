@@ -20,22 +20,22 @@ CODES = {"cosine": COSINE, "dot": DOT, "euclidean": EUCLIDEAN}
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
-def dot64(x: Any, y: Any, scale: float) -> float:
-    """Σ x_k·y_k·scale in float64 with eight running sums (a fixed order that compilers can vectorise)."""
+def dot64(x: Any, y: Any, scale_x: float, scale_y: float) -> float:
+    """Σ (x_k·scale_x)·(y_k·scale_y) in float64 with eight running sums (a fixed order that compilers can vectorise)."""
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
     n = x.shape[0]
     whole = n - n % 8
     for k in range(0, whole, 8):
-        s0 += np.float64(x[k]) * scale * np.float64(y[k])
-        s1 += np.float64(x[k + 1]) * scale * np.float64(y[k + 1])
-        s2 += np.float64(x[k + 2]) * scale * np.float64(y[k + 2])
-        s3 += np.float64(x[k + 3]) * scale * np.float64(y[k + 3])
-        s4 += np.float64(x[k + 4]) * scale * np.float64(y[k + 4])
-        s5 += np.float64(x[k + 5]) * scale * np.float64(y[k + 5])
-        s6 += np.float64(x[k + 6]) * scale * np.float64(y[k + 6])
-        s7 += np.float64(x[k + 7]) * scale * np.float64(y[k + 7])
+        s0 += (np.float64(x[k]) * scale_x) * (np.float64(y[k]) * scale_y)
+        s1 += (np.float64(x[k + 1]) * scale_x) * (np.float64(y[k + 1]) * scale_y)
+        s2 += (np.float64(x[k + 2]) * scale_x) * (np.float64(y[k + 2]) * scale_y)
+        s3 += (np.float64(x[k + 3]) * scale_x) * (np.float64(y[k + 3]) * scale_y)
+        s4 += (np.float64(x[k + 4]) * scale_x) * (np.float64(y[k + 4]) * scale_y)
+        s5 += (np.float64(x[k + 5]) * scale_x) * (np.float64(y[k + 5]) * scale_y)
+        s6 += (np.float64(x[k + 6]) * scale_x) * (np.float64(y[k + 6]) * scale_y)
+        s7 += (np.float64(x[k + 7]) * scale_x) * (np.float64(y[k + 7]) * scale_y)
     for k in range(whole, n):
-        s0 += np.float64(x[k]) * scale * np.float64(y[k])
+        s0 += (np.float64(x[k]) * scale_x) * (np.float64(y[k]) * scale_y)
     return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 
 
@@ -61,11 +61,11 @@ def distance64(x: Any, y: Any) -> float:
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
-def score64(x: Any, y: Any, length_x: float, length_y: float, scale: float, kind: int) -> float:
+def score64(x: Any, y: Any, length_x: float, length_y: float, scale_x: float, scale_y: float, kind: int) -> float:
     """The score of one pair: cosine, dot product or Euclidean distance (kind 0, 1, 2)."""
     if kind == 2:
         return distance64(x, y)
-    product = dot64(x, y, scale)
+    product = dot64(x, y, scale_x, scale_y)
     if kind == 1:
         return product
     return product / (length_x * length_y)
@@ -84,13 +84,13 @@ def _score_pairs(vectors: Any, lengths: Any, scales: Any, first: Any, second: An
         i, j = first[p], second[p]
         if j < i:
             i, j = j, i
-        out[p] = score64(vectors[i], vectors[j], lengths[i], lengths[j], scales[i] * scales[j], kind)
+        out[p] = score64(vectors[i], vectors[j], lengths[i], lengths[j], scales[i], scales[j], kind)
 
 
 @numba.njit(nogil=True, cache=True)
 def _squared_lengths(vectors: Any, out: Any) -> None:
     for i in range(vectors.shape[0]):
-        out[i] = dot64(vectors[i], vectors[i], 1.0)
+        out[i] = dot64(vectors[i], vectors[i], 1.0, 1.0)
 
 
 def row_lengths(vectors: NDArray[Any], kind: int) -> tuple[FloatArray, FloatArray]:
@@ -109,7 +109,8 @@ def row_lengths(vectors: NDArray[Any], kind: int) -> tuple[FloatArray, FloatArra
         tiny = np.flatnonzero(squares < 1e-200)
         if tiny.size:
             rows = np.asarray(vectors[tiny], dtype=np.float64)
-            scales[tiny] = np.exp2(-np.frexp(np.abs(rows).max(axis=1))[1].astype(np.float64))
+            exponent = np.frexp(np.abs(rows).max(axis=1))[1].astype(np.float64)
+            scales[tiny] = np.exp2(np.minimum(-exponent, 1000.0))
             rows = rows * scales[tiny, None]
             again = np.empty(tiny.size)
             _squared_lengths(frozen(rows), again)

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.kernels.blocks import dot32, oriented64
+from matchbound.kernels.blocks import oriented64
 
 CELLS = 1 << 15
 MANY = -(1 << 30)
@@ -52,7 +52,7 @@ def make_grid(
     per_cell = float(np.float32(CELLS / (high - low)))
     edges = np.arange(-1, CELLS + 2) / per_cell + low
     # The cell is computed in float32: three roundings, each of half a unit in 2**-23 of at most CELLS + 2.
-    slack = band + 2 * (CELLS + 2) * 2.0**-22 / per_cell
+    slack = 1.001 * band + 2 * (CELLS + 2) * 2.0**-22 / per_cell
     start, stop = edges[:-1] - slack, edges[1:] + slack
     start[0], stop[-1] = -np.inf, np.inf
     below = np.searchsorted(values, start, side="left")
@@ -84,16 +84,20 @@ def rank(sorted_values: Any, x: float) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def settle(entry: int, v: Any, r: int, c: int, data: Any, grid: Any, row: Any) -> int:
-    """The bin of a comparison whose cell did not settle it; `row` is left[r] in float64."""
-    x = np.float64(v)
-    if entry != MANY:
-        t = -entry - 1
-        if x < grid.values[t] - grid.band:
-            return t
-        if x >= grid.values[t] + grid.band:
-            return t + 1
-    b = _sure_bin(x, grid.values, grid.band)
+def settle_fine(t: int, r: int, c: int, data: Any, grid: Any, row: Any) -> int:
+    """The bin, t or t + 1, of a comparison within the band of threshold t; `row` is left[r] in float64."""
+    x = _dot_mixed(row, data.right[c])
+    if x < grid.values[t] - grid.fine:
+        return t
+    if x >= grid.values[t] + grid.fine:
+        return t + 1
+    return t + 1 if oriented64(data, r, c) >= grid.thresholds[t] else t
+
+
+@numba.njit(nogil=True, cache=True)
+def settle_many(v: Any, r: int, c: int, data: Any, grid: Any, row: Any) -> int:
+    """The bin of a comparison that several thresholds are near to."""
+    b = _sure_bin(np.float64(v), grid.values, grid.band)
     if b >= 0:
         return b
     b = _sure_bin(_dot_mixed(row, data.right[c]), grid.values, grid.fine)
@@ -129,13 +133,23 @@ def widen(x: Any, out: Any) -> None:
         out[k] = np.float64(x[k])
 
 
-@numba.njit(nogil=True, cache=True)
-def bin_of(product: Any, r: int, c: int, data: Any, grid: Any, row: Any) -> int:
-    """At how many thresholds a comparison matches, exactly; `product` is what its block holds."""
-    v = product
-    if data.pruned:
-        v = dot32(data.left[r], data.right[c])
-    entry = grid.table[cell_of(v, np.float32(grid.low), np.float32(grid.per_cell))]
-    if entry >= 0:
-        return np.int64(entry)
-    return settle(entry, v, r, c, data, grid, row)
+@numba.njit(nogil=True, cache=True, inline="always")
+def bin_of(v: Any, r: int, c: int, data: Any, grid: Any, row: Any, table: Any, values: Any) -> int:
+    """At how many thresholds a comparison with float32 product v matches, exactly.
+
+    `table` and `values` are those of the grid: a caller's loop has them in registers.
+    """
+    b = np.int64(table[cell_of(v, np.float32(grid.low), np.float32(grid.per_cell))])
+    if b < 0:
+        if b == MANY:
+            b = settle_many(v, r, c, data, grid, row)
+        else:
+            t = -b - 1
+            above = np.float64(v) - values[t]
+            if above >= grid.band:
+                b = t + 1
+            elif above < -grid.band:
+                b = t
+            else:
+                b = settle_fine(t, r, c, data, grid, row)
+    return b

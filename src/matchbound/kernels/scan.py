@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
@@ -44,20 +45,15 @@ def lowest_bit(typing: Any, word: Any) -> Any:  # type: ignore[no-untyped-def]
     return types.int64(types.uint64), generate
 
 
-@numba.njit(nogil=True, cache=True)
-def count_hits(scores: Any, threshold: Any) -> int:
-    """How many of the scores reach the threshold (a small use of the two intrinsics, for their tests)."""
-    total = 0
-    n = scores.shape[0]
-    c = 0
-    while c + 64 <= n:
-        word = hits64(scores, c, threshold)
-        while word != 0:
-            lowest_bit(word)
-            word &= word - numba.uint64(1)
-            total += 1
-        c += 64
-    for k in range(c, n):
-        if scores[k] >= threshold:
-            total += 1
-    return total
+@numba.njit(nogil=True, cache=True, inline="always")
+def hits_of_row(scores: Any, at: int, c: int, cols: int, threshold: Any) -> Any:
+    """Which of scores[at + c : at + min(c + 64, cols)], a part of a row of `cols` scores, reach the threshold."""
+    if cols - c >= 64:
+        return hits64(scores, at + c, threshold)
+    if cols >= 64:
+        return hits64(scores, at + cols - 64, threshold) >> np.uint64(64 - (cols - c))
+    word = np.uint64(0)
+    for k in range(cols - c):
+        if scores[at + c + k] >= threshold:
+            word |= np.uint64(1) << np.uint64(k)
+    return word

@@ -29,6 +29,9 @@ class Dependence:
         ρ_w, between impostor comparisons of the same two identities; at least 2·shared.
     genuine
         Between genuine comparisons of one identity.
+    instance, genuine_instance
+        What is added where two comparisons share an instance of that identity too. A comparison among M instances
+        shares one with another of the same identity in 1/M of all cases, so these fade as M grows.
     source
         Where the numbers come from.
     """
@@ -37,9 +40,25 @@ class Dependence:
     same: float
     genuine: float
     source: str = "stated"
+    instance: float = 0.0
+    genuine_instance: float = 0.0
+
+    def at(self, instances: int) -> Dependence:
+        """The average correlations of comparisons with M instances a person, shared instances counted in."""
+        if not (self.instance or self.genuine_instance):
+            return self
+        shared = min(self.shared + self.instance / instances, 0.49)
+        same = min(max(self.same + 2.0 * self.instance / (instances + 1.0), 2.0 * shared), 0.999)
+        genuine = min(self.genuine + self.genuine_instance * genuine_sharing(instances), 0.999)
+        return Dependence(shared, same, genuine, self.source)
 
     def __str__(self) -> str:
         return f"shared {self.shared:.3f}, same pair {self.same:.3f}, genuine {self.genuine:.3f} ({self.source})"
+
+
+def genuine_sharing(instances: int) -> float:
+    """The share of pairs of genuine comparisons of one identity that have an instance in common: 4/(M + 1), M ≥ 3."""
+    return min(4.0 / (instances + 1.0), 1.0) if instances >= 3 else 0.0
 
 
 UNKNOWN = Dependence(0.12, 0.80, 0.55, "unknown: a cautious default")

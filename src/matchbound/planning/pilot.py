@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,19 +59,24 @@ def dependence_of_tally(tally: Tally) -> Dependence:
 
 
 def dependence_of_pilot(data: Comparisons | Embeddings, *, rng: int | np.random.Generator | None = 0) -> Dependence:
-    """Latent correlations of pilot data, tallied at thresholds where 1.5–30% of the comparisons err."""
-    from matchbound.api import tally
+    """Latent correlations of pilot data, averaged over thresholds where 1.5–30% of the comparisons err.
+
+    With instances known, comparisons that share an instance are told from comparisons that share a person only, so that
+    the plan may have more or fewer instances a person than the pilot. Of embeddings at most 1,500 rows are used, of people
+    taken at random.
+    """
+    from matchbound.engine.tables import tally_comparisons
+    from matchbound.planning.instances import split_by_instance
     from matchbound.sources.comparisons import Comparisons
 
-    if isinstance(data, Comparisons):
-        scored = data
-    else:
-        scored = _sample(data, np.random.default_rng(rng))
+    scored = data if isinstance(data, Comparisons) else _some_people(data, np.random.default_rng(rng))
     parts = [scored.similarity[~scored.genuine], scored.similarity[scored.genuine]]
     rates = np.array(PILOT_RATES)
     levels = [np.quantile(part, level) for part, level in zip(parts, (1.0 - rates, rates), strict=True) if part.size]
     grid = np.unique(np.concatenate(levels))
-    return dependence_of_tally(tally(data, -grid if data.distance else grid))
+    known = dependence_of_tally(tally_comparisons(scored, -grid if scored.distance else grid, pairs=True))
+    known = replace(known, source=f"pilot of {data.n_identities} identities")
+    return split_by_instance(known, scored, levels)
 
 
 def impostor_correlations(tally: ImpostorTally, k: int) -> tuple[float, float]:
@@ -159,18 +165,14 @@ def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> 
     return np.flatnonzero(best if best.any() else enough)
 
 
-def _sample(data: Embeddings, rng: np.random.Generator, size: int = 50_000) -> Comparisons:
-    """Some comparisons of embeddings, to find thresholds at given rates."""
-    from matchbound.planning.protocol import design_protocol, score_protocol
+def _some_people(data: Embeddings, rng: np.random.Generator, most: int = 1500) -> Comparisons:
+    """All comparisons among as many people, taken at random, as `most` rows hold."""
+    from matchbound.sources.embeddings import Embeddings
 
-    shown = data.identities[data.codes]
-    sizes = data.instance_counts
-    genuine = int((sizes * (sizes - 1) // 2).sum())
     if data.n_identities < 2:
         raise DataError("a pilot needs at least two identities")
-    total = int(sizes.sum())
-    impostor = (total * total - int((sizes * sizes).sum())) // 2
-    protocol = design_protocol(shown, budget=min(size, impostor), rng=rng)
-    if genuine:
-        protocol = protocol + design_protocol(shown, budget=min(size, genuine), kind="genuine", rng=rng)
-    return score_protocol(protocol, data)
+    people = rng.permutation(data.n_identities)
+    chosen = people[: max(2, int(np.searchsorted(np.cumsum(data.instance_counts[people]), most, side="right")))]
+    rows = np.flatnonzero(np.isin(data.codes, chosen))
+    shown = data.identities[data.codes[rows]]
+    return Embeddings(data.vectors[rows], shown, data.similarity).comparisons()

@@ -316,7 +316,7 @@ def _at_size(target: Target, stated: Dependence | float, n_identities: int, inst
     A design effect says nothing about its parts, so the correlations keep the proportions of the cautious default.
     """
     if isinstance(stated, Dependence):
-        return stated
+        return stated.at(instances)
     if stated <= 1.0 or target.rate == 0.0:
         return Dependence(0.0, 0.0, 0.0, f"design effect {stated:g}")
 

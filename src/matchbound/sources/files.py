@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Literal
-from weakref import WeakKeyDictionary
 
 from matchbound.errors import DataError
 
@@ -40,7 +39,8 @@ _FOREIGN = {
     b"SQLite format 3": "an SQLite database; export the comparisons as CSV or Parquet",
 }
 
-_stdin_digests: WeakKeyDictionary[object, str] = WeakKeyDictionary()
+_stdin_seen: list[tuple[object, str]] = []
+"""The stream that was last read as standard input, and the digest of what it held."""
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,9 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     be read only once: its digest is known after it has been read by `open_input`.
     """
     if os.fspath(path) == "-":
-        known = _stdin_digests.get(sys.stdin)
-        if known is None:
+        if not _stdin_seen or _stdin_seen[0][0] is not sys.stdin:
             _standard_input(MAX_BYTES)
-            known = _stdin_digests[sys.stdin]
-        return known
+        return _stdin_seen[0][1]
     where = Path(path)
     if where.is_dir():
         total = hashlib.sha256()
@@ -209,7 +207,7 @@ def _standard_input(max_bytes: int) -> bytes:
     content: bytes = raw.read(max_bytes + 1) if raw is not None else stream.read().encode()
     if len(content) > max_bytes:
         raise DataError(f"standard input holds more than {max_bytes:,} bytes; write it to a file first")
-    _stdin_digests[stream] = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    _stdin_seen[:] = [(stream, f"sha256:{hashlib.sha256(content).hexdigest()}")]
     return content
 
 

@@ -13,7 +13,7 @@ from matchbound.sources.tables import Table, from_table
 
 def is_frame(value: object) -> bool:
     """Whether a value is a data frame: it speaks the Arrow PyCapsule interface, or can be collected to one."""
-    return hasattr(value, "__arrow_c_stream__") or (hasattr(value, "columns") and not isinstance(value, (str, bytes)))
+    return hasattr(value, "__arrow_c_stream__") or hasattr(type(value), "columns")
 
 
 def from_frame(

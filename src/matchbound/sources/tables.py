@@ -52,15 +52,14 @@ class Table:
     def labels(self, name: str) -> LabelArray:
         """A column of labels as text or integers, shape (n,); empty labels are an error that names the place."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         column = self.data.column(name)
         if column.null_count:
-            row = int(pc.index(pc.is_null(column), True).as_py())
+            row = _first_null(column)
             raise DataError(f"{self.where(row)}: {name} is missing; fill it in or drop the row")
         kind = column.type
         if pa.types.is_integer(kind):
-            return np.asarray(column.to_numpy())
+            return values_of(column)
         if pa.types.is_floating(kind):
             return self._whole(column, name)
         if pa.types.is_nested(kind) or pa.types.is_binary(kind):
@@ -73,9 +72,9 @@ class Table:
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([], pa.string()).dictionary_encode()
         if not pa.types.is_string(column.dictionary.type) and pa.types.is_integer(column.dictionary.type):
-            return np.asarray(np.asarray(column.dictionary.to_numpy())[np.asarray(column.indices)])
+            return np.asarray(values_of(column.dictionary)[values_of(column.indices)])
         words = [str(word).strip() for word in column.dictionary.to_pylist()]
-        codes = np.asarray(column.indices)
+        codes = values_of(column.indices)
         for position, word in enumerate(words):
             if not word:
                 empty = np.flatnonzero(codes == position)
@@ -84,7 +83,7 @@ class Table:
         return np.asarray(words, dtype=np.str_)[codes] if words else np.empty(0, dtype=np.str_)
 
     def _whole(self, column: Any, name: str) -> LabelArray:
-        values = np.asarray(column.to_numpy())
+        values = values_of(column)
         bad = np.flatnonzero(~np.isfinite(values) | (values != np.round(values)))
         if bad.size:
             row = int(bad[0])
@@ -94,7 +93,6 @@ class Table:
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A column of finite numbers, shape (n,)."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         column = self.data.column(name)
         if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
@@ -103,9 +101,9 @@ class Table:
             except pa.ArrowException as error:
                 raise DataError(f"{self.source}: the column {name!r} must hold numbers ({error})") from None
         if column.null_count:
-            row = int(pc.index(pc.is_null(column), True).as_py())
+            row = _first_null(column)
             raise DataError(f"{self.where(row)}: {name} is missing; {_FAILED}")
-        values = np.asarray(column.to_numpy(), dtype=np.float64)
+        values = values_of(column).astype(np.float64)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             row = int(bad[0])
@@ -118,7 +116,7 @@ class Table:
         import pyarrow as pa
 
         if pa.types.is_boolean(self.data.column(name).type) and not self.data.column(name).null_count:
-            return np.asarray(self.data.column(name).to_numpy(), dtype=np.bool_)
+            return values_of(self.data.column(name).cast(pa.uint8())).astype(np.bool_)
         words, (codes,) = encode(self.labels(name))
         known = np.asarray([GENUINE_WORDS.get(str(word).lower(), -1) for word in words], dtype=np.int64)
         if known.size and known.min() < 0:
@@ -270,11 +268,11 @@ def _lists(table: Table, name: str) -> NDArray[Any]:
     done = 0
     for chunk in column.chunks:
         if chunk.null_count:
-            row = done + int(np.flatnonzero(np.asarray(chunk.is_null()))[0])
+            row = done + _first_null(chunk)
             raise DataError(f"{table.where(row)}: {name} is missing; drop the row or embed it again")
         if not len(chunk):
             continue
-        lengths = np.asarray(chunk.value_lengths())
+        lengths = values_of(chunk.value_lengths())
         width = int(lengths[0]) if width is None else width
         odd = np.flatnonzero(lengths != width)
         if odd.size:
@@ -282,9 +280,9 @@ def _lists(table: Table, name: str) -> NDArray[Any]:
             raise DataError(f"{table.where(row)}: {name} has {lengths[odd[0]]} numbers, and {width} in the rows before")
         values = chunk.flatten()
         if values.null_count:
-            row = done + int(np.flatnonzero(np.asarray(values.is_null()))[0]) // max(width, 1)
+            row = done + _first_null(values) // max(width, 1)
             raise DataError(f"{table.where(row)}: {name} holds a missing number; drop the row or embed it again")
-        parts.append(np.asarray(values).reshape(len(chunk), width))
+        parts.append(values_of(values).reshape(len(chunk), width))
         done += len(chunk)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -297,6 +295,28 @@ def _features(table: Table, names: tuple[str, ...]) -> NDArray[Any]:
     for at, name in enumerate(names):
         vectors[:, at] = table.numbers(name)
     return vectors
+
+
+def values_of(column: Any) -> NDArray[Any]:
+    """The numbers of an Arrow column without missing values, shape (n,), without a copy where there is one chunk.
+
+    Arrow's own conversion imports pandas where it is installed, which takes longer than reading most files.
+    """
+    import pyarrow as pa
+
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):
+        return np.concatenate([values_of(chunk) for chunk in array.chunks])
+    kind = array.type.to_pandas_dtype()
+    if not len(array):
+        return np.empty(0, dtype=kind)
+    return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array)]
+
+
+def _first_null(column: Any) -> int:
+    import pyarrow.compute as pc
+
+    return int(pc.index(pc.is_null(column), True).as_py())
 
 
 def named(source: str, make: Callable[[], T]) -> T:

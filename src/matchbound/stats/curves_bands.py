@@ -40,7 +40,7 @@ class BandLimits:
     critical: float
 
 
-def band_grid(curve: CurveTally, low: float, high: float, points: int) -> FloatArray:
+def band_grid(low: float, high: float, points: int) -> FloatArray:
     """FARs at which a band is worked out: even on the probit scale, shape (points,)."""
     from scipy.special import ndtr, ndtri
 
@@ -70,7 +70,9 @@ def band_limits(
         critical = t_quantile(freedom, 1.0 - NormalDist().cdf(max(widest, -NormalDist().inv_cdf(tail))))
     n, q = _smooth(n, points.size)[place], terms.frr_rate[place]
     low, high = wilson_limits(q, n, critical)
-    return BandLimits(far, q, np.minimum.accumulate(low), np.maximum.accumulate(high[::-1])[::-1], critical)
+    if simultaneous:  # FRR falls while FAR rises, so a limit at one FAR is a limit at those beside it
+        low, high = np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
+    return BandLimits(far, q, low, high, critical)
 
 
 def _effective(rate: FloatArray, variance: FloatArray, floor: float, count: int) -> FloatArray:

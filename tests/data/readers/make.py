@@ -57,24 +57,54 @@ def main() -> None:
     head = "modelid\tsegmentid\tside\ttargettype\tnum_enroll_segs\tgender"
     key = [f"{1001 + who[i]}\tseg{j:03d}.sph\ta\t{word[bool(same[i, j])]}\t1\tfemale" for i, j in models]
     put("sre/trial_key.tsv", [head, *key])
-    put("sre/submission.tsv", ["modelid\tsegmentid\tside\tLLR",
-                               *(f"{1001 + who[i]}\tseg{j:03d}.sph\ta\t{score[i, j]}" for i, j in reversed(models))])  # fmt: skip
-    put("sre/segment_key.tsv", ["segmentid\tsubjectid\tgender",
-                                *(f"seg{j:03d}.sph\t{500 + who[j]}\tfemale" for j in range(who.size) if which[j])])  # fmt: skip
-    put("sre/NIST_SRE08_short2-short3.trial.key", ["modelid,segid,channel,target,condition",
-        *(f"{1001 + who[i]},seg{j:03d},a,{word[bool(same[i, j])]},1" for i, j in models)])  # fmt: skip
-    put("sre/NIST_SRE08_short2.model.key", ["modelid,gender,segid:channel,pin",
-        *(f"{1001 + who[i]},f,seg{i:03d}:a,{500 + who[i]}" for i in range(who.size) if not which[i])])  # fmt: skip
-    put("sre/submission_2008.txt", [
-        f"short2 n short3 f {1001 + who[i]} seg{j:03d} a {'t' if float(score[i, j]) > 0.5 else 'f'} {score[i, j]}"
-        for i, j in models])  # fmt: skip
+    put(
+        "sre/submission.tsv",
+        [
+            "modelid\tsegmentid\tside\tLLR",
+            *(f"{1001 + who[i]}\tseg{j:03d}.sph\ta\t{score[i, j]}" for i, j in reversed(models)),
+        ],
+    )
+    put(
+        "sre/segment_key.tsv",
+        [
+            "segmentid\tsubjectid\tgender",
+            *(f"seg{j:03d}.sph\t{500 + who[j]}\tfemale" for j in range(who.size) if which[j]),
+        ],
+    )
+    put(
+        "sre/NIST_SRE08_short2-short3.trial.key",
+        [
+            "modelid,segid,channel,target,condition",
+            *(f"{1001 + who[i]},seg{j:03d},a,{word[bool(same[i, j])]},1" for i, j in models),
+        ],
+    )
+    put(
+        "sre/NIST_SRE08_short2.model.key",
+        [
+            "modelid,gender,segid:channel,pin",
+            *(f"{1001 + who[i]},f,seg{i:03d}:a,{500 + who[i]}" for i in range(who.size) if not which[i]),
+        ],
+    )
+    put(
+        "sre/submission_2008.txt",
+        [
+            f"short2 n short3 f {1001 + who[i]} seg{j:03d} a {'t' if float(score[i, j]) > 0.5 else 'f'} {score[i, j]}"
+            for i, j in models
+        ],
+    )
 
     put("bob/scores-dev", [f"{PEOPLE[who[i]]} {PEOPLE[who[j]]} s{who[j]}/{which[j]} {score[i, j]}" for i, j in models])
-    put("bob/scores-dev-5col", [
-        f"{PEOPLE[who[i]]} s{who[i]}_model {PEOPLE[who[j]]} s{who[j]}/{which[j]} {score[i, j]}" for i, j in models])  # fmt: skip
-    put("bob/scores-dev.csv", [
-        "probe_template_id,probe_subject_id,bio_ref_template_id,bio_ref_subject_id,score,bio_ref_gender,probe_gender",
-        *(f"s{j},{PEOPLE[who[j]]},m{i},{PEOPLE[who[i]]},{score[i, j]},female,female" for i, j in models)])  # fmt: skip
+    put(
+        "bob/scores-dev-5col",
+        [f"{PEOPLE[who[i]]} s{who[i]}_model {PEOPLE[who[j]]} s{who[j]}/{which[j]} {score[i, j]}" for i, j in models],
+    )
+    put(
+        "bob/scores-dev.csv",
+        [
+            "probe_template_id,probe_subject_id,bio_ref_template_id,bio_ref_subject_id,score,bio_ref_gender,probe_gender",
+            *(f"s{j},{PEOPLE[who[j]]},m{i},{PEOPLE[who[i]]},{score[i, j]},female,female" for i, j in models),
+        ],
+    )
 
     put("pyeer/exp1_genuine", [score[p] for p in pairs if same[p]])
     put("pyeer/exp1_impostor", [score[p] for p in pairs if not same[p]])
@@ -85,9 +115,14 @@ def main() -> None:
 
     alike = [p for p in pairs if same[p]]
     other = [p for p in pairs if not same[p]][: len(alike)]
-    put("lfw/pairs.txt", [f"1\t{len(alike)}",
-                          *(f"{PEOPLE[who[i]]}\t{which[i] + 1}\t{which[j] + 1}" for i, j in alike),
-                          *(f"{PEOPLE[who[i]]}\t{which[i] + 1}\t{PEOPLE[who[j]]}\t{which[j] + 1}" for i, j in other)])  # fmt: skip
+    put(
+        "lfw/pairs.txt",
+        [
+            f"1\t{len(alike)}",
+            *(f"{PEOPLE[who[i]]}\t{which[i] + 1}\t{which[j] + 1}" for i, j in alike),
+            *(f"{PEOPLE[who[i]]}\t{which[i] + 1}\t{PEOPLE[who[j]]}\t{which[j] + 1}" for i, j in other),
+        ],
+    )
     put("lfw/scores.txt", [score[p] for p in [*alike, *other]])
 
     template = [3 * i + 1 for i in range(who.size)]
@@ -100,13 +135,22 @@ def main() -> None:
     put("ijb/ijbc_1N_gallery_G2.csv", [head, *meta[1::2]])
 
     weight = {p: f"{10 * float(score[p]):.5f}" for p in pairs}
-    rows = [f"{weight[i, j]},{float(score[i, j]) / 2 + 0.5:.6f},people,{i},people,{j},{PEOPLE[who[i]]},{PEOPLE[who[j]]},{who[i]},{who[j]},0"
-            for i, j in pairs]  # fmt: skip
+    rows = [
+        f"{weight[i, j]},{float(score[i, j]) / 2 + 0.5:.6f},people,{i},people,{j},"
+        f"{PEOPLE[who[i]]},{PEOPLE[who[j]]},{who[i]},{who[j]},0"
+        for i, j in pairs
+    ]
     head = "match_weight,match_probability,source_dataset_l,unique_id_l,source_dataset_r,unique_id_r,name_l,name_r"
     put("splink/predictions_with_cluster.csv", [f"{head},cluster_l,cluster_r,match_key", *rows])
-    put("splink/predictions.csv", [f"{head},match_key", *(",".join(r.split(",")[:8] + ["0"]) for r in rows)])
-    put("splink/labels.csv", ["unique_id_l,source_dataset_l,unique_id_r,source_dataset_r,clerical_match_score",
-        *(f"{j},people,{i},people,{float(same[i, j])}" for i, j in pairs), "0,people,99,people,0.0"])  # fmt: skip
+    put("splink/predictions.csv", [f"{head},match_key", *(",".join([*r.split(",")[:8], "0"]) for r in rows)])
+    put(
+        "splink/labels.csv",
+        [
+            "unique_id_l,source_dataset_l,unique_id_r,source_dataset_r,clerical_match_score",
+            *(f"{j},people,{i},people,{float(same[i, j])}" for i, j in pairs),
+            "0,people,99,people,0.0",
+        ],
+    )
 
     nested: dict[str, dict[str, list[float]]] = {}
     for i in range(who.size):

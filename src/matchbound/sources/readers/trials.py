@@ -281,7 +281,7 @@ def _sre_header(line: str, delimiter: str | None) -> dict[str, int]:
     """Which column is what, from a header; empty when the first line is no header."""
     roles = {
         "model": ("modelid", "model_id", "model"),
-        "segment": ("segmentid", "segment_id", "segment", "testseg"),
+        "segment": ("segmentid", "segment_id", "segment", "segid", "testseg"),
         "side": ("side", "channel"),
         "label": ("targettype", "target_type", "key", "label", "target", "trial_type"),
         "score": ("llr", "score"),

@@ -1,0 +1,124 @@
+"""Joint tallies: the errors of two systems on the same comparisons, and the errors that they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.engine.tables import tally_comparisons
+from matchbound.engine.tally import FloatArray, IntArray, Tally
+from matchbound.errors import DataError
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+
+BoolArray = NDArray[np.bool_]
+BLOCK_ROWS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class JointTally:
+    """Two systems at K pairs of thresholds; the comparisons are the same.
+
+    a, b : Tally
+        Each with its own K thresholds, the same identities and the same m_ij and g_i; pairs kept.
+    sum_nn : int64 array, shape (K,)
+        Σ_{i≠j} n^A_ij·n^B_ij over ordered pairs.
+    both_impostor, both_genuine : int64 arrays, shape (K,)
+        J: comparisons on which both systems err.
+    """
+
+    a: Tally
+    b: Tally
+    sum_nn: IntArray
+    both_impostor: IntArray
+    both_genuine: IntArray
+
+    @property
+    def n_identities(self) -> int:
+        """G."""
+        return self.a.n_identities
+
+
+def joint_tally(a: Comparisons, b: Comparisons, thresholds_a: FloatArray, thresholds_b: FloatArray) -> JointTally:
+    """Tally two systems whose rows are the same comparisons (see `matchbound.sources.matching`).
+
+    Parameters
+    ----------
+    thresholds_a, thresholds_b : float64 arrays, shape (K,)
+        The k-th of one goes with the k-th of the other.
+    """
+    if len(a) != len(b):
+        raise DataError(f"the systems have {len(a)} and {len(b)} comparisons; match them first")
+    genuine = a.genuine
+    both = np.zeros((2, thresholds_a.size), dtype=np.int64)
+    for k, (one, two) in enumerate(zip(thresholds_a, thresholds_b, strict=True)):
+        matched_a, matched_b = _matches(a, float(one)), _matches(b, float(two))
+        both[0, k] = np.count_nonzero(matched_a & matched_b & ~genuine)
+        both[1, k] = np.count_nonzero(genuine & ~(matched_a | matched_b))
+    return join(tally_comparisons(a, thresholds_a), tally_comparisons(b, thresholds_b), both[0], both[1])
+
+
+def joint_tally_of_embeddings(
+    a: Embeddings, b: Embeddings, thresholds_a: FloatArray, thresholds_b: FloatArray, *, workers: int | None = None
+) -> JointTally:
+    """The same for all pairs of two sets of embeddings whose rows are the same instances."""
+    from matchbound.engine.allpairs import tally_embeddings
+
+    both = np.zeros((2, thresholds_a.size), dtype=np.int64)
+    one, two = _Scorer(a), _Scorer(b)
+    for start in range(0, len(a), BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, len(a)))
+        scores_a, scores_b = one.block(rows), two.block(rows)
+        later = np.arange(len(a))[None, start:] > np.arange(rows.start, rows.stop)[:, None]
+        genuine = a.codes[rows][:, None] == a.codes[None, start:]
+        for k in range(thresholds_a.size):
+            matched_a, matched_b = one.matches(scores_a, thresholds_a[k]), two.matches(scores_b, thresholds_b[k])
+            both[0, k] += np.count_nonzero(matched_a & matched_b & later & ~genuine)
+            both[1, k] += np.count_nonzero(~(matched_a | matched_b) & later & genuine)
+    tallies = [
+        tally_embeddings(source, grid, pairs=True, workers=workers)
+        for source, grid in ((a, thresholds_a), (b, thresholds_b))
+    ]
+    return join(tallies[0], tallies[1], both[0], both[1])
+
+
+def join(a: Tally, b: Tally, both_impostor: IntArray, both_genuine: IntArray) -> JointTally:
+    """Put two tallies with pairs of the same comparisons together."""
+    if a.impostor.erred is None or b.impostor.erred is None:
+        raise DataError("a joint tally needs the errors of each identity pair; tally with pairs=True")
+    size = a.n_identities
+    cross = [
+        2 * int((one.count * one.look_up(two, size)).sum())
+        for one, two in zip(a.impostor.erred, b.impostor.erred, strict=True)
+    ]
+    return JointTally(a, b, np.array(cross, dtype=np.int64), both_impostor, both_genuine)
+
+
+def _matches(source: Comparisons, threshold: float) -> BoolArray:
+    return np.asarray(source.score <= threshold if source.distance else source.score >= threshold)
+
+
+class _Scorer:
+    """Scores of a block of rows with all later rows, in float64."""
+
+    def __init__(self, source: Embeddings) -> None:
+        self.distance = source.distance
+        vectors = np.asarray(source.vectors, dtype=np.float64)
+        if source.similarity == "cosine":
+            vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        self.vectors = vectors
+        self.squares = np.einsum("ij,ij->i", vectors, vectors)
+
+    def block(self, rows: slice) -> FloatArray:
+        """Scores with the rows from ``rows.start`` on, shape (rows, n − start)."""
+        product = self.vectors[rows] @ self.vectors[rows.start :].T
+        if not self.distance:
+            return product
+        squares = self.squares[rows, None] + self.squares[None, rows.start :] - 2.0 * product
+        return np.sqrt(np.maximum(squares, 0.0))
+
+    def matches(self, scores: FloatArray, threshold: float) -> BoolArray:
+        """Which scores match."""
+        return np.asarray(scores <= threshold if self.distance else scores >= threshold)

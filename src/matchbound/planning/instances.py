@@ -1,0 +1,113 @@
+"""Tell comparisons that share an instance from comparisons that share a person only.
+
+A person with a poor photograph errs in all comparisons of that photograph. With more instances a person two comparisons
+share one less often, so the correlations of a pilot change with the number of instances. Splitting them makes a pilot with
+5 instances speak about a plan with 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.planning.latent_model import Dependence, FloatArray, correlation_for, genuine_sharing
+from matchbound.sources.comparisons import Comparisons
+
+IntArray = NDArray[np.int64]
+
+FEWEST = 100
+"""Pairs of comparisons of a kind without which nothing is said about it."""
+
+
+def split_by_instance(known: Dependence, data: Comparisons, levels: Sequence[FloatArray]) -> Dependence:
+    """The same dependence with the part that comes from shared instances set apart.
+
+    Parameters
+    ----------
+    known
+        Correlations of the pilot, instances not told apart.
+    levels
+        Similarities at which impostor and genuine comparisons are cut, one array each.
+    """
+    if data.instance_a is None or data.instance_b is None or len(levels) < 1:
+        return known
+    sizes = data.instance_counts
+    assert sizes is not None
+    typical = max(float(sizes.mean()), 1.0)
+    if typical <= 1.0:
+        return known
+    impostor = ~data.genuine
+    if impostor.any():
+        gap = [_impostor_gap(data, impostor, float(cut)) for cut in levels[0]]
+        extra = float(np.mean([value for value in gap if value is not None] or [0.0]))
+        if extra > 0.0:
+            shared = max(known.shared - extra / typical, 0.0)
+            same = max(known.same - 2.0 * extra / (typical + 1.0), 2.0 * shared)
+            known = replace(known, shared=shared, same=same, instance=extra)
+    if data.genuine.any():
+        gap = [_genuine_gap(data, float(cut)) for cut in levels[-1]]
+        extra = float(np.mean([value for value in gap if value is not None] or [0.0]))
+        if extra > 0.0:
+            sharing = float(genuine_sharing(round(typical)))
+            known = replace(known, genuine=max(known.genuine - extra * sharing, 0.0), genuine_instance=extra)
+    return known
+
+
+def _impostor_gap(data: Comparisons, impostor: NDArray[np.bool_], cut: float) -> float | None:
+    """ρ of comparisons that share an instance minus ρ of those that share the identity by two instances.
+
+    With d_uj the centred errors of instance u against identity j, Σ_u[(Σ_j d_uj)² − Σ_j d_uj²] runs over pairs of
+    comparisons that share an instance and have different identities opposite; the same with identities for u over all that
+    share an identity.
+    """
+    assert data.instance_a is not None and data.instance_b is not None
+    a, b = data.a[impostor], data.b[impostor]
+    u, v = data.instance_a[impostor], data.instance_b[impostor]
+    error = (data.similarity[impostor] >= cut).astype(np.float64)
+    p = float(error.mean())
+    if not 0.0 < p < 0.9:
+        return None
+    d = error - p
+    by_instance = _products(np.concatenate([u, v]), np.concatenate([b, a]), np.tile(d, 2), data.n_identities)
+    by_identity = _products(np.concatenate([a, b]), np.concatenate([b, a]), np.tile(d, 2), data.n_identities)
+    return _gap(by_instance, (by_identity[0] - by_instance[0], by_identity[1] - by_instance[1]), p)
+
+
+def _genuine_gap(data: Comparisons, cut: float) -> float | None:
+    """ρ of genuine comparisons of an identity that share an instance minus ρ of those that do not."""
+    assert data.instance_a is not None and data.instance_b is not None
+    own = data.genuine
+    error = (data.similarity[own] < cut).astype(np.float64)
+    q = float(error.mean())
+    if not 0.0 < q < 0.9:
+        return None
+    d = error - q
+    order = np.arange(error.size)
+    u, v = data.instance_a[own], data.instance_b[own]
+    sharing = _products(np.concatenate([u, v]), np.tile(order, 2), np.tile(d, 2), error.size)
+    together = _products(data.a[own], order, d, error.size)
+    return _gap(sharing, (together[0] - sharing[0], together[1] - sharing[1]), q)
+
+
+def _gap(near: tuple[float, float], far: tuple[float, float], p: float) -> float | None:
+    """Difference of the correlations of two kinds of pairs, each (Σ of products, number)."""
+    if near[1] < FEWEST or far[1] < FEWEST:
+        return None
+    return correlation_for(p, p * p + near[0] / near[1]) - correlation_for(p, p * p + far[0] / far[1])
+
+
+def _products(hub: IntArray, spoke: IntArray, d: FloatArray, n_spokes: int) -> tuple[float, float]:
+    """Σ_u Σ_{j≠k} d_uj·d_uk and the number of terms, each (u, j) first added up over its comparisons."""
+    keys, inverse = np.unique(hub * np.int64(n_spokes) + spoke, return_inverse=True)
+    value: Any = np.bincount(inverse.reshape(-1), weights=d)
+    count: Any = np.bincount(inverse.reshape(-1)).astype(np.float64)
+    owner = np.unique(keys // n_spokes, return_inverse=True)[1].reshape(-1)
+    total, number = np.bincount(owner, weights=value), np.bincount(owner, weights=count)
+    return (
+        float((total**2).sum() - (value**2).sum()),
+        float((number**2).sum() - (count**2).sum()),
+    )

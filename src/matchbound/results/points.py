@@ -1,0 +1,361 @@
+"""Points of a curve that people report: FRR at a FAR, FAR at an FRR, EER, AUC; intervals are their methods."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from matchbound.engine.curve import CurveTally, SortedCurve
+from matchbound.engine.tally import FloatArray
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
+from matchbound.stats import curves_influence, curves_union
+from matchbound.stats.curves import area_terms
+from matchbound.stats.curves_bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
+from matchbound.stats.curves_influence import EffectiveRate, wilson_t
+from matchbound.stats.curves_smooth import SMOOTHS, Smooth, smooth_replicates
+from matchbound.stats.curves_union import Calibration
+from matchbound.stats.resampling import seed_of
+
+AREA_STEPS = 400
+"""FARs at which the replicates of a partial AUC are read (midpoint rule)."""
+FEW_ERRORS = 10
+NONE = np.empty(0)
+
+ADVISED_AGAINST = {
+    "subsets": (
+        "the subsets bootstrap sees about a quarter of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and R2). "
+        "Use method='influence'"
+    ),
+    "two-level": (
+        "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
+        "Use method='influence'"
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CurveStatistic:
+    """A number read from a curve.
+
+    curve
+        What it was read from.
+    estimate
+        Its value.
+    index
+        The point of the curve that it belongs to.
+    """
+
+    curve: CurveTally = field(repr=False)
+    estimate: float
+    index: int
+    methods: ClassVar[tuple[str, ...]] = ("influence", *CURVE_BOOTSTRAPS)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
+
+    @property
+    def metric(self) -> str:
+        """What it is: ``"frr@far"``, ``"far@frr"``, ``"eer"`` or ``"auc"``."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return self.metric
+
+    @property
+    def threshold(self) -> float:
+        """The threshold that it belongs to, in the units of the scores."""
+        return float(self.curve.thresholds[self.index])
+
+    @property
+    def far(self) -> float:
+        """FAR at the threshold."""
+        return float(self.curve.false_matches[self.index] / self.curve.n_impostor)
+
+    @property
+    def frr(self) -> float:
+        """FRR at the threshold."""
+        return float(self.curve.false_nonmatches[self.index] / self.curve.n_genuine)
+
+    @cached_property
+    def _rate(self) -> EffectiveRate:
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimate by its influence function."""
+        return self._rate.variance
+
+    @property
+    def effective_n(self) -> float:
+        """How many independent trials would tell as much."""
+        return self._rate.effective_n
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the number; empty when there is nothing to say."""
+        return ()
+
+    def interval(
+        self,
+        method: str = "influence",
+        level: float = 0.95,
+        *,
+        side: Side = "two-sided",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+        smooth: Smooth | None = None,
+        workers: int = 1,
+        **options: Any,
+    ) -> Interval:
+        """A confidence interval that counts the uncertainty of the threshold too.
+
+        Parameters
+        ----------
+        method
+            ``"influence"``: Wilson's formula with the variance of the influence function and Student's t; ``"union"`` (FRR
+            at a FAR and FAR at an FRR only): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
+            ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        n_resamples, rng, workers
+            For bootstraps: replicates, seed or generator, threads.
+        smooth
+            For bootstraps: read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
+        options
+            ``level_far`` (or ``level_frr``) for ``"union"``.
+        """
+        tail = tail_of(level, side)
+        if smooth is not None and method not in CURVE_BOOTSTRAPS:
+            raise UsageError("smooth goes with the bootstraps")
+        if method == "union" and "union" in self.methods:
+            return self._union(level, side, options)
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
+        if method == "influence":
+            low, high = wilson_t(self._rate, tail)
+            return Interval(*one_side(low, high, side), level, method, side, self._said())
+        if method not in CURVE_BOOTSTRAPS:
+            raise UsageError(f"method must be one of {', '.join(self.methods)}; got {method!r}")
+        made = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers).interval(level, side=side)
+        for note in made.notes:
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
+        return made
+
+    def bootstrap(
+        self,
+        method: str = "vertex",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+        *,
+        smooth: Smooth | None = None,
+        workers: int = 1,
+    ) -> Bootstrap:
+        """Draw identities again and again and read each replicate's curve; any level can be asked afterwards."""
+        if method in ADVISED_AGAINST:
+            warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
+        seed = seed_of(rng)
+        far_targets, frr_targets = self._targets()
+        made = replicates(self.curve, method, n_resamples, seed, far_targets, frr_targets, smooth, workers)
+        name = method if smooth is None else f"{method} ({smooth})"
+        return Bootstrap(self._pick(made), self.estimate, name, seed, 1.0, self._rate.effective_n)
+
+    def _targets(self) -> tuple[FloatArray, FloatArray]:
+        return NONE, NONE
+
+    def _pick(self, made: CurveReplicates) -> FloatArray:
+        raise NotImplementedError
+
+    def _union(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+        raise NotImplementedError
+
+    def _said(self) -> tuple[str, ...]:
+        for note in self.notes:
+            warnings.warn(note, MatchboundWarning, stacklevel=3)
+        return self.notes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OperatingPoint(CurveStatistic):
+    """FRR at the threshold of a target FAR, or FAR at the threshold of a target FRR.
+
+    target
+        The rate that was asked for.
+    given
+        Which of the two it is: ``"far"`` or ``"frr"``.
+    """
+
+    target: float
+    given: Literal["far", "frr"]
+    methods: ClassVar[tuple[str, ...]] = ("influence", "union", *CURVE_BOOTSTRAPS)
+
+    @property
+    def metric(self) -> str:
+        """``"frr@far"`` or ``"far@frr"``."""
+        return "frr@far" if self.given == "far" else "far@frr"
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return f"{self.metric}={self.target:g}"
+
+    @cached_property
+    def _rate(self) -> EffectiveRate:
+        if self.given == "far":
+            return curves_influence.frr_at_far_rate(self.curve, self.index)
+        return curves_influence.far_at_frr_rate(self.curve, self.index)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the number; empty when there is nothing to say."""
+        if self.given == "far":
+            errors, name, count = int(self.curve.false_matches[self.index]), "false matches", self.curve.n_impostor
+        else:
+            errors, name, count = int(self.curve.false_nonmatches[self.index]), "false non-matches", self.curve.n_genuine
+        if errors >= FEW_ERRORS:
+            return ()
+        return (
+            f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} {name} among {count} comparisons; "
+            f"with fewer than {FEW_ERRORS} its uncertainty cannot be told well",
+        )
+
+    def calibrate_level_far(
+        self, level: float = 0.95, *, n_simulations: int = 200, rng: int | np.random.Generator | None = None
+    ) -> Calibration:
+        """Choose `level_far` for the union rule by simulation, with this sample as the population.
+
+        Parameters
+        ----------
+        level
+            The coverage that the union interval is to have.
+        n_simulations
+            Samples of identities to draw.
+        rng
+            Seed or generator.
+        """
+        if self.given != "far":
+            raise UsageError("level_far belongs to FRR at a FAR; use curve.at_far(...)")
+        tail_of(level, "two-sided")
+        return curves_union.calibrate_level_far(
+            every_step(self.curve), self.target, level, n_simulations, seed_of(rng)
+        )
+
+    def _targets(self) -> tuple[FloatArray, FloatArray]:
+        wanted = np.array([self.target])
+        return (wanted, NONE) if self.given == "far" else (NONE, wanted)
+
+    def _pick(self, made: CurveReplicates) -> FloatArray:
+        return made.frr[:, 0] if self.given == "far" else made.far[:, 0]
+
+    def _union(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+        name = f"level_{self.given}"
+        other = float(options.pop(name, 0.1))
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name}")
+        if not 0.0 <= other < 1.0:
+            raise UsageError(f"{name} must lie between 0 and 1; got {other!r}")
+        limits = curves_union.union_limits if self.given == "far" else curves_union.union_limits_far
+        made = curves_union.rates_and_variances(self.curve)
+        low, high = limits(made, self.target, tail_of(level, side), (1.0 - other) / 2.0)
+        return Interval(*one_side(low, high, side), level, "union", side, self.notes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Eer(CurveStatistic):
+    """The equal error rate: where the line through the curve's points crosses FAR = FRR.
+
+    `threshold` is that of the point nearest to the crossing.
+    """
+
+    @property
+    def metric(self) -> str:
+        """``"eer"``."""
+        return "eer"
+
+    @cached_property
+    def _rate(self) -> EffectiveRate:
+        return curves_influence.eer_rate(self.curve, self.index, self.estimate)
+
+    def _pick(self, made: CurveReplicates) -> FloatArray:
+        return made.eer
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Auc(CurveStatistic):
+    """The area under the curve up to a FAR, as a share of what it could be: the mean of 1 − FRR there.
+
+    max_far
+        Up to which FAR; 1 for the whole area, the chance that a genuine score beats an impostor's (a tie counts half).
+    """
+
+    max_far: float = 1.0
+
+    @property
+    def metric(self) -> str:
+        """``"auc"``."""
+        return "auc"
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return self.metric if self.max_far == 1.0 else f"auc(far<={self.max_far:g})"
+
+    @cached_property
+    def _rate(self) -> EffectiveRate:
+        return curves_influence.area_rate(self.curve, area_terms(self.curve, self.max_far))
+
+    def _targets(self) -> tuple[FloatArray, FloatArray]:
+        if self.max_far == 1.0:
+            return NONE, NONE
+        return (np.arange(AREA_STEPS) + 0.5) * (self.max_far / AREA_STEPS), NONE
+
+    def _pick(self, made: CurveReplicates) -> FloatArray:
+        if self.max_far == 1.0:
+            return made.auc
+        result: FloatArray = 1.0 - made.frr.mean(axis=1)
+        return result
+
+
+def every_step(curve: CurveTally) -> SortedCurve:
+    """The curve with every comparison, which drawing identities needs."""
+    if not isinstance(curve, SortedCurve):
+        raise DataError(
+            f"this needs every comparison, and this curve has {curve.thresholds.size} points of {curve.n_impostor} "
+            "impostor comparisons. Use method='influence' or 'union', or a random subset of identities"
+        )
+    return curve
+
+
+def replicates(
+    curve: CurveTally,
+    method: str,
+    n_resamples: int,
+    seed: int,
+    far_targets: FloatArray,
+    frr_targets: FloatArray,
+    smooth: Smooth | None,
+    workers: int,
+) -> CurveReplicates:
+    """Bootstrap curves with checked arguments, of steps or smoothed."""
+    if method not in CURVE_BOOTSTRAPS:
+        raise UsageError(f"method must be one of {', '.join(CURVE_BOOTSTRAPS)}; got {method!r}")
+    if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
+        raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
+    whole = every_step(curve)
+    if smooth is None:
+        return curve_replicates(
+            whole, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
+        )
+    if smooth not in SMOOTHS:
+        raise UsageError(f"smooth must be one of {', '.join(SMOOTHS)}; got {smooth!r}")
+    return smooth_replicates(
+        whole, smooth, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
+    )

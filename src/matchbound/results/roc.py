@@ -1,0 +1,444 @@
+"""ROC and DET curves: rates and variances at every threshold, points of interest, bands, plots."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.engine.curve import CurveTally, SortedCurve, curve_of_comparisons, curve_of_embeddings
+from matchbound.engine.tally import FloatArray
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.interval import tail_of
+from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+from matchbound.stats.curves import CurveVariances, area_terms, crossing, curve_variances, index_at_far, index_at_frr
+from matchbound.stats.curves_bands import band_grid, band_limits
+from matchbound.stats.curves_bootstrap import CurveReplicates
+from matchbound.stats.curves_influence import wilson_limits
+from matchbound.stats.curves_smooth import SmoothRates, Smooth, smooth_rates
+from matchbound.stats.resampling import percentile, seed_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "Auc",
+    "Band",
+    "CurveBootstrap",
+    "CurveStatistic",
+    "Eer",
+    "OperatingPoint",
+    "RocCurve",
+    "SmoothCurve",
+    "ThresholdChoice",
+    "ThresholdPoint",
+    "roc",
+]
+
+FEW_IDENTITIES = 20
+BAND_ERRORS = 10
+"""A band begins where this many impostor comparisons match."""
+
+
+def roc(data: Comparisons | Embeddings, *, workers: int | None = None) -> RocCurve:
+    """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the curve
+        has about 1,500 points instead of every step; each is exact.
+    workers
+        Threads for embeddings.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> low, high = curve.at_far(1e-2).interval()
+    """
+    if isinstance(data, Comparisons):
+        if not len(data):
+            raise DataError("there are no comparisons")
+        tally: CurveTally = curve_of_comparisons(data)
+    elif isinstance(data, Embeddings):
+        tally = curve_of_embeddings(data, workers=workers)
+    else:
+        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+    notes = list(data.findings())
+    if tally.n_identities < FEW_IDENTITIES:
+        notes.append(
+            f"only {tally.n_identities} identities: intervals rest on how identities differ, and so few tell little about "
+            "that; the promised coverage is not to be relied on"
+        )
+    for text in notes:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return RocCurve(tally, tuple(notes))
+
+
+@dataclass(frozen=True)
+class ThresholdPoint:
+    """Rates and plug-in variances at one threshold."""
+
+    threshold: float
+    far: float
+    frr: float
+    far_variance: float
+    frr_variance: float
+
+
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """A threshold with a guarantee.
+
+    threshold
+        The most lenient threshold whose upper bound on FAR meets the target.
+    target, confidence
+        What was asked for.
+    far, far_upper
+        FAR there and its one-sided upper bound.
+    frr
+        FRR there.
+    """
+
+    threshold: float
+    target: float
+    confidence: float
+    far: float
+    far_upper: float
+    frr: float
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Limits for FRR at a grid of FARs; float64 arrays, shape (L,).
+
+    far
+        Increasing.
+    frr, low, high
+        FRR there and its limits.
+    level
+        The coverage promised: of each FAR by itself, or of all together.
+    simultaneous
+        Which of the two.
+    critical
+        How many standard errors the limits are away.
+    """
+
+    far: FloatArray = field(repr=False)
+    frr: FloatArray = field(repr=False)
+    low: FloatArray = field(repr=False)
+    high: FloatArray = field(repr=False)
+    level: float
+    simultaneous: bool
+    critical: float
+
+    def contains(self, far: ArrayLike, frr: ArrayLike) -> bool:
+        """Whether a curve lies within the band at the FARs given (limits between grid points on a straight line)."""
+        x, y = np.asarray(far, dtype=np.float64), np.asarray(frr, dtype=np.float64)
+        return bool(np.all((y >= np.interp(x, self.far, self.low)) & (y <= np.interp(x, self.far, self.high))))
+
+
+@dataclass(frozen=True, eq=False)
+class CurveBootstrap:
+    """Bootstrap replicates of a whole curve.
+
+    far : float64 array, shape (L,)
+        The FARs at which each replicate was read.
+    frr : float64 array, shape (B, L)
+    eer, auc : float64 arrays, shape (B,)
+    estimate : float64 array, shape (L,)
+        FRR of the data at those FARs.
+    """
+
+    far: FloatArray = field(repr=False)
+    frr: FloatArray = field(repr=False)
+    eer: FloatArray = field(repr=False)
+    auc: FloatArray = field(repr=False)
+    estimate: FloatArray = field(repr=False)
+    method: str
+    seed: int
+
+    @property
+    def n_resamples(self) -> int:
+        """B."""
+        return int(self.eer.size)
+
+    def band(self, level: float = 0.95) -> Band:
+        """Pointwise percentile limits at each FAR."""
+        tail = tail_of(level, "two-sided")
+        low, high = np.quantile(self.frr, [tail, 1.0 - tail], axis=0, method="weibull")
+        return Band(self.far, self.estimate, low, high, level, False, -NormalDist().inv_cdf(tail))
+
+    def eer_limits(self, level: float = 0.95) -> tuple[float, float]:
+        """Percentile limits of EER."""
+        tail = tail_of(level, "two-sided")
+        return percentile(self.eer, tail), percentile(self.eer, 1.0 - tail)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothCurve:
+    """A smoothed curve: binormal, log-normal or kernel."""
+
+    model: Smooth
+    rates: SmoothRates = field(repr=False)
+
+    def frr_at(self, far: float) -> float:
+        """FRR at a FAR."""
+        return float(self.rates.frr_at(np.array([far]))[0, 0])
+
+    def far_at(self, frr: float) -> float:
+        """FAR at an FRR."""
+        return float(self.rates.far_at(np.array([frr]))[0, 0])
+
+    @property
+    def eer(self) -> float:
+        """Where the curve crosses FAR = FRR."""
+        return float(self.rates.eer()[0])
+
+    @property
+    def auc(self) -> float:
+        """Area under the curve."""
+        return float(self.rates.auc()[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RocCurve:
+    """FAR and FRR at every threshold, from the strictest to the most lenient.
+
+    Rates at a target are those of a threshold that exists: FRR at FAR f is that of the most lenient threshold whose FAR
+    is at most f. EER is where the straight line between neighbouring points crosses FAR = FRR.
+
+    tally
+        The counts behind it.
+    warnings
+        What a reader must know about the data; empty when there is nothing to say.
+    """
+
+    tally: CurveTally
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"RocCurve({self.thresholds.size} thresholds, {self.tally.n_genuine} genuine and {self.tally.n_impostor} "
+            f"impostor comparisons of {self.n_identities} identities)"
+        )
+
+    def __len__(self) -> int:
+        return int(self.thresholds.size)
+
+    @property
+    def n_identities(self) -> int:
+        """How many identities there are."""
+        return self.tally.n_identities
+
+    @property
+    def distance(self) -> bool:
+        """Whether a match is ``score <= threshold``."""
+        return self.tally.distance
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Thresholds in the units of the scores, strictest first, shape (K,). The first one matches nothing."""
+        return self.tally.thresholds
+
+    @cached_property
+    def far(self) -> FloatArray:
+        """FAR at each threshold, never decreasing, shape (K,)."""
+        return self.tally.false_matches / self.tally.n_impostor
+
+    @cached_property
+    def frr(self) -> FloatArray:
+        """FRR at each threshold, never increasing, shape (K,)."""
+        return self.tally.false_nonmatches / self.tally.n_genuine
+
+    @property
+    def far_variance(self) -> FloatArray:
+        """Plug-in variance of FAR at each threshold, shape (K,). It can be negative in small samples."""
+        return self._variances.far
+
+    @property
+    def frr_variance(self) -> FloatArray:
+        """Plug-in variance of FRR at each threshold, shape (K,)."""
+        return self._variances.frr
+
+    @cached_property
+    def _variances(self) -> CurveVariances:
+        t = self.tally
+        return curve_variances(t.sums, t.false_matches, t.n_impostor, t.false_nonmatches, t.n_genuine)
+
+    def at_threshold(self, threshold: float) -> ThresholdPoint:
+        """Rates and variances at any threshold."""
+        similarity = -threshold if self.distance else threshold
+        k = int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1
+        k = max(k, 0)
+        if not isinstance(self.tally, SortedCurve) and self.thresholds[k] != threshold:
+            raise UsageError(f"this curve has no point at threshold {threshold:g}; use evaluate(data, threshold)")
+        return ThresholdPoint(
+            float(threshold),
+            float(self.far[k]),
+            float(self.frr[k]),
+            float(self.far_variance[k]),
+            float(self.frr_variance[k]),
+        )
+
+    def at_far(self, far: float) -> OperatingPoint:
+        """FRR at the most lenient threshold whose FAR is at most `far`."""
+        _rate("far", far)
+        k = index_at_far(self.far, far)
+        return OperatingPoint(self.tally, float(self.frr[k]), k, float(far), "far")
+
+    def at_frr(self, frr: float) -> OperatingPoint:
+        """FAR at the strictest threshold whose FRR is at most `frr`."""
+        _rate("frr", frr)
+        k = index_at_frr(self.frr, frr)
+        return OperatingPoint(self.tally, float(self.far[k]), k, float(frr), "frr")
+
+    def eer(self) -> Eer:
+        """The equal error rate."""
+        found = crossing(self.far, self.frr)
+        return Eer(self.tally, found.estimate, found.index)
+
+    def auc(self, max_far: float = 1.0) -> Auc:
+        """The area under the ROC curve, or its part up to a FAR divided by that FAR."""
+        if not 0.0 < max_far <= 1.0:
+            raise UsageError(f"max_far must lie above 0 and be at most 1; got {max_far!r}")
+        found = area_terms(self.tally, float(max_far))
+        return Auc(self.tally, found.estimate, index_at_far(self.far, max_far), float(max_far))
+
+    def partial_auc(self, max_far: float) -> Auc:
+        """The mean of 1 − FRR over FARs up to `max_far`."""
+        return self.auc(max_far)
+
+    def band(
+        self,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        *,
+        far: ArrayLike | None = None,
+        far_range: tuple[float, float] | None = None,
+        points: int = 200,
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = 0,
+    ) -> Band:
+        """Limits for FRR along the curve, by influence functions.
+
+        Parameters
+        ----------
+        level
+            The coverage promised, at each FAR by itself or of the whole stretch.
+        simultaneous
+            Cover the whole stretch at once (sup-t, multiplier bootstrap over identities).
+        far
+            The FARs, increasing; by default `points` of them over `far_range`, even on the probit scale.
+        far_range
+            By default from 10 matching impostor comparisons to FAR 0.5.
+        n_resamples, rng
+            Of the multiplier bootstrap.
+        """
+        tail_of(level, "two-sided")
+        grid = self._grid(far, far_range, points)
+        made = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
+        return Band(made.far, made.frr, made.low, made.high, level, simultaneous, made.critical)
+
+    def bootstrap(
+        self,
+        method: str = "vertex",
+        n_resamples: int = 1000,
+        rng: int | np.random.Generator | None = None,
+        *,
+        far: ArrayLike | None = None,
+        points: int = 100,
+        smooth: Smooth | None = None,
+        workers: int = 1,
+    ) -> CurveBootstrap:
+        """Replicates of the whole curve, read at a grid of FARs (vertical averaging).
+
+        Parameters
+        ----------
+        method
+            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
+        far
+            The FARs, increasing; by default `points` of them, even on the probit scale.
+        smooth
+            Read from smoothed curves.
+        workers
+            Threads; the replicates do not depend on it.
+        """
+        seed, grid = seed_of(rng), self._grid(far, None, points)
+        made: CurveReplicates = replicates(self.tally, method, n_resamples, seed, grid, NONE, smooth, workers)
+        estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
+        return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, method, seed)
+
+    def smooth(self, model: Smooth = "binormal") -> SmoothCurve:
+        """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``."""
+        return SmoothCurve(model, smooth_rates(self.tally, model))
+
+    def threshold_for(self, far: float, confidence: float = 0.95) -> ThresholdChoice:
+        """The most lenient threshold whose one-sided upper bound on FAR meets a target.
+
+        The bound is Wilson's with the plug-in variance, as in ``evaluate(...).far.upper_bound(confidence)``.
+
+        Raises
+        ------
+        DataError
+            When no threshold of these data supports the claim.
+        """
+        _rate("far", far)
+        upper = self._upper(confidence)
+        good = np.flatnonzero(upper <= far)
+        if not good.size:
+            best = int(np.argmin(upper))
+            raise DataError(
+                f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper bound is "
+                f"{upper[best]:.3g}, at threshold {self.thresholds[best]:g} with {int(self.tally.false_matches[best])} false "
+                f"matches among {self.tally.n_impostor} comparisons of {self.n_identities} identities. More identities are needed"
+            )
+        k = int(good[-1])
+        return ThresholdChoice(
+            float(self.thresholds[k]), float(far), float(confidence), float(self.far[k]), float(upper[k]), float(self.frr[k])
+        )
+
+    def plot(self, kind: Literal["det", "roc", "scores"] = "det", ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the curve: ``"det"`` (probit axes), ``"roc"`` (logarithmic FAR) or ``"scores"`` (histograms).
+
+        See `matchbound.views.plots` for the options.
+        """
+        from matchbound.views import plots
+
+        drawers = {"det": plots.plot_det, "roc": plots.plot_roc, "scores": plots.plot_scores}
+        if kind not in drawers:
+            raise UsageError(f"kind must be one of {', '.join(drawers)}; got {kind!r}")
+        return drawers[kind](self, ax=ax, **options)
+
+    def _upper(self, confidence: float) -> FloatArray:
+        """One-sided upper bounds on FAR at every threshold, shape (K,)."""
+        z = -NormalDist().inv_cdf(tail_of(confidence, "upper"))
+        floor = float(np.count_nonzero(self.tally.impostor_comparisons) // 2)
+        spread, variance = self.far * (1.0 - self.far), self.far_variance
+        known = (spread > 0.0) & (variance > 0.0)
+        n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
+        return wilson_limits(self.far, np.maximum(n, max(floor, 1e-9)), z)[1]
+
+    def _grid(self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int) -> FloatArray:
+        if far is not None:
+            grid = np.array(far, dtype=np.float64).reshape(-1)
+            if not grid.size or np.any(np.diff(grid) <= 0.0) or grid[0] < 0.0 or grid[-1] > 1.0:
+                raise UsageError("far must hold increasing rates between 0 and 1")
+            return grid
+        low, high = far_range or (min(BAND_ERRORS / self.tally.n_impostor, 0.25), 0.5)
+        if not 0.0 < low < high < 1.0:
+            raise UsageError(f"far_range must be two increasing rates between 0 and 1; got {far_range!r}")
+        return band_grid(low, high, points)
+
+
+def _rate(name: str, value: float) -> None:
+    if not (isinstance(value, (int, float, np.integer, np.floating)) and 0.0 <= value <= 1.0):
+        raise UsageError(f"{name} must be a rate between 0 and 1, such as 0.001; got {value!r}")

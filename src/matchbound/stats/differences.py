@@ -1,0 +1,121 @@
+"""Differences and ratios of two error rates on the same comparisons.
+
+u·p_A − v·p_B is linear in comparisons: with D_ij = u(n^A_ij − p_A·m_ij) − v(n^B_ij − p_B·m_ij), r_i = Σ_j D_ij,
+R = Σ r_i² and Q = Σ_{i≠j} D_ij² (ordered pairs) its variance is (4R − 2Q)/N2², the same as that of a rate. The
+difference has u = v = 1, the logarithm of the ratio u = 1/p_A, v = 1/p_B. For genuine comparisons the variance is
+Σ(u(e^A_i − q_A·g_i) − v(e^B_i − q_B·g_i))²/T².
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.engine.joint import JointTally
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The variance of a linear statistic of comparisons.
+
+    variance
+        The plug-in; it can be negative in small samples.
+    floor
+        What it would be if no two identity pairs (FRR: no two identities) had anything in common: 2Q/N2², or the
+        plug-in itself for FRR.
+    """
+
+    variance: float
+    floor: float
+
+
+def far_spread(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> Spread:
+    """Of u·FAR_A − v·FAR_B at thresholds k; (4R − 2Q)/N2² and 2Q/N2²."""
+    a, b = joint.a.impostor, joint.b.impostor
+    m = a.comparisons.astype(np.float64)
+    n2 = float(m.sum())
+    p_a, p_b = float(a.errors[k].sum()) / n2, float(b.errors[k].sum()) / n2
+    shift = u * p_a - v * p_b
+    r = (u * a.errors[k] - v * b.errors[k]) - shift * m
+    square = u * u * float(a.sum_nn[k]) + v * v * float(b.sum_nn[k]) - 2.0 * u * v * float(joint.sum_nn[k])
+    cross = u * float(a.sum_nm[k]) - v * float(b.sum_nm[k])
+    q = square - 2.0 * shift * cross + shift * shift * float(a.sum_mm)
+    return Spread((4.0 * float(r @ r) - 2.0 * q) / n2**2, 2.0 * max(q, 0.0) / n2**2)
+
+
+def frr_spread(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> Spread:
+    """Of u·FRR_A − v·FRR_B at thresholds k."""
+    r = frr_influence(joint, k, u, v)
+    value = float(r @ r)
+    return Spread(value, value)
+
+
+def far_influence(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> FloatArray:
+    """2r_i/N2: what each identity adds to u·FAR_A − v·FAR_B, shape (G,)."""
+    a, b = joint.a.impostor, joint.b.impostor
+    m = a.comparisons.astype(np.float64)
+    n2 = float(m.sum())
+    d = u * a.errors[k] - v * b.errors[k]
+    result: FloatArray = 2.0 * (d - float(d.sum()) / n2 * m) / n2
+    return result
+
+
+def frr_influence(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> FloatArray:
+    """(e_i − q·g_i)/T of the difference: what each identity adds to u·FRR_A − v·FRR_B, shape (G,)."""
+    a, b = joint.a.genuine, joint.b.genuine
+    g = a.comparisons.astype(np.float64)
+    total = float(g.sum())
+    d = u * a.errors[k] - v * b.errors[k]
+    result: FloatArray = (d - float(d.sum()) / total * g) / total
+    return result
+
+
+def t_quantile(tail: float, degrees: float) -> float:
+    """The t quantile with an upper tail of `tail`; at least one degree of freedom."""
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(max(degrees, 1.0), tail))
+
+
+def t_tails(statistic: float, degrees: float) -> float:
+    """P(|t| ≥ |statistic|)."""
+    from scipy.special import stdtr
+
+    return 2.0 * float(stdtr(max(degrees, 1.0), -abs(statistic)))
+
+
+def softened(errors: float, comparisons: float, add: float) -> float:
+    """(x + add)/(N + 2·add): a rate that is neither 0 nor 1."""
+    return (errors + add) / (comparisons + 2.0 * add)
+
+
+def mover(
+    a: float, limits_a: tuple[float, float], b: float, limits_b: tuple[float, float], correlation: float = 0.0
+) -> tuple[float, float]:
+    """Limits of a − b from the limits of a and of b (MOVER; Zou & Donner 2008, §2)."""
+    below_a, above_a = max(a - limits_a[0], 0.0), max(limits_a[1] - a, 0.0)
+    below_b, above_b = max(b - limits_b[0], 0.0), max(limits_b[1] - b, 0.0)
+    low = below_a**2 + above_b**2 - 2.0 * correlation * below_a * above_b
+    high = above_a**2 + below_b**2 - 2.0 * correlation * above_a * below_b
+    return a - b - math.sqrt(max(low, 0.0)), a - b + math.sqrt(max(high, 0.0))
+
+
+def mover_ratio(
+    a: float, limits_a: tuple[float, float], b: float, limits_b: tuple[float, float]
+) -> tuple[float, float]:
+    """Limits of a/b for independent a, b ≥ 0 (MOVER-R; Donner & Zou 2012, eq. 9); the upper one may be infinite."""
+    (low_a, high_a), (low_b, high_b) = limits_a, limits_b
+
+    def limit(edge_a: float, edge_b: float, sign: float) -> float:
+        below = edge_b * (2.0 * b - edge_b)
+        root = (a * b) ** 2 - edge_a * edge_b * (2.0 * a - edge_a) * (2.0 * b - edge_b)
+        if below <= 0.0:
+            return math.inf if sign > 0 else 0.0
+        return (a * b + sign * math.sqrt(max(root, 0.0))) / below
+
+    return max(limit(low_a, high_b, -1.0), 0.0), limit(high_a, low_b, 1.0)
