@@ -67,7 +67,8 @@ SETTINGS = (
 def latent_rate(setting: Setting, made: Plan, rng: np.random.Generator) -> Rate:
     """One data set of the latent Gaussian model, as the rate that `evaluate` would give."""
     assert setting.dependence is not None
-    known, size, m = setting.dependence, made.n_identities, made.instances
+    size, m = made.n_identities, made.instances
+    known = setting.dependence.at(m)
     if made.target.metric == "frr":
         g = m * (m - 1) // 2
         own = np.sqrt(known.genuine) * rng.standard_normal(size) + ndtri(made.target.rate)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.engine.tables import tally_comparisons
+from matchbound.engine.recount import Recount, Source, tally_source
 from matchbound.engine.tally import FloatArray, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.rates import ErrorRates, ErrorRatesSeries, error_rates
@@ -19,8 +19,6 @@ from matchbound.sources.embeddings import Embeddings
 
 if TYPE_CHECKING:
     from matchbound.engine.executors import Executor, Progress
-
-Source = Comparisons | Embeddings
 
 
 @overload
@@ -88,13 +86,10 @@ def evaluate(
     """
     grid = _thresholds(threshold)
 
-    def recount(thresholds: FloatArray, with_pairs: bool) -> Tally:
-        return tally(data, thresholds, pairs=with_pairs, workers=workers, executor=executor)
-
     counted = tally(
         data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
     )
-    series = ErrorRatesSeries(error_rates(counted, data.findings(), recount))
+    series = ErrorRatesSeries(error_rates(counted, data.findings(), Recount(data, workers, executor)))
     for text in series.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return series[0] if np.ndim(threshold) == 0 else series
@@ -118,22 +113,14 @@ def tally(
     if isinstance(data, Comparisons):
         if not len(data):
             raise DataError("there are no comparisons")
-        return tally_comparisons(data, grid, pairs=pairs is None or pairs)
-    if isinstance(data, Embeddings):
+    elif isinstance(data, Embeddings):
         if len(data) < 2:
             raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
-        from matchbound.engine.allpairs import tally_embeddings
-
-        return tally_embeddings(
-            data,
-            grid,
-            pairs=bool(pairs),
-            workers=workers,
-            executor=executor,
-            progress=progress,
-            checkpoint=checkpoint,
-        )
-    raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+    else:
+        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+    return tally_source(
+        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+    )
 
 
 def _thresholds(threshold: Any) -> FloatArray:

@@ -147,7 +147,7 @@ def _executor(dask: str | None) -> Iterator[Any]:
     from matchbound.engine.executors import DaskExecutor
 
     try:
-        client = Client(dask, timeout=20)
+        client = Client(dask, timeout=20)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise MatchboundError(f"--dask: no scheduler answers at {dask} ({error})") from None
     with client:

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 from matchbound.kernels.blocks import dot32
-from matchbound.kernels.grid import bin_of, widen
+from matchbound.kernels.grid import exact_bin, fine_bin, quick_bin, widen
 from matchbound.kernels.scan import hits_of_row, lowest_bit
 
 
@@ -64,7 +64,8 @@ def bin_block(
     """
     owner, left, right, pruned = data.owner, data.left, data.right, data.pruned
     row0, col0, cols = tile.row0, tile.col0, tile.cols
-    table, values = grid.table, grid.values
+    table, values, thresholds = grid.table, grid.values, grid.thresholds
+    low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
     cut = np.float32(tile.cut)
     n_levels = values.shape[0]
     base = owner[col0]
@@ -94,7 +95,11 @@ def bin_block(
                 if v >= cut:
                     if pruned:
                         v = dot32(left[g], right[col0 + c])
-                    b = bin_of(v, g, col0 + c, data, grid, row, table, values)
+                    b = quick_bin(v, low, per_cell, table, values, band)
+                    if b < 0:
+                        b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
+                        if b < 0:
+                            b = exact_bin(g, col0 + c, data, thresholds)
                 if b < n_levels:
                     genuine[i, b] += 1
         c = begin
@@ -107,7 +112,11 @@ def bin_block(
                 v = product[at + k]
                 if pruned:
                     v = dot32(left[g], right[col0 + k])
-                b = bin_of(v, g, col0 + k, data, grid, row, table, values)
+                b = quick_bin(v, low, per_cell, table, values, band)
+                if b < 0:
+                    b = fine_bin(b, v, row, right, col0 + k, values, band, fine)
+                    if b < 0:
+                        b = exact_bin(g, col0 + k, data, thresholds)
                 if b > 0:
                     j = owner[col0 + k] - base
                     if carried:

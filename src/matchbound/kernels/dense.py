@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.grid import bin_of, widen
+from matchbound.kernels.grid import exact_bin, fine_bin, quick_bin, widen
 from matchbound.kernels.scan import hits64
 
 FEW = 128
@@ -91,9 +91,10 @@ def bin_dense_block(
     tally : int64, shape (K + 1,), zeros
     impostor, genuine, moments : see `matchbound.kernels.bins.bin_block`
     """
-    owner, stop, sizes, left = data.owner, data.stop, data.size, data.left
+    owner, stop, sizes, left, right = data.owner, data.stop, data.size, data.left, data.right
     row0, col0, cols = tile.row0, tile.col0, tile.cols
-    table, values = grid.table, grid.values
+    table, values, thresholds = grid.table, grid.values, grid.thresholds
+    low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
     n_levels = values.shape[0]
     end = row0 + tile.rows
     g = row0
@@ -109,11 +110,22 @@ def bin_dense_block(
             widen(left[r], row)
             if tile.diagonal:
                 for c in range(max(r + 1 - col0, 0), begin):
-                    b = bin_of(product[at + c], r, col0 + c, data, grid, row, table, values)
+                    v = product[at + c]
+                    b = quick_bin(v, low, per_cell, table, values, band)
+                    if b < 0:
+                        b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
+                        if b < 0:
+                            b = exact_bin(r, col0 + c, data, thresholds)
                     if b < n_levels:
                         genuine[i, b] += 1
             for c in range(begin, cols):
-                bins[c * size + q] = bin_of(product[at + c], r, col0 + c, data, grid, row, table, values)
+                v = product[at + c]
+                b = quick_bin(v, low, per_cell, table, values, band)
+                if b < 0:
+                    b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
+                    if b < 0:
+                        b = exact_bin(r, col0 + c, data, thresholds)
+                bins[c * size + q] = b
         c = begin
         while c < cols:
             j = owner[col0 + c]

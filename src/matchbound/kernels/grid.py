@@ -83,27 +83,45 @@ def rank(sorted_values: Any, x: float) -> int:
     return low
 
 
-@numba.njit(nogil=True, cache=True)
-def settle_fine(t: int, r: int, c: int, data: Any, grid: Any, row: Any) -> int:
-    """The bin, t or t + 1, of a comparison within the band of threshold t; `row` is left[r] in float64."""
-    x = _dot_mixed(row, data.right[c])
-    if x < grid.values[t] - grid.fine:
-        return t
-    if x >= grid.values[t] + grid.fine:
-        return t + 1
-    return t + 1 if oriented64(data, r, c) >= grid.thresholds[t] else t
+@numba.njit(nogil=True, cache=True, inline="always")
+def quick_bin(v: Any, low: Any, per_cell: Any, table: Any, values: Any, band: float) -> int:
+    """The bin of a float32 product, where that is certain; a negative entry of the table otherwise."""
+    b = np.int64(table[cell_of(v, low, per_cell)])
+    if b < 0 and b != MANY:
+        above = np.float64(v) - values[-b - 1]
+        if above >= band:
+            b = -b
+        elif above < -band:
+            b = -b - 1
+    return b
 
 
 @numba.njit(nogil=True, cache=True)
-def settle_many(v: Any, r: int, c: int, data: Any, grid: Any, row: Any) -> int:
-    """The bin of a comparison that several thresholds are near to."""
-    b = _sure_bin(np.float64(v), grid.values, grid.band)
-    if b >= 0:
-        return b
-    b = _sure_bin(_dot_mixed(row, data.right[c]), grid.values, grid.fine)
-    if b >= 0:
-        return b
-    return rank(grid.thresholds, oriented64(data, r, c))
+def fine_bin(
+    entry: int, v: Any, row: Any, right: Any, c: int, values: Any, band: float, fine: float
+) -> int:
+    """The bin after a look in float64, where that is certain; the entry again otherwise.
+
+    row : float64, shape (w,)
+        The left factor of the comparison; its right factor is right[c].
+    """
+    if entry == MANY:
+        b = _sure_bin(np.float64(v), values, band)
+        if b < 0:
+            b = _sure_bin(_dot_mixed(row, right[c]), values, fine)
+        return entry if b < 0 else b
+    above = _dot_mixed(row, right[c]) - values[-entry - 1]
+    if above >= fine:
+        return -entry
+    if above < -fine:
+        return -entry - 1
+    return entry
+
+
+@numba.njit(nogil=True, cache=True)
+def exact_bin(r: int, c: int, data: Any, thresholds: Any) -> int:
+    """The bin of a comparison, from its score."""
+    return rank(thresholds, oriented64(data, r, c))
 
 
 @numba.njit(nogil=True, cache=True)
@@ -131,25 +149,3 @@ def widen(x: Any, out: Any) -> None:
     """A float32 row as float64."""
     for k in range(x.shape[0]):
         out[k] = np.float64(x[k])
-
-
-@numba.njit(nogil=True, cache=True, inline="always")
-def bin_of(v: Any, r: int, c: int, data: Any, grid: Any, row: Any, table: Any, values: Any) -> int:
-    """At how many thresholds a comparison with float32 product v matches, exactly.
-
-    `table` and `values` are those of the grid: a caller's loop has them in registers.
-    """
-    b = np.int64(table[cell_of(v, np.float32(grid.low), np.float32(grid.per_cell))])
-    if b < 0:
-        if b == MANY:
-            b = settle_many(v, r, c, data, grid, row)
-        else:
-            t = -b - 1
-            above = np.float64(v) - values[t]
-            if above >= grid.band:
-                b = t + 1
-            elif above < -grid.band:
-                b = t
-            else:
-                b = settle_fine(t, r, c, data, grid, row)
-    return b

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,9 +51,9 @@ def dependence_of_tally(tally: Tally) -> Dependence:
             MatchboundWarning,
             stacklevel=3,
         )
-    shared = UNKNOWN.shared if shared is None else shared
+    shared = UNKNOWN.at(1).shared if shared is None else shared
     same = UNKNOWN.same if same is None else max(same, 2.0 * shared)
-    genuine = UNKNOWN.genuine if genuine is None else genuine
+    genuine = UNKNOWN.at(3).genuine if genuine is None else genuine
     return Dependence(shared, min(same, 0.999), genuine, f"pilot of {tally.n_identities} identities")
 
 
@@ -62,10 +61,10 @@ def dependence_of_pilot(data: Comparisons | Embeddings, *, rng: int | np.random.
     """Latent correlations of pilot data, averaged over thresholds where 1.5–30% of the comparisons err.
 
     With instances known, comparisons that share an instance are told from comparisons that share a person only, so that
-    the plan may have more or fewer instances a person than the pilot. Of embeddings at most 1,500 rows are used, of people
-    taken at random.
+    the plan may have more or fewer instances a person than the pilot. Of embeddings this is done on 800 rows, of people
+    taken at random; all else uses all of the pilot.
     """
-    from matchbound.engine.tables import tally_comparisons
+    from matchbound.api import tally
     from matchbound.planning.instances import split_by_instance
     from matchbound.sources.comparisons import Comparisons
 
@@ -74,8 +73,7 @@ def dependence_of_pilot(data: Comparisons | Embeddings, *, rng: int | np.random.
     rates = np.array(PILOT_RATES)
     levels = [np.quantile(part, level) for part, level in zip(parts, (1.0 - rates, rates), strict=True) if part.size]
     grid = np.unique(np.concatenate(levels))
-    known = dependence_of_tally(tally_comparisons(scored, -grid if scored.distance else grid, pairs=True))
-    known = replace(known, source=f"pilot of {data.n_identities} identities")
+    known = dependence_of_tally(tally(data, -grid if scored.distance else grid, pairs=False))
     return split_by_instance(known, scored, levels)
 
 
@@ -116,7 +114,7 @@ def genuine_correlation(tally: GenuineTally, k: int) -> float:
     total, squares = float(g.sum()), float((g * g).sum())
     within, apart = squares - total, total * total - squares
     if within <= 0.0:
-        return UNKNOWN.genuine
+        return UNKNOWN.at(3).genuine
     rate = float(e.sum()) / total
     q = float(((e - rate * g) ** 2).sum())
     mu2 = -q / apart if apart > 0.0 else 0.0
@@ -165,7 +163,7 @@ def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> 
     return np.flatnonzero(best if best.any() else enough)
 
 
-def _some_people(data: Embeddings, rng: np.random.Generator, most: int = 1500) -> Comparisons:
+def _some_people(data: Embeddings, rng: np.random.Generator, most: int = 800) -> Comparisons:
     """All comparisons among as many people, taken at random, as `most` rows hold."""
     from matchbound.sources.embeddings import Embeddings
 

@@ -320,9 +320,11 @@ def _at_size(target: Target, stated: Dependence | float, n_identities: int, inst
     if stated <= 1.0 or target.rate == 0.0:
         return Dependence(0.0, 0.0, 0.0, f"design effect {stated:g}")
 
+    usual = UNKNOWN.at(instances)
+
     def scaled(factor: float) -> Dependence:
-        shared, own = min(factor * UNKNOWN.shared, 0.49), min(factor * UNKNOWN.genuine, 0.999)
-        same = min(max(factor * UNKNOWN.same, 2.0 * shared), 0.99)
+        shared, own = min(factor * usual.shared, 0.49), min(factor * usual.genuine, 0.999)
+        same = min(max(factor * usual.same, 2.0 * shared), 0.99)
         return Dependence(shared, same, own, f"design effect {stated:g}")
 
     low, high = 0.0, 4.0

@@ -105,7 +105,7 @@ def zero_errors(
         raise UsageError(f"{metric} needs at least 2 identities with {least} instances each")
     from scipy.special import ndtri
 
-    known = UNKNOWN if dependence is None else dependence
+    known = (UNKNOWN if dependence is None else dependence).at(instances)
     comparisons = n_comparisons(metric, n_identities, instances)
     apart = n_identities // 2 if metric == "far" else n_identities
     z2 = float(ndtri(level)) ** 2

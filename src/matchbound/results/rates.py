@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.engine.recount import Recount
 from matchbound.engine.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.stats import resampling, variance
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
+
+if TYPE_CHECKING:
+    from matchbound.stats.latent import LatentModel, LatentSettings
 
 FloatArray = NDArray[np.float64]
 Metric = Literal["far", "frr"]
@@ -41,9 +45,6 @@ ADVISED_AGAINST = {
         "Use method='wilson' or 'vertex'"
     ),
 }
-
-Recount = Callable[[FloatArray, bool], Tally]
-"""Tally the same comparisons again, at other thresholds or with pairs kept: ``recount(thresholds, pairs)``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,6 +209,8 @@ class Rate:
                 low, high = wilson(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
             else:
                 low, high = wald(self.estimate, spread, tail)
+        elif method == "latent":
+            return self._latent_interval(level, side, options)
         elif method in BOOTSTRAPS:
             made = self._bootstrap(method, n_resamples, rng, options).interval(level, side=side)
             for note in made.notes:
@@ -269,6 +272,30 @@ class Rate:
             "workers": workers,
         }
         return self._bootstrap(method, n_resamples, rng, options)
+
+    def latent_model(self, settings: str | LatentSettings = "default") -> LatentModel:
+        """The latent model fitted to these comparisons, for its correlation curves and further limits.
+
+        ``settings="reference"`` gives the constants as first published; see docs/explanation/latent.md.
+        """
+        from matchbound.results import latent
+
+        self._must_have_comparisons()
+        if self.recount is None:
+            raise DataError("the latent model counts errors at other thresholds too, and the data are not at hand")
+        return latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
+
+    def _latent_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+        from matchbound.results import latent
+
+        options = dict(options)
+        settings = options.pop("settings", "default")
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
+        made = latent.interval(self.latent_model(settings), self.errors, level, side)
+        for note in made.notes:
+            warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=3)
+        return made
 
     def _bootstrap(
         self, method: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]
@@ -335,7 +362,7 @@ class Rate:
             return self.tally
         if self.recount is None:
             raise DataError("this needs the errors of each identity pair, which were not kept; tally with pairs=True")
-        full = self.recount(self.tally.thresholds, True)
+        full = self.recount.tally(self.tally.thresholds, pairs=True)
         object.__setattr__(self, "tally", full)
         return full
 

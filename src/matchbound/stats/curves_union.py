@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.engine.curve import CurveTally, SortedCurve
+from matchbound.engine.curve import CurveSums, CurveTally, SortedCurve
 from matchbound.engine.tally import FloatArray, IntArray
-from matchbound.stats.curves import curve_variances, index_at_far, index_at_frr
+from matchbound.stats.curves import CurveVariances, curve_variances, index_at_far, index_at_frr
 from matchbound.stats.curves_influence import wilson_limits
 from matchbound.stats.intervals import effective_n, normal_quantile
 from matchbound.stats.resampling import block_rng
@@ -24,31 +24,44 @@ LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class RatesAndVariances:
-    """A curve as far as the union rule needs it.
+    """A curve as far as the union rule needs it; variances are worked out where they are asked for.
 
-    far, frr, far_variance, frr_variance : float64 arrays, shape (K,)
+    far, frr : float64 arrays, shape (K,)
+    sums
+        What the variances are made of.
     far_floor, frr_floor
         Least effective numbers of trials.
     """
 
     far: FloatArray
     frr: FloatArray
-    far_variance: FloatArray
-    frr_variance: FloatArray
+    sums: CurveSums
+    n_genuine: int
     far_floor: float
     frr_floor: float
+
+    def far_interval(self, k: int, tail: float) -> tuple[float, float]:
+        """Wilson's limits for FAR at point k."""
+        return _wilson(float(self.far[k]), float(self._variances(k).far[0]), self.far_floor, tail)
+
+    def frr_interval(self, k: int, tail: float) -> tuple[float, float]:
+        """Wilson's limits for FRR at point k."""
+        return _wilson(float(self.frr[k]), float(self._variances(k).frr[0]), self.frr_floor, tail)
+
+    def _variances(self, k: int) -> CurveVariances:
+        part = self.sums.take(np.array([k]))
+        n = int(self.sums.errors_total[-1])
+        rejected = self.n_genuine - part.accepted_total
+        return curve_variances(part, part.errors_total, n, rejected, self.n_genuine)
 
 
 def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
     """The curve of the data themselves."""
-    made = curve_variances(
-        curve.sums, curve.false_matches, curve.n_impostor, curve.false_nonmatches, curve.n_genuine
-    )
     return RatesAndVariances(
         curve.false_matches / curve.n_impostor,
         curve.false_nonmatches / curve.n_genuine,
-        made.far,
-        made.frr,
+        curve.sums,
+        curve.n_genuine,
         float(np.count_nonzero(curve.impostor_comparisons) // 2),
         float(np.count_nonzero(curve.genuine_comparisons)),
     )
@@ -56,20 +69,15 @@ def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
 
 def union_limits(curve: RatesAndVariances, target: float, tail: float, tail_far: float) -> tuple[float, float]:
     """Limits for FRR at FAR = target: FRR intervals at both ends of FAR's interval, joined."""
-    k = index_at_far(curve.far, target)
-    p = float(curve.far[k])
-    low, high = _wilson(p, float(curve.far_variance[k]), curve.far_floor, tail_far)
-    ends = [index_at_far(curve.far, rate) for rate in (low, high)]
-    limits = [_wilson(float(curve.frr[e]), float(curve.frr_variance[e]), curve.frr_floor, tail) for e in ends]
+    low, high = curve.far_interval(index_at_far(curve.far, target), tail_far)
+    limits = [curve.frr_interval(index_at_far(curve.far, rate), tail) for rate in (low, high)]
     return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
 
 
 def union_limits_far(curve: RatesAndVariances, target: float, tail: float, tail_frr: float) -> tuple[float, float]:
     """The same with the roles exchanged: limits for FAR at FRR = target."""
-    k = index_at_frr(curve.frr, target)
-    low, high = _wilson(float(curve.frr[k]), float(curve.frr_variance[k]), curve.frr_floor, tail_frr)
-    ends = [index_at_frr(curve.frr, rate) for rate in (low, high)]
-    limits = [_wilson(float(curve.far[e]), float(curve.far_variance[e]), curve.far_floor, tail) for e in ends]
+    low, high = curve.frr_interval(index_at_frr(curve.frr, target), tail_frr)
+    limits = [curve.far_interval(index_at_frr(curve.frr, rate), tail) for rate in (low, high)]
     return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
 
 
@@ -126,14 +134,12 @@ def _drawn_curve(curve: SortedCurve, copies: IntArray) -> RatesAndVariances | No
     t = int(copies @ curve.genuine_comparisons)
     if int(n[-1]) == 0 or t == 0:
         return None
-    rejected = t - sums.accepted_total
-    made = curve_variances(sums, n, int(n[-1]), rejected, t)
     size = int(copies[curve.impostor_comparisons > 0].sum())
     return RatesAndVariances(
         n / n[-1],
-        rejected / t,
-        made.far,
-        made.frr,
+        1.0 - sums.accepted_total / t,
+        sums,
+        t,
         float(max(size // 2, 1)),
         float(copies[curve.genuine_comparisons > 0].sum()),
     )

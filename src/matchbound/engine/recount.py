@@ -1,0 +1,88 @@
+"""Count the same comparisons again: at other thresholds, with pairs kept, or among some of the identities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from matchbound.engine.tables import tally_comparisons
+from matchbound.engine.tally import FloatArray, IntArray, Tally
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+
+if TYPE_CHECKING:
+    import os
+
+    from matchbound.engine.executors import Executor, Progress
+
+Source = Comparisons | Embeddings
+
+
+def tally_source(
+    source: Source,
+    thresholds: FloatArray,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Tally:
+    """Tally any source. Pairs are kept by default where that costs nothing, which is for comparisons."""
+    if isinstance(source, Comparisons):
+        return tally_comparisons(source, thresholds, pairs=pairs is None or pairs)
+    from matchbound.engine.allpairs import tally_embeddings
+
+    return tally_embeddings(
+        source,
+        thresholds,
+        pairs=bool(pairs),
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        checkpoint=checkpoint,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Recount:
+    """What a result may ask of the data after the first pass, without seeing the data."""
+
+    source: Source
+    workers: int | None = None
+    executor: Executor | None = None
+
+    def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
+        """The same comparisons at other thresholds."""
+        return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)
+
+    def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
+        """Thresholds at which about so many comparisons err, shape of `errors`."""
+        from matchbound.engine.ranks import rank_scores
+
+        return rank_scores(self.source, errors, kind)
+
+    def among(self, identities: IntArray) -> Recount:
+        """The comparisons among some identities, given by their positions, sorted."""
+        return Recount(among(self.source, identities), self.workers, self.executor)
+
+
+def among(source: Source, identities: IntArray) -> Source:
+    """The part of a source that concerns only the given identities."""
+    kept = np.zeros(source.n_identities, dtype=bool)
+    kept[identities] = True
+    if isinstance(source, Embeddings):
+        rows = np.flatnonzero(kept[source.codes])
+        return Embeddings(source.vectors[rows], source.identities[source.codes[rows]], source.similarity)
+    rows = np.flatnonzero(kept[source.a] & kept[source.b])
+    has = source.instance_a is not None and source.instance_b is not None
+    return Comparisons(
+        source.identities[source.a[rows]],
+        source.identities[source.b[rows]],
+        source.score[rows],
+        distance=source.distance,
+        instance_a=source.instance_a[rows] if has and source.instance_a is not None else None,
+        instance_b=source.instance_b[rows] if has and source.instance_b is not None else None,
+    )
