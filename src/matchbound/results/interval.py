@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -50,6 +51,27 @@ class Interval:
     def width(self) -> float:
         """high − low."""
         return self.high - self.low
+
+    def percent(self) -> str:
+        """The interval in words, in percent."""
+        level = f"{100 * self.level:.5g}%"
+        if self.side == "upper":
+            return f"at most {percent(self.high)} with {level} confidence ({self.method})"
+        if self.side == "lower":
+            return f"at least {percent(self.low)} with {level} confidence ({self.method})"
+        return f"{level} interval {percent(self.low)} to {percent(self.high)} ({self.method})"
+
+
+def percent(value: float | None) -> str:
+    """A rate for people: 4.2%, 0.031%, 1.2e-05%; a dash for nothing."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0.0:
+        return "0%"
+    shown = 100.0 * value
+    if abs(shown) < 1e-3:
+        return f"{shown:.1e}%"
+    return f"{shown:.3g}%" if abs(shown) < 99.95 else f"{shown:.5g}%"
 
 
 def tail_of(level: float, side: Side) -> float:

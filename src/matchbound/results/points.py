@@ -219,7 +219,11 @@ class OperatingPoint(CurveStatistic):
         if self.given == "far":
             errors, name, count = int(self.curve.false_matches[self.index]), "false matches", self.curve.n_impostor
         else:
-            errors, name, count = int(self.curve.false_nonmatches[self.index]), "false non-matches", self.curve.n_genuine
+            errors, name, count = (
+                int(self.curve.false_nonmatches[self.index]),
+                "false non-matches",
+                self.curve.n_genuine,
+            )
         if errors >= FEW_ERRORS:
             return ()
         return (
@@ -244,9 +248,7 @@ class OperatingPoint(CurveStatistic):
         if self.given != "far":
             raise UsageError("level_far belongs to FRR at a FAR; use curve.at_far(...)")
         tail_of(level, "two-sided")
-        return curves_union.calibrate_level_far(
-            every_step(self.curve), self.target, level, n_simulations, seed_of(rng)
-        )
+        return curves_union.calibrate_level_far(every_step(self.curve), self.target, level, n_simulations, seed_of(rng))
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         wanted = np.array([self.target])
@@ -315,7 +317,8 @@ class Auc(CurveStatistic):
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         if self.max_far == 1.0:
             return NONE, NONE
-        return (np.arange(AREA_STEPS) + 0.5) * (self.max_far / AREA_STEPS), NONE
+        middles: FloatArray = (np.arange(AREA_STEPS, dtype=np.float64) + 0.5) * (self.max_far / AREA_STEPS)
+        return middles, NONE
 
     def _pick(self, made: CurveReplicates) -> FloatArray:
         if self.max_far == 1.0:

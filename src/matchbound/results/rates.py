@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from matchbound.engine.recount import Recount
 from matchbound.engine.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
+from matchbound.results.interval import Bootstrap, Interval, Side, one_side, percent, tail_of
 from matchbound.stats import resampling, variance
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
@@ -65,6 +65,10 @@ class Rate:
 
     def __repr__(self) -> str:
         return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"
+
+    def __str__(self) -> str:
+        counts = f"{self.errors:,} of {self.comparisons:,} at threshold {self.threshold:g}"
+        return f"{self.metric.upper()} {percent(self.estimate)} ({counts})"
 
     @cached_property
     def errors(self) -> int:

@@ -22,7 +22,7 @@ from matchbound.stats.curves import CurveVariances, area_terms, crossing, curve_
 from matchbound.stats.curves_bands import band_grid, band_limits
 from matchbound.stats.curves_bootstrap import CurveReplicates
 from matchbound.stats.curves_influence import wilson_limits
-from matchbound.stats.curves_smooth import SmoothRates, Smooth, smooth_rates
+from matchbound.stats.curves_smooth import Smooth, SmoothRates, smooth_rates
 from matchbound.stats.resampling import percentile, seed_of
 
 if TYPE_CHECKING:
@@ -403,7 +403,12 @@ class RocCurve:
             )
         k = int(good[-1])
         return ThresholdChoice(
-            float(self.thresholds[k]), float(far), float(confidence), float(self.far[k]), float(upper[k]), float(self.frr[k])
+            float(self.thresholds[k]),
+            float(far),
+            float(confidence),
+            float(self.far[k]),
+            float(upper[k]),
+            float(self.frr[k]),
         )
 
     def plot(self, kind: Literal["det", "roc", "scores"] = "det", ax: Axes | None = None, **options: Any) -> Axes:
@@ -413,10 +418,13 @@ class RocCurve:
         """
         from matchbound.views import plots
 
-        drawers = {"det": plots.plot_det, "roc": plots.plot_roc, "scores": plots.plot_scores}
-        if kind not in drawers:
-            raise UsageError(f"kind must be one of {', '.join(drawers)}; got {kind!r}")
-        return drawers[kind](self, ax=ax, **options)
+        if kind == "det":
+            return plots.plot_det(self, ax=ax, **options)
+        if kind == "roc":
+            return plots.plot_roc(self, ax=ax, **options)
+        if kind == "scores":
+            return plots.plot_scores(self, ax=ax, **options)
+        raise UsageError(f"kind must be 'det', 'roc' or 'scores'; got {kind!r}")
 
     def _upper(self, confidence: float) -> FloatArray:
         """One-sided upper bounds on FAR at every threshold, shape (K,)."""

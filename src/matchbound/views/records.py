@@ -9,10 +9,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matchbound.results.interval import Interval
+from matchbound.results.interval import Interval, percent
 from matchbound.results.rates import Rate
 
 Record = dict[str, Any]
+
+__all__ = ["RATE_FIELDS", "Record", "percent", "rate_record", "to_csv", "to_json"]
 
 RATE_FIELDS = (
     "metric",
@@ -65,18 +67,6 @@ def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> st
     for row in _clean(list(results)):
         writer.writerow({key: "" if value is None else value for key, value in row.items()})
     return out.getvalue()
-
-
-def percent(value: float | None) -> str:
-    """A rate for people: 4.2%, 0.031%, 1.2e-05 %; a dash for nothing."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value == 0.0:
-        return "0%"
-    shown = 100.0 * value
-    if abs(shown) < 1e-3:
-        return f"{shown:.1e}%"
-    return f"{shown:.3g}%" if abs(shown) < 99.95 else f"{shown:.5g}%"
 
 
 def _number(value: float) -> float | None:

@@ -1,0 +1,151 @@
+"""``matchbound protocol`` and ``matchbound plan``: what to do before there are data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from matchbound._version import __version__
+from matchbound.cli import common
+from matchbound.cli.common import Distance, FormatOption, Level, Output, Quiet, Reader, Seed, Similarity
+from matchbound.errors import UsageError
+
+Data = Annotated[str, Parameter(help="Embeddings: .npz, Parquet or CSV, or - for standard input.")]
+Budget = Annotated[int, Parameter(help="How many comparisons can be scored.")]
+Kind = Annotated[Literal["impostor", "genuine"], Parameter(help="impostor comparisons for FAR, genuine ones for FRR.")]
+Scores = Annotated[bool, Parameter(help="Score the comparisons too, ready for evaluate.", negative="")]
+Far = Annotated[float | None, Parameter(help="FAR that the system is thought to have; 0 for no errors at all.")]
+Frr = Annotated[float | None, Parameter(help="FRR that the system is thought to have.")]
+Width = Annotated[float | None, Parameter(help="The two-sided interval is to be no wider than this.")]
+Upper = Annotated[float | None, Parameter(help="The one-sided upper bound is to be no higher than this.")]
+Power = Annotated[float, Parameter(help="Probability with which the data meet the goal.")]
+Instances = Annotated[int, Parameter(help="Instances of each person.")]
+Claim = Annotated[float | None, Parameter(help="A rate that is to be undercut.")]
+Effect = Annotated[float | None, Parameter(help="Design effect at the planned size, where one is known.")]
+Pilot = Annotated[str | None, Parameter(help="Scores or embeddings of a pilot, to read the dependence from.")]
+Plot = Annotated[str | None, Parameter(help="File for a picture of the plan (.svg, .png or .pdf).")]
+
+
+def protocol(
+    file: Data,
+    *,
+    budget: Budget,
+    output: Annotated[str, Parameter(name=["--output", "-o"], help="The list of comparisons: .csv or .parquet.")],
+    kind: Kind = "impostor",
+    scores: Scores = False,
+    seed: Seed = 0,
+    similarity: Similarity = "cosine",
+    reader: Reader = None,
+    format: FormatOption = "table",
+    quiet: Quiet = False,
+) -> int:
+    """Choose which comparisons to score, so that they share as few people as possible.
+
+    Example: `matchbound protocol faces.npz --budget 10000 --output protocol.csv`
+    """
+    from matchbound.planning.files import write_protocol
+    from matchbound.planning.protocol import design_protocol, score_protocol
+    from matchbound.sources.embeddings import Embeddings
+    from matchbound.views.plan_text import protocol_record, protocol_text
+
+    if Path(output).suffix.lower() not in (".csv", ".parquet"):
+        raise UsageError(f"--output must end in .csv or .parquet; got {output}")
+    with common.listening(quiet) as told:
+        data = common.load((file,), reader=reader, distance=False, similarity=similarity)
+        if not isinstance(data, Embeddings):
+            raise UsageError(
+                "protocol takes embeddings (or a table of instances): these comparisons are scored already"
+            )
+        shown = data.identities[data.codes]
+        made = design_protocol(shown, budget=budget, kind=kind, instance=data.instance, rng=seed)
+        write_protocol(made, output, score_protocol(made, data) if scores else None)
+    parameters = {"verb": "protocol", "budget": budget, "kind": kind, "scores": scores, "reader": reader}
+    source = common.provenance((file,), seed, parameters)
+    record = protocol_record(made, output)
+    text = protocol_text(record, colour=common.colour_wanted(None)) if format == "table" else ""
+    common.deliver(format, None, [record], text, told.texts, source)
+    return 0
+
+
+def plan(
+    *,
+    far: Far = None,
+    frr: Frr = None,
+    width: Width = None,
+    upper: Upper = None,
+    level: Level = 0.95,
+    power: Power = 0.95,
+    instances: Instances = 2,
+    claim: Claim = None,
+    design_effect: Effect = None,
+    pilot: Pilot = None,
+    distance: Distance = False,
+    similarity: Similarity = "cosine",
+    reader: Reader = None,
+    seed: Seed = 0,
+    plot: Plot = None,
+    format: FormatOption = "table",
+    output: Output = None,
+    quiet: Quiet = False,
+) -> int:
+    """How many people to recruit so that the interval will be narrow enough, or the bound low enough.
+
+    Example: `matchbound plan --far 1e-3 --upper 2e-3 --instances 3`
+    """
+    from matchbound.planning.plan import plan as make
+    from matchbound.views.plan_text import plan_records, plan_text
+
+    if design_effect is not None and pilot is not None:
+        raise UsageError("give --design-effect or --pilot, not both")
+    if plot is not None and Path(plot).suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise UsageError(f"--plot must end in .svg, .png or .pdf; got {plot}")
+    with common.listening(quiet) as told:
+        known = design_effect
+        if pilot is not None:
+            known = common.load((pilot,), reader=reader, distance=distance, similarity=similarity)  # type: ignore[assignment]
+        made = make(
+            far=far,
+            frr=frr,
+            width=width,
+            upper=upper,
+            level=level,
+            power=power,
+            dependence=known,
+            instances=instances,
+            claim=claim,
+            rng=seed,
+        )
+        curve = made.cost_curve()
+    if plot is not None:
+        import io
+
+        from matchbound.views.files import write_atomically
+        from matchbound.views.plan_plots import cost_figure
+
+        drawn = io.BytesIO()
+        cost_figure(made, curve).savefig(drawn, format=Path(plot).suffix.lower().removeprefix("."))
+        write_atomically(plot, drawn.getvalue())
+    parameters = {
+        "verb": "plan",
+        "far": far,
+        "frr": frr,
+        "width": width,
+        "upper": upper,
+        "level": level,
+        "power": power,
+        "instances": instances,
+        "claim": claim,
+        "design_effect": design_effect,
+    }
+    source = common.provenance((pilot,), seed, parameters) if pilot else _without_input(seed, parameters)
+    text = plan_text(made, curve, colour=common.colour_wanted(output)) if format == "table" else ""
+    common.deliver(format, output, plan_records(made, curve), text, told.texts, source)
+    return 0
+
+
+def _without_input(seed: int, parameters: Mapping[str, object]) -> dict[str, object]:
+    kept = {key: value for key, value in parameters.items() if value is not None}
+    return {"version": __version__, "parameters": kept, "seed": seed, "input": None}

@@ -1,0 +1,404 @@
+"""Error rates by group of identities: within groups, between groups, gaps and ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.errors import DataError, UsageError
+from matchbound.results.compare import Difference
+from matchbound.results.interval import Interval, Side, one_side, tail_of
+from matchbound.results.rates import ErrorRates, Rate
+from matchbound.stats import differences as stats
+from matchbound.stats.groups import CellRate, GroupSums, cell_rate, difference_of_cells, welch
+from matchbound.stats.intervals import effective_n
+from matchbound.stats.simultaneous import adjusted_level, max_t, max_t_p_values
+from matchbound.stats.variance import frr_bias_factor
+
+FloatArray = NDArray[np.float64]
+Metric = Literal["far", "frr"]
+GAP_METHODS = ("dyadic", "wilson", "latent")
+SMALL = 10
+"""Groups with fewer identities than this are named, and left out of comparisons between groups."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupGap(Difference):
+    """A rate of one group minus the same rate of another group of people.
+
+    group_a, group_b
+        Names of the groups.
+    a, b : Rate
+        The rates within the two groups.
+    moved : float64 array, shape (G,)
+        What each identity adds to the gap.
+    variances
+        Of the two rates.
+    """
+
+    group_a: str = field(kw_only=True)
+    group_b: str = field(kw_only=True)
+    a: Rate = field(kw_only=True)
+    b: Rate = field(kw_only=True)
+    moved: FloatArray = field(kw_only=True)
+    variances: tuple[float, float] = field(kw_only=True)
+    methods: ClassVar[tuple[str, ...]] = GAP_METHODS
+
+    def __repr__(self) -> str:
+        return f"GroupGap({self.metric}: {self.group_a} {self.rate_a:.6g} − {self.group_b} {self.rate_b:.6g})"
+
+    @property
+    def influence(self) -> FloatArray:  # type: ignore[override]
+        """What each identity adds to the gap, shape (G,)."""
+        return self.moved
+
+    @property
+    def unpaired_variance(self) -> float:  # type: ignore[override]
+        """The same as the variance: the groups have nobody in common."""
+        return self.variance
+
+    def interval(
+        self,
+        method: str = "dyadic",
+        level: float = 0.95,
+        *,
+        side: Side = "two-sided",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+    ) -> Interval:
+        """A confidence interval for the gap.
+
+        Parameters
+        ----------
+        method
+            ``"dyadic"``: ± t standard errors (Satterthwaite's degrees of freedom). ``"wilson"`` or ``"latent"``: the limits of the
+            two rates by that method, combined (MOVER); better for rates near 0.
+        """
+        return super().interval(method, level, side=side, n_resamples=n_resamples, rng=rng)
+
+    def ratio_interval(self, method: str = "wilson", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
+        """A confidence interval for rate_a / rate_b: on the log scale (``"dyadic"``), or from both rates' limits (MOVER)."""
+        if method == "dyadic":
+            return super().ratio_interval(method, level, side=side)
+        self._check(method)
+        tail = tail_of(level, side)
+        within = 1.0 - 2.0 * tail
+        one, two = self.a.interval(method, within), self.b.interval(method, within)
+        low, high = stats.mover_ratio(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
+        return Interval(0.0 if side == "upper" else low, math.inf if side == "lower" else high, level, method, side)
+
+    def _settled(self, method: str) -> str:
+        return method
+
+    def _limits(
+        self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
+    ) -> tuple[float, float]:
+        if method == "dyadic" and (self.a.errors > 0 or self.b.errors > 0):
+            return super()._limits(method, tail, n_resamples, rng)
+        level = 1.0 - 2.0 * tail
+        name = "wilson" if method == "dyadic" else method
+        one, two = self.a.interval(name, level), self.b.interval(name, level)
+        return stats.mover(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
+
+    @property
+    def _never_differ(self) -> bool:
+        return self.a.errors == 0 and self.b.errors == 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the number."""
+        if self._never_differ:
+            return (f"{self.metric}: no error in {self.group_a} nor in {self.group_b}",)
+        return ()
+
+    def _variance(self, method: str) -> float:
+        return self.variances[0] + self.variances[1]
+
+    def _log_ratio(self, method: str) -> tuple[float, float]:
+        a = stats.softened(self.a.errors, self.a.comparisons, 0.5)
+        b = stats.softened(self.b.errors, self.b.comparisons, 0.5)
+        return math.log(a / b), self.variances[0] / a**2 + self.variances[1] / b**2
+
+
+@dataclass(frozen=True, eq=False)
+class CrossRate:
+    """The impostor rate between two groups (or within one).
+
+    group_a, group_b
+        Names of the groups.
+    estimate, errors, comparisons, variance
+        NaN estimate and variance without comparisons.
+    """
+
+    group_a: str
+    group_b: str
+    cell: CellRate = field(repr=False)
+
+    @property
+    def estimate(self) -> float:
+        """errors / comparisons."""
+        return self.cell.estimate
+
+    @property
+    def errors(self) -> int:
+        """Impostor comparisons of this kind that matched."""
+        return self.cell.errors
+
+    @property
+    def comparisons(self) -> int:
+        """Impostor comparisons of this kind."""
+        return self.cell.comparisons
+
+    @property
+    def variance(self) -> float:
+        """Of the estimate, without the bias of the plug-in."""
+        return self.cell.variance
+
+    @property
+    def effective_n(self) -> float:
+        """How many independent comparisons would tell as much; at least one a person on the smaller side."""
+        least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
+        return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
+
+    def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
+        """Wilson's interval with Student's t, degrees of freedom from the smaller side."""
+        from matchbound.stats.curves_influence import EffectiveRate, wilson_t
+
+        if not self.comparisons:
+            raise DataError(f"no impostor comparisons between {self.group_a} and {self.group_b}")
+        freedom = max(min(self.cell.sizes) - 1.0, 1.0)
+        rate = EffectiveRate(self.estimate, self.variance, self.effective_n, freedom)
+        low, high = wilson_t(rate, tail_of(level, side))
+        return Interval(*one_side(low, high, side), level, "wilson", side)
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """A gap with its simultaneous interval.
+
+    interval
+        Holds together with those of all other pairs of groups at the level asked for.
+    p_value
+        Adjusted for all pairs (max-t).
+    """
+
+    gap: GroupGap
+    interval: Interval
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRates:
+    """Error rates by group at one threshold; ``rates["name"]`` gives the ErrorRates of a group.
+
+    groups
+        Names, sorted.
+    overall : ErrorRates
+        All the data.
+    within : tuple of ErrorRates
+        Each group alone: its genuine comparisons, and the impostor comparisons inside the group.
+    too_small
+        Groups with fewer than ten identities: their rates are given, and comparisons between groups leave them out.
+    warnings
+        What a reader must know.
+    """
+
+    threshold: float
+    groups: tuple[str, ...]
+    overall: ErrorRates = field(repr=False)
+    within: tuple[ErrorRates, ...] = field(repr=False)
+    sums: GroupSums = field(repr=False)
+    genuine: tuple[FloatArray, FloatArray] = field(repr=False)
+    too_small: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(repr=False, default=())
+
+    def __getitem__(self, group: str) -> ErrorRates:
+        return self.within[self._place(group)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The groups that are large enough to be set side by side."""
+        return tuple(group for group in self.groups if group not in self.too_small)
+
+    def between(self, group_a: str, group_b: str) -> CrossRate:
+        """The impostor rate of comparisons between two groups."""
+        return CrossRate(group_a, group_b, self._cell(self._place(group_a), self._place(group_b)))
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """Impostor rates within (diagonal) and between groups, shape (H, H); NaN where nothing was compared."""
+        size = len(self.groups)
+        return np.array([[self._cell(g, h).estimate for h in range(size)] for g in range(size)])
+
+    def cross_gap(self, one: tuple[str, str], two: tuple[str, str], level: float = 0.95) -> Interval:
+        """Interval for the difference of two entries of the matrix, which may have people in common.
+
+        D_ij = 1₁(n − p₁m)/N₁ − 1₂(n − p₂m)/N₂; the estimate is the middle of the interval.
+        """
+        a, b = self.between(*one), self.between(*two)
+        for rate in (a, b):
+            if not rate.comparisons:
+                raise DataError(f"no impostor comparisons between {rate.group_a} and {rate.group_b}")
+        variance = difference_of_cells(a.cell, b.cell)
+        freedom = max(min(*a.cell.sizes, *b.cell.sizes) - 1.0, 1.0)
+        half = stats.t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
+        d = a.estimate - b.estimate
+        return Interval(max(d - half, -1.0), min(d + half, 1.0), level, "dyadic")
+
+    def gap(self, metric: Metric, group_a: str, group_b: str) -> GroupGap:
+        """The rate of one group minus that of another, each within its own group."""
+        rates = [getattr(self[group], _metric(metric)) for group in (group_a, group_b)]
+        for group, rate in zip((group_a, group_b), rates, strict=True):
+            if rate.comparisons == 0:
+                raise DataError(f"group {group} has no comparisons for {metric.upper()}")
+        moved = self._moved(metric, group_a) - self._moved(metric, group_b)
+        variances = (self._variance(metric, group_a), self._variance(metric, group_b))
+        sizes = [max(rate.effective_identities - 1.0, 1.0) for rate in rates]
+        return GroupGap(
+            metric,
+            rates[0].estimate,
+            rates[1].estimate,
+            welch(variances, (sizes[0], sizes[1])),
+            group_a=group_a,
+            group_b=group_b,
+            a=rates[0],
+            b=rates[1],
+            moved=moved,
+            variances=variances,
+        )
+
+    def gaps(
+        self,
+        metric: Metric = "far",
+        level: float = 0.95,
+        *,
+        method: str = "dyadic",
+        n_resamples: int = 10_000,
+        rng: int | np.random.Generator | None = 0,
+    ) -> tuple[GroupRow, ...]:
+        """All pairs of groups that are large enough, with intervals that hold together (max-t)."""
+        made = self._family(metric)
+        if not made:
+            return ()
+        influence = np.array([gap.influence for gap in made])
+        within = adjusted_level(max_t(influence, level, n_resamples=n_resamples, rng=rng))
+        scores = np.array([_normal_score(gap.p_value) for gap in made])
+        adjusted = max_t_p_values(influence, scores, n_resamples=n_resamples, rng=rng)
+        rows = []
+        for gap, p in zip(made, adjusted, strict=True):
+            interval = gap.interval(method, within)
+            told = Interval(interval.low, interval.high, level, f"{method}, max-t", notes=interval.notes)
+            rows.append(GroupRow(gap, told, float(p)))
+        return tuple(rows)
+
+    def worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "dyadic") -> GroupRow:
+        """The largest gap: the group with the highest rate minus the one with the lowest.
+
+        Which groups these are was read from the data, so the interval is the simultaneous one over all pairs.
+        """
+        rows = self.gaps(metric, level, method=method)
+        if not rows:
+            raise DataError(f"fewer than two groups are large enough to compare their {metric.upper()}")
+        top = max(rows, key=lambda row: abs(row.gap.estimate))
+        return top if top.gap.estimate >= 0.0 else _turned(top, self)
+
+    def ratio_of_worst_to_best(
+        self, metric: Metric = "far", level: float = 0.95, *, method: str = "wilson"
+    ) -> Interval:
+        """A simultaneous interval for the highest rate of a group over the lowest."""
+        made = self._family(metric)
+        worst = self.worst_to_best(metric, level).gap
+        within = adjusted_level(max_t(np.array([gap.influence for gap in made]), level))
+        found = worst.ratio_interval(method, within)
+        return Interval(found.low, found.high, level, f"{method}, max-t")
+
+    def intervals(
+        self, metric: Metric = "far", level: float = 0.95, *, method: str = "wilson", simultaneous: bool = True
+    ) -> dict[str, Interval]:
+        """The interval of each group's own rate; by default they hold together (groups share nobody: Šidák's level)."""
+        rates = {group: getattr(self[group], _metric(metric)) for group in self.groups}
+        known = {group: rate for group, rate in rates.items() if rate.comparisons}
+        within = level ** (1.0 / max(len(known), 1)) if simultaneous else level
+        made = {group: rate.interval(method, within) for group, rate in known.items()}
+        return {
+            group: Interval(i.low, i.high, level, method + (", simultaneous" if simultaneous else ""))
+            for group, i in made.items()
+        }
+
+    def _family(self, metric: Metric) -> list[GroupGap]:
+        usable = [g for g in self.compared if getattr(self[g], _metric(metric)).comparisons]
+        return [self.gap(metric, a, b) for a, b in combinations(usable, 2)]
+
+    def _place(self, group: str) -> int:
+        if group not in self.groups:
+            raise UsageError(f"there is no group {group!r}; the groups are {', '.join(self.groups)}")
+        return self.groups.index(group)
+
+    def _cell(self, g: int, h: int) -> CellRate:
+        return self._cells[g, h] if g <= h else self._cells[h, g]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[int, int], CellRate]:
+        size = len(self.groups)
+        return {(g, h): cell_rate(self.sums, g, h) for g in range(size) for h in range(g, size)}
+
+    def _moved(self, metric: str, group: str) -> FloatArray:
+        g = self._place(group)
+        if metric == "far":
+            return self._cell(g, g).influence
+        e, made = self.genuine
+        members = self.sums.group == g
+        total = float(made[members].sum())
+        q = float(e[members].sum()) / total
+        result: FloatArray = np.where(members, e - q * made, 0.0) / total
+        return result
+
+    def _variance(self, metric: str, group: str) -> float:
+        """Without bias, at least what identity pairs say alone, and at least that of one error."""
+        rate = getattr(self[group], metric)
+        least = 1.0 / rate.comparisons**2
+        if metric == "far":
+            g = self._place(group)
+            return max(self._cell(g, g).variance, least)
+        moved = self._moved(metric, group)
+        factor = frr_bias_factor(rate.effective_identities)
+        return max(float(moved @ moved) * (factor if math.isfinite(factor) else 1.0), least)
+
+
+def _turned(row: GroupRow, rates: GroupRates) -> GroupRow:
+    """The same row with the groups exchanged."""
+    gap = row.gap
+    metric: Metric = "far" if gap.metric == "far" else "frr"
+    other = rates.gap(metric, gap.group_b, gap.group_a)
+    interval = Interval(-row.interval.high, -row.interval.low, row.interval.level, row.interval.method)
+    return GroupRow(other, interval, row.p_value)
+
+
+def _normal_score(p: float) -> float:
+    from scipy.special import ndtri
+
+    return 0.0 if p >= 1.0 else float(-ndtri(max(p, 1e-300) / 2.0))
+
+
+def _metric(metric: str) -> str:
+    if metric not in ("far", "frr"):
+        raise UsageError(f"metric must be 'far' or 'frr'; got {metric!r}")
+    return metric
+
+
+def small_groups(names: Sequence[str], sizes: Sequence[int]) -> tuple[str, ...]:
+    """Names of the groups with fewer than `SMALL` identities."""
+    return tuple(name for name, size in zip(names, sizes, strict=True) if size < SMALL)
