@@ -2,10 +2,11 @@
 
     python studies/plan_check.py --replications 400 --seed 1 --output docs/studies/plan_check.csv
 
-A plan promises that with probability 0.95 the interval will be narrow enough (or the bound low enough). Every replication
-simulates all comparisons of the planned people, tallies them and asks `matchbound` for its interval. Sixteen settings
-draw errors from the latent Gaussian model with which the plan was made; four are planned from a pilot of another model,
-embeddings β_i + noise (Fogliato, Patil & Perona 2024, §5.1), and checked on fresh data of that model.
+A plan promises that with probability 0.95 the interval will be narrow enough (or the bound low enough). Every
+replication simulates all comparisons of the planned people, tallies them and asks `matchbound` for its
+interval. Sixteen settings draw errors from the latent Gaussian model with which the plan was made; four are
+planned from a pilot of another model, embeddings β_i + noise (Fogliato, Patil & Perona 2024, §5.1), and
+checked on fresh data of that model.
 """
 
 from __future__ import annotations
@@ -84,9 +85,7 @@ def latent_rate(setting: Setting, made: Plan, rng: np.random.Generator) -> Rate:
     return rate_of("far", np.full(size, m * m * (size - 1)), None, table + table.T, m)
 
 
-def rate_of(
-    metric: str, comparisons: Any, genuine_errors: Any, table: Any, instances: int = 1
-) -> Rate:
+def rate_of(metric: str, comparisons: Any, genuine_errors: Any, table: Any, instances: int = 1) -> Rate:
     """A rate from errors of identities (FRR) or of identity pairs (FAR, symmetric table)."""
     size = comparisons.size
     none = np.zeros(size, dtype=np.int64)

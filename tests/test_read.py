@@ -8,6 +8,7 @@ import io
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -318,7 +319,7 @@ def test_parquet_files_that_make_one_table(tmp_path: Path) -> None:
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stream(SimpleNamespace):
-        pass
+        pass  # like most stand-ins for standard input, not hashable
 
     monkeypatch.setattr(sys, "stdin", Stream(buffer=io.BytesIO(CSV.encode())))
     check(mb.read("-"))
@@ -326,6 +327,39 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Stream(buffer=io.BytesIO(b"id_a,id_b,score\na,b,x\n")))
     with pytest.raises(mb.DataError, match="standard input, line 2: score is 'x', not a number"):
         mb.read("-")
+
+
+def test_binary_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream:
+        buffer = io.BytesIO()
+
+    for table, match in ((pa.table(frame_columns()), "holds Parquet"), (None, "holds binary data")):
+        content = io.BytesIO()
+        if table is not None:
+            parquet.write_table(table, content)
+        else:
+            np.save(content, VECTORS)
+        stream = Stream()
+        stream.buffer = io.BytesIO(content.getvalue())
+        monkeypatch.setattr(sys, "stdin", stream)
+        with pytest.raises(mb.DataError, match=f"standard input {match}"):
+            mb.read("-")
+
+
+def test_pipes_are_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_text(CSV))
+    writer.start()
+    check(mb.read(path))
+    writer.join()
+    assert file_digest(path) == f"sha256:{hashlib.sha256(CSV.encode()).hexdigest()}"
+
+
+def test_a_column_of_decisions_is_no_label(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("id_a,id_b,score,match\na,b,0.9,1\na,a,0.1,0\n")
+    assert comparisons(mb.read(path)).genuine.tolist() == [False, True]
 
 
 def test_digest(tmp_path: Path) -> None:

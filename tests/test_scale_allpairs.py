@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from matchbound.engine import allpairs as allpairs_module
 from matchbound.engine import layout as layout_module
 from matchbound.engine.allpairs import tally_embeddings
 from matchbound.engine.tally import AllPairs, Tally
@@ -66,16 +67,18 @@ def some_thresholds(rng: np.random.Generator, data: Embeddings, count: int) -> A
     pairs=st.booleans(),
     workers=st.sampled_from([1, 2]),
     span=st.sampled_from([4, 16, 1024]),
+    prune=st.booleans(),
 )
 def test_counts_equal_a_loop(
-    seed: int, n: int, similarity: Any, dtype: Any, count: int, pairs: bool, workers: int, span: int
+    seed: int, n: int, similarity: Any, dtype: Any, count: int, pairs: bool, workers: int, span: int, prune: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     data = random_embeddings(rng, similarity, dtype, n=n)
     thresholds = some_thresholds(rng, data, count)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout_module.lay_out, "__defaults__", (span, max(span // 4, 2)))
-        tally = tally_embeddings(data, thresholds, pairs=pairs, workers=workers)
+        patch.setattr(layout_module.lay_out, "__defaults__", (span, layout_module.PIECE_ROWS))
+        patch.setattr(allpairs_module, "PIECE_ROWS", max(span // 4, 2))
+        tally = tally_embeddings(data, thresholds, pairs=pairs, workers=workers, prune=prune)
     np.testing.assert_array_equal(tally.thresholds, thresholds)
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=pairs)
 

@@ -25,22 +25,34 @@ if TYPE_CHECKING:
     from matchbound.results.rates import ErrorRates as ErrorRates
     from matchbound.results.rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.rates import Rate as Rate
+    from matchbound.results.roc import Auc as Auc
+    from matchbound.results.roc import Band as Band
+    from matchbound.results.roc import Eer as Eer
+    from matchbound.results.roc import OperatingPoint as OperatingPoint
+    from matchbound.results.roc import RocCurve as RocCurve
+    from matchbound.results.roc import roc as roc
     from matchbound.sources.comparisons import Comparisons as Comparisons
     from matchbound.sources.demo import demo_data as demo_data
     from matchbound.sources.embeddings import Embeddings as Embeddings
     from matchbound.sources.read import read as read
 
 _HOME = {
+    "Auc": "results.roc",
+    "Band": "results.roc",
     "Bootstrap": "results.interval",
     "Comparisons": "sources.comparisons",
+    "Eer": "results.roc",
     "Embeddings": "sources.embeddings",
     "ErrorRates": "results.rates",
     "ErrorRatesSeries": "results.rates",
     "Interval": "results.interval",
+    "OperatingPoint": "results.roc",
     "Rate": "results.rates",
+    "RocCurve": "results.roc",
     "demo_data": "sources.demo",
     "evaluate": "api",
     "read": "sources.read",
+    "roc": "results.roc",
     "tally": "api",
 }
 """Where each public name lives; it is imported when it is first used, so that ``import matchbound`` stays light."""

@@ -18,7 +18,7 @@ HELP = """Honest error bars for matching systems.
     matchbound evaluate faces.npz --similarity euclidean --threshold 0.6 --format json
 """
 
-VERBS = ("check", "evaluate", "demo")
+VERBS = ("check", "evaluate", "roc", "report", "demo")
 
 
 def build() -> cyclopts.App:

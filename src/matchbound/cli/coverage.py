@@ -7,12 +7,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import Quiet, Resamples, Seed
+from matchbound.cli.common import Dask, Quiet, Resamples, Seed
+from matchbound.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from matchbound.lab.runner import Cluster
 
 Figure = Annotated[
     str,
@@ -37,6 +41,7 @@ def coverage(
     output: Folder = ".",
     workers: Processes = 1,
     data: DataFolder = None,
+    dask: Dask = None,
     keep: Keep = None,
     truth_identities: TruthIdentities = None,
     quiet: Quiet = False,
@@ -45,7 +50,6 @@ def coverage(
 
     Example: `matchbound coverage --figure fig3 --replications 1000 --workers 2 --output results`
     """
-    from matchbound.errors import UsageError
     from matchbound.lab.figures import FIGURES, SYNTHETIC, TRUTH_IDENTITIES, Request, make_figure
 
     if figure not in (*FIGURES, "synthetic"):
@@ -53,7 +57,7 @@ def coverage(
     for name, value in (("--replications", replications), ("--resamples", resamples), ("--workers", workers)):
         if value is not None and value < 1:
             raise UsageError(f"{name} must be at least 1; got {value}")
-    with common.listening(quiet), _kept(keep) as kept, _bar(quiet) as progress:
+    with common.listening(quiet), _kept(keep) as kept, _bar(quiet) as progress, _cluster(dask) as cluster:
         request = Request(
             output=Path(output),
             replications=replications,
@@ -63,6 +67,7 @@ def coverage(
             data=None if data is None else Path(data),
             keep=kept,
             progress=progress,
+            executor=cluster,
             truth_identities=TRUTH_IDENTITIES if truth_identities is None else truth_identities,
         )
         for name in SYNTHETIC if figure == "synthetic" else (figure,):
@@ -80,6 +85,23 @@ def _kept(keep: str | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="matchbound-") as folder:
         yield Path(folder)
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[Cluster | None]:
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("--dask needs dask.distributed: install matchbound[dask]") from None
+    try:
+        client = Client(address, timeout="10s")  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--dask {address}: no scheduler answers there ({error})") from None
+    with client:
+        yield client
 
 
 @contextmanager

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.executors import Executor, LocalExecutor, Progress
+from matchbound.engine.executors import Executor, LocalExecutor, Progress, one_blas_thread
 from matchbound.engine.factors import Factors, make_factors
-from matchbound.engine.layout import Layout, Piece, lay_out
+from matchbound.engine.layout import PIECE_ROWS, Layout, Piece, lay_out
 from matchbound.engine.partial import Partial, finish
+from matchbound.engine.pruning import Bounds, bounds_that_pay
 from matchbound.engine.tally import FloatArray, IntArray, Tally
 from matchbound.errors import UsageError
 from matchbound.sources.embeddings import Embeddings
@@ -65,7 +66,8 @@ def tally_embeddings(
     if executor is not None and workers is not None:
         raise UsageError("give workers or executor, not both")
     distinct, place = np.unique(-given if source.distance else given, return_inverse=True)
-    job = make_job(source, distinct, pairs)
+    with one_blas_thread():
+        job = make_job(source, distinct, pairs, prune)
     runner = executor or LocalExecutor(workers)
     partial = runner.run(job, range(job.n_blocks), _Watch(progress, job.n_blocks))
     return finish(
@@ -109,6 +111,7 @@ class AllPairsJob:
 
     layout: Layout
     factors: Factors
+    bounds: Bounds | None
     thresholds: FloatArray
     raw: NDArray[Any] = field(repr=False)
     lengths: FloatArray = field(repr=False)
@@ -142,11 +145,13 @@ class AllPairsJob:
             frozen(factors.left),
             frozen(factors.right),
             CODES[factors.similarity],
-            False,
+            self.bounds is not None,
         )
 
 
-def make_job(source: Embeddings, thresholds: FloatArray, pairs: bool) -> AllPairsJob:
+def make_job(
+    source: Embeddings, thresholds: FloatArray, pairs: bool, prune: bool | None = None
+) -> AllPairsJob:
     """Prepare a run at distinct thresholds among oriented scores, ascending."""
     from matchbound.kernels.exact import CODES, row_lengths
 
@@ -154,9 +159,15 @@ def make_job(source: Embeddings, thresholds: FloatArray, pairs: bool) -> AllPair
     if raw.dtype == np.float16:
         raw = raw.astype(np.float32)
     lengths, scales = row_lengths(raw, CODES[source.similarity])
-    layout = lay_out(source.codes, source.n_identities)
+    one = thresholds.size == 1
+    layout = lay_out(source.codes, source.n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
     factors = make_factors(raw, layout.order, lengths, scales, source.similarity)
-    return AllPairsJob(layout, factors, thresholds, raw, lengths, scales, source.n_identities, pairs)
+    bounds = None
+    if thresholds.size:
+        sizes = source.instance_counts.astype(np.float64)
+        genuine_share = float((sizes * (sizes - 1)).sum()) / max(1.0, len(source) * (len(source) - 1.0))
+        bounds = bounds_that_pay(factors, float(factors.values(thresholds)[0]), genuine_share, prune)
+    return AllPairsJob(layout, factors, bounds, thresholds, raw, lengths, scales, source.n_identities, pairs)
 
 
 class AllPairsWorker:
@@ -178,7 +189,8 @@ class AllPairsWorker:
         self._seen = np.full(layout.span_rows, -1 if many else 0, dtype=np.int64)
         self._link = np.empty(size if many else 0, dtype=np.int64)
         self._level = np.empty(size if many else 0, dtype=np.int64)
-        self._bins = np.zeros(size + 32 if many else 0, dtype=np.int16)
+        self._bins = np.zeros(size + (layout.span_rows + 64) * 65 if many else 0, dtype=np.int16)
+        self._packed = np.zeros(job.thresholds.size + 1, dtype=np.int64)
         self._levels = np.zeros(job.thresholds.size + 1, dtype=np.int64)
         self._row = np.empty(job.factors.left.shape[1])
         self._grid: Grid | None = None
@@ -188,14 +200,17 @@ class AllPairsWorker:
         layout = self._job.layout
         for first, second in layout.tasks_of(block):
             band = self._job.factors.band(float(self._reach[first]), float(self._reach[second]))
-            cut = _round_down(float(self._values[0]) - band)
+            room = band
+            if self._job.bounds is not None:
+                room = self._job.bounds.allowance(float(self._reach[first]), float(self._reach[second]))
+            cut = _round_down(float(self._values[0]) - room)
             if self._job.thresholds.size == 1:
                 self._count(first, second, cut, band)
             else:
                 self._bin(first, second, cut, band)
 
     def _multiply(self, piece: Piece) -> NDArray[np.float32]:
-        factors = self._job.factors
+        factors = self._job.bounds or self._job.factors
         flat = self._product[: piece.rows * piece.cols]
         np.dot(
             factors.left[piece.row0 : piece.row0 + piece.rows],
@@ -231,13 +246,13 @@ class AllPairsWorker:
             owners = layout.owner[layout.edges[second] : layout.edges[second + 1]]
             n_columns = int(owners[-1] - owners[0]) + 1
         carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
-        may_be_dense = not (large or job.pairs or job.thresholds.size >= 2**15 or self._rows.pruned)
+        may_be_dense = not (large or job.pairs or job.thresholds.size >= 2**14 or self._rows.pruned)
         for piece in layout.pieces(first, second):
             tile = Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
             product = self._multiply(piece)
             if may_be_dense and share_of_hits(product, np.float32(cut)) > DENSE_SHARE:
                 bin_dense_block(
-                    product, tile, self._rows, grid, self._row, self._bins, self._levels,
+                    product, tile, self._rows, grid, self._row, self._bins, self._packed, self._levels,
                     total.impostor, total.genuine, total.moments,
                 )  # fmt: skip
                 continue

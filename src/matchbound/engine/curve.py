@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.engine.tally import AllPairs, FloatArray, IntArray, LabelArray, PairTable, Tally
 from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.embeddings import Embeddings
-
-EXACT_COMPARISONS = 3_000_000
-"""All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
-CURVE_POINTS = 1500
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,10 @@ class CurveSums:
 
     def take(self, points: IntArray) -> CurveSums:
         """The sums at some of the thresholds."""
-        picked = {name: getattr(self, name)[points] for name in ("errors_total", "accepted_total", "ss", "sm", "nn", "nm", "ee", "eg")}
+        picked = {
+            name: getattr(self, name)[points]
+            for name in ("errors_total", "accepted_total", "ss", "sm", "nn", "nm", "ee", "eg")
+        }
         return replace(self, **picked)
 
 
@@ -173,6 +173,18 @@ class SortedCurve(CurveTally):
         return self.n_genuine - self.false_nonmatches
 
     @cached_property
+    def compact(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """`first` and `second` in as few bytes as they need, for passes that read them again and again."""
+        small = np.uint16 if self.n_identities <= 2**16 else np.uint32
+        return self.first.astype(small), self.second.astype(small)
+
+    @cached_property
+    def genuine_ranks(self) -> tuple[IntArray, IntArray]:
+        """Impostor comparisons stricter than each genuine one, and at least as strict; shapes (T,)."""
+        step = np.searchsorted(self.genuine_matches, np.arange(self.n_genuine), side="right")
+        return self.false_matches[step - 1], self.false_matches[step]
+
+    @cached_property
     def pairs(self) -> tuple[IntArray, PairTable]:
         """The number of the identity pair of each impostor comparison, shape (N,), and m_ij."""
         size = np.int64(self.n_identities)
@@ -232,9 +244,7 @@ class SortedCurve(CurveTally):
             matched[row] = np.bincount(both, minlength=size)
             accepted[row] = np.bincount(self.owner[kin_before:kin_now], minlength=size)
             before, kin_before = now, kin_now
-        return PointErrors(
-            self.genuine_comparisons - np.cumsum(accepted, axis=0), np.cumsum(matched, axis=0)
-        )
+        return PointErrors(self.genuine_comparisons - np.cumsum(accepted, axis=0), np.cumsum(matched, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +286,7 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     size = source.n_identities
     genuine = source.genuine
     n_genuine = int(np.count_nonzero(genuine))
-    _both_kinds(n_genuine, len(source) - n_genuine)
+    both_kinds(n_genuine, len(source) - n_genuine)
     similarity = source.similarity
     order = np.argsort(-similarity)
     ranked = similarity[order]
@@ -304,7 +314,7 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
 def curve_of_tally(tally: Tally) -> SteppedCurve:
     """The curve at the thresholds of a tally, which run from the strictest to the most lenient."""
     genuine, impostor = tally.genuine, tally.impostor
-    _both_kinds(int(genuine.comparisons.sum()), int(impostor.comparisons.sum()))
+    both_kinds(int(genuine.comparisons.sum()), int(impostor.comparisons.sum()))
     return SteppedCurve(
         identities=tally.identities,
         distance=tally.distance,
@@ -316,51 +326,6 @@ def curve_of_tally(tally: Tally) -> SteppedCurve:
         instances=tally.instances,
         tally=tally,
     )
-
-
-def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 2_000_000) -> FloatArray:
-    """Thresholds for the curve of a large set, strictest first, shape (about `points`,).
-
-    Half follow the impostor scores of a random sample of pairs, evenly in the probit of FAR with as many again in
-    the tail; the others follow genuine scores. Chosen from a sample, counted exactly: the sample decides only where
-    the curve has points. The same data always give the same thresholds.
-    """
-    rng = np.random.default_rng(np.random.SeedSequence(len(source)))
-    sign = -1.0 if source.distance else 1.0
-    first, second = _random_pairs(len(source), sample, rng)
-    impostor = source.codes[first] != source.codes[second]
-    strangers = np.sort(sign * source.score_pairs(first[impostor], second[impostor]))[::-1]
-    inside = _genuine_pairs(source, sample // 4, rng)
-    _both_kinds(inside[0].size, strangers.size)
-    kin = np.sort(sign * source.score_pairs(*inside))[::-1]
-    tail = np.unique(np.geomspace(1, strangers.size, points // 2).astype(np.int64)) - 1
-    body = np.linspace(0, kin.size - 1, points // 4).astype(np.int64)
-    top = max(float(strangers[0]), float(kin[0]))
-    spread = np.linspace(float(strangers[0]), top, max(points // 8, 2))
-    ends = [_least_similarity(source), np.nextafter(top, np.inf)]
-    grid = np.unique(np.concatenate([strangers[tail], kin[body], spread, ends]))[::-1]
-    return sign * grid
-
-
-def _least_similarity(source: Embeddings, block: int = 65536) -> float:
-    """A similarity that no pair goes below: the threshold at which everything matches."""
-    if source.similarity == "cosine":
-        return -1.001
-    squares = 0.0
-    for start in range(0, len(source), block):
-        part = source.vectors[start : start + block]
-        squares = max(squares, float(np.einsum("ij,ij->i", part, part, dtype=np.float64).max()))
-    return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
-
-
-def curve_of_embeddings(source: Embeddings, *, workers: int | None = None) -> CurveTally:
-    """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
-    rows = len(source)
-    if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
-        return curve_of_comparisons(source.comparisons())
-    from matchbound.engine.allpairs import tally_embeddings
-
-    return curve_of_tally(tally_embeddings(source, curve_thresholds(source), workers=workers))
 
 
 def complete(curve: CurveTally) -> bool:
@@ -388,40 +353,13 @@ def _spread_over(table: PairTable, copies: IntArray) -> IntArray:
     size = copies.size
     left = np.bincount(table.first, weights=table.count * copies[table.second], minlength=size)
     right = np.bincount(table.second, weights=table.count * copies[table.first], minlength=size)
-    return np.rint(left + right).astype(np.int64)
+    result: IntArray = np.rint(left + right).astype(np.int64)
+    return result
 
 
-def _both_kinds(genuine: int, impostor: int) -> None:
+def both_kinds(genuine: int, impostor: int) -> None:
     if genuine == 0 or impostor == 0:
         missing = "genuine comparisons (of two instances of one identity)"
         if impostor == 0:
             missing = "impostor comparisons (of two different identities)"
         raise DataError(f"a curve needs both kinds of comparison, and the data hold no {missing}")
-
-
-def _random_pairs(rows: int, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    first = rng.integers(0, rows, size)
-    second = rng.integers(0, rows - 1, size)
-    second += second >= first
-    return first, second
-
-
-def _genuine_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """All genuine pairs of rows, or a random sample of `size` of them (identities weigh by their pairs)."""
-    counts = source.instance_counts
-    order = np.argsort(source.codes, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    weight = counts * (counts - 1) // 2
-    total = int(weight.sum())
-    if not total:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    drawn = np.arange(total) if total <= size else np.sort(rng.integers(0, total, size))
-    edges = np.cumsum(weight)
-    identity = np.searchsorted(edges, drawn, side="right")
-    rank = drawn - (edges[identity] - weight[identity])
-    high = ((1.0 + np.sqrt(1.0 + 8.0 * rank)) / 2.0).astype(np.int64)
-    high -= high * (high - 1) // 2 > rank
-    high += (high + 1) * high // 2 <= rank
-    low = rank - high * (high - 1) // 2
-    start = starts[identity]
-    return order[start + low], order[start + high]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Protocol
@@ -75,10 +76,8 @@ class LocalExecutor:
 
     def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
         """Tally the blocks on this machine."""
-        from threadpoolctl import threadpool_limits
-
         count = max(1, min(self.workers or available_cores(), len(blocks)))
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             return _run_in_threads(job, blocks, count, watch)
 
 
@@ -88,6 +87,14 @@ def available_cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """While this is open, a BLAS call uses the thread that makes it and no other."""
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limits
 
 
 class _Crew:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,13 +42,22 @@ class JointTally:
         return self.a.n_identities
 
 
-def joint_tally(a: Comparisons, b: Comparisons, thresholds_a: FloatArray, thresholds_b: FloatArray) -> JointTally:
+def joint_tally(
+    a: Comparisons,
+    b: Comparisons,
+    thresholds_a: FloatArray,
+    thresholds_b: FloatArray,
+    *,
+    tally: Callable[[Comparisons, FloatArray], Tally] = tally_comparisons,
+) -> JointTally:
     """Tally two systems whose rows are the same comparisons (see `matchbound.sources.matching`).
 
     Parameters
     ----------
     thresholds_a, thresholds_b : float64 arrays, shape (K,)
         The k-th of one goes with the k-th of the other.
+    tally
+        How each system is tallied, with pairs kept; a caller with many systems may remember.
     """
     if len(a) != len(b):
         raise DataError(f"the systems have {len(a)} and {len(b)} comparisons; match them first")
@@ -57,7 +67,7 @@ def joint_tally(a: Comparisons, b: Comparisons, thresholds_a: FloatArray, thresh
         matched_a, matched_b = _matches(a, float(one)), _matches(b, float(two))
         both[0, k] = np.count_nonzero(matched_a & matched_b & ~genuine)
         both[1, k] = np.count_nonzero(genuine & ~(matched_a | matched_b))
-    return join(tally_comparisons(a, thresholds_a), tally_comparisons(b, thresholds_b), both[0], both[1])
+    return join(tally(a, thresholds_a), tally(b, thresholds_b), both[0], both[1])
 
 
 def joint_tally_of_embeddings(

@@ -77,9 +77,7 @@ def _oriented(
     return (-scores if source.distance else scores), total
 
 
-def _pairs(
-    source: Embeddings, kind: Kind, rng: int | np.random.Generator | None
-) -> tuple[IntArray, IntArray, int]:
+def _pairs(source: Embeddings, kind: Kind, rng: int | np.random.Generator | None) -> tuple[IntArray, IntArray, int]:
     """Pairs of rows of one kind, all or a random sample, and how many there are in all."""
     rows, codes = len(source), source.codes
     counts = source.instance_counts

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 from matchbound.kernels.blocks import dot32
-from matchbound.kernels.grid import exact_bin, fine_bin, quick_bin, widen
+from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin, widen
 from matchbound.kernels.scan import hits_of_row, lowest_bit
 
 
@@ -95,7 +95,7 @@ def bin_block(
                 if v >= cut:
                     if pruned:
                         v = dot32(left[g], right[col0 + c])
-                    b = quick_bin(v, low, per_cell, table, values, band)
+                    b = np.int64(table[cell_of(v, low, per_cell)])
                     if b < 0:
                         b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
                         if b < 0:
@@ -112,11 +112,19 @@ def bin_block(
                 v = product[at + k]
                 if pruned:
                     v = dot32(left[g], right[col0 + k])
-                b = quick_bin(v, low, per_cell, table, values, band)
+                b = np.int64(table[cell_of(v, low, per_cell)])
                 if b < 0:
-                    b = fine_bin(b, v, row, right, col0 + k, values, band, fine)
-                    if b < 0:
-                        b = exact_bin(g, col0 + k, data, thresholds)
+                    above = 0.0
+                    if b != MANY:
+                        above = np.float64(v) - values[-b - 1]
+                    if above >= band:
+                        b = -b
+                    elif above < -band:
+                        b = -b - 1
+                    else:
+                        b = fine_bin(b, v, row, right, col0 + k, values, band, fine)
+                        if b < 0:
+                            b = exact_bin(g, col0 + k, data, thresholds)
                 if b > 0:
                     j = owner[col0 + k] - base
                     if carried:

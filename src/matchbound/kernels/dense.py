@@ -14,8 +14,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.grid import exact_bin, fine_bin, quick_bin, widen
-from matchbound.kernels.scan import hits64
+from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin, widen
+from matchbound.kernels.scan import hits64, lowest_bit
 
 FEW = 128
 
@@ -49,6 +49,21 @@ def _reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any) -> A
     return types.int64(bins, types.int64, types.int16, types.uint32), generate
 
 
+@intrinsic
+def _negative64(typing: Any, bins: Any, offset: Any) -> Any:  # type: ignore[no-untyped-def]
+    """Bit q of the answer says whether bins[offset + q] < 0, for q = 0..63; `bins` is a flat int16 array."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        vector = ir.VectorType(ir.IntType(16), 64)
+        at = builder.gep(array.data, [args[1]])
+        block = builder.load(builder.bitcast(at, vector.as_pointer()), align=2)
+        zeros = ir.Constant(vector, [0] * 64)
+        return builder.bitcast(builder.icmp_signed("<", block, zeros), ir.IntType(64))
+
+    return types.uint64(bins, types.int64), generate
+
+
 @numba.njit(nogil=True, cache=True)
 def share_of_hits(product: Any, cut: Any) -> float:
     """The share of a block that reaches the cut, from every eighth word of it."""
@@ -74,12 +89,13 @@ def bin_dense_block(
     grid: Any,
     row: Any,
     bins: Any,
+    packed: Any,
     tally: Any,
     impostor: Any,
     genuine: Any,
     moments: Any,
 ) -> None:
-    """Tally a block at K thresholds, K < 2¹⁵; identities are whole, and blocks hold no bounds.
+    """Tally a block at K thresholds, K < 2¹⁴; identities are whole, and blocks hold no bounds.
 
     Parameters
     ----------
@@ -87,15 +103,14 @@ def bin_dense_block(
     grid : Grid
         The K thresholds.
     row : float64, shape (w,); scratch
-    bins : int16, shape (≥ rows of an identity·cols + 32,); scratch
-    tally : int64, shape (K + 1,), zeros
+    bins : int16, shape (≥ (rows of an identity + 1)·(cols + 64) + FEW,); scratch
+    packed, tally : int64, shape (K + 1,), zeros
     impostor, genuine, moments : see `matchbound.kernels.bins.bin_block`
     """
-    owner, stop, sizes, left, right = data.owner, data.stop, data.size, data.left, data.right
+    owner, stop, sizes, left = data.owner, data.stop, data.size, data.left
     row0, col0, cols = tile.row0, tile.col0, tile.cols
-    table, values, thresholds = grid.table, grid.values, grid.thresholds
-    low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
-    n_levels = values.shape[0]
+    n_levels = grid.values.shape[0]
+    stride = cols + 64
     end = row0 + tile.rows
     g = row0
     while g < end:
@@ -106,64 +121,127 @@ def bin_dense_block(
             begin = min(max(stop[i] - col0, 0), cols)
         for q in range(size):
             r = g + q
-            at = (r - row0) * cols
             widen(left[r], row)
-            if tile.diagonal:
-                for c in range(max(r + 1 - col0, 0), begin):
-                    v = product[at + c]
-                    b = quick_bin(v, low, per_cell, table, values, band)
-                    if b < 0:
-                        b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
-                        if b < 0:
-                            b = exact_bin(r, col0 + c, data, thresholds)
-                    if b < n_levels:
-                        genuine[i, b] += 1
-            for c in range(begin, cols):
-                v = product[at + c]
-                b = quick_bin(v, low, per_cell, table, values, band)
-                if b < 0:
-                    b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
-                    if b < 0:
-                        b = exact_bin(r, col0 + c, data, thresholds)
-                bins[c * size + q] = b
-        c = begin
-        while c < cols:
-            j = owner[col0 + c]
-            width = stop[j] - (col0 + c)
-            _book_bins(i, j, sizes[i] * sizes[j], bins, c * size, width * size, tally, impostor, moments)
-            c += width
+            start = max(r + 1 - col0, 0) if tile.diagonal else 0
+            _bins_of_row(product, (r - row0) * cols, start, cols, r, col0, data, grid, row, bins, q * stride)
+            for c in range(start, begin):
+                b = np.int64(bins[q * stride + c])
+                if b < n_levels:
+                    genuine[i, b] += 1
+        _book_identity(
+            i, size, begin, cols, stride, col0, owner, stop, sizes, bins, packed, tally, impostor, moments
+        )
         g += size
+    for b in range(1, n_levels + 1):
+        moments[0, b - 1] += packed[b] & 0xFFFFFFFF
+        moments[1, b - 1] += packed[b] >> 32
+        packed[b] = 0
+    packed[0] = 0
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
-def _book_bins(
-    i: int, j: int, m: int, bins: Any, start: int, n: int, tally: Any, impostor: Any, moments: Any
+@numba.njit(nogil=True, cache=True)
+def _bins_of_row(
+    product: Any,
+    at: int,
+    start: int,
+    cols: int,
+    r: int,
+    col0: int,
+    data: Any,
+    grid: Any,
+    row: Any,
+    bins: Any,
+    to: int,
 ) -> None:
-    """Book the n comparisons of an identity pair from their bins."""
-    if n <= FEW:
-        whole = n // 32
-        rest = np.uint32((np.uint64(1) << np.uint64(n % 32)) - np.uint64(1))
-        for p in range(start, start + n):
-            b = bins[p]
-            if b > 0:
-                step = _reached32(bins, start + 32 * whole, b, rest)
+    """bins[to + c] = the bin of product[at + c], c = start..cols − 1."""
+    table, values, thresholds, right = grid.table, grid.values, grid.thresholds, data.right
+    low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
+    for c in range(start, cols):
+        bins[to + c] = max(table[cell_of(product[at + c], low, per_cell)], -32768)
+    c = start
+    while c < cols:
+        word = _negative64(bins, to + c)
+        if cols - c < 64:
+            word &= (np.uint64(1) << np.uint64(cols - c)) - np.uint64(1)
+        while word != np.uint64(0):
+            k = c + lowest_bit(word)
+            word &= word - np.uint64(1)
+            b = np.int64(bins[to + k])
+            v = product[at + k]
+            if b != -32768:
+                above = np.float64(v) - values[-b - 1]
+                if above >= band:
+                    bins[to + k] = -b
+                    continue
+                if above < -band:
+                    bins[to + k] = -b - 1
+                    continue
+            else:
+                b = MANY
+            b = fine_bin(b, v, row, right, col0 + k, values, band, fine)
+            if b < 0:
+                b = exact_bin(r, col0 + k, data, thresholds)
+            bins[to + k] = b
+        c += 64
+
+
+@numba.njit(nogil=True, cache=True)
+def _book_identity(
+    i: int,
+    size: int,
+    begin: int,
+    cols: int,
+    stride: int,
+    col0: int,
+    owner: Any,
+    stop: Any,
+    sizes: Any,
+    bins: Any,
+    packed: Any,
+    tally: Any,
+    impostor: Any,
+    moments: Any,
+) -> None:
+    """Book the comparisons of an identity with the identities of the columns from `begin` on.
+
+    What a bin adds to Σn² (low half) and Σnm (high half) goes to `packed` while it is small enough.
+    """
+    side = size * stride
+    c = begin
+    while c < cols:
+        j = owner[col0 + c]
+        width = stop[j] - (col0 + c)
+        n = width * size
+        if n <= FEW:
+            p = side
+            for q in range(size):
+                for k in range(q * stride + c, q * stride + c + width):
+                    bins[p] = bins[k]
+                    p += 1
+            whole = n // 32
+            rest = np.uint32((np.uint64(1) << np.uint64(n % 32)) - np.uint64(1))
+            for p in range(side, side + n):
+                b = bins[p]
+                step = _reached32(bins, side + 32 * whole, b, rest)
                 for w in range(whole):
-                    step += _reached32(bins, start + 32 * w, b, np.uint32(0xFFFFFFFF))
-                at = np.int64(b) - 1
-                impostor[i, at] += 1
-                impostor[j, at] += 1
-                moments[0, at] += step
-                moments[1, at] += m
-        return
-    for p in range(start, start + n):
-        tally[bins[p]] += 1
-    crossed = 0
-    for b in range(tally.shape[0] - 1, 0, -1):
-        k = tally[b]
-        if k:
-            impostor[i, b - 1] += k
-            impostor[j, b - 1] += k
-            moments[0, b - 1] += k * (k + 2 * crossed)
-            moments[1, b - 1] += k * m
-            crossed += k
-    tally[:] = 0
+                    step += _reached32(bins, side + 32 * w, b, np.uint32(0xFFFFFFFF))
+                packed[b] += step + (n << 32)
+                if b > 0:
+                    impostor[i, b - 1] += 1
+                    impostor[j, b - 1] += 1
+        else:
+            for q in range(size):
+                for k in range(q * stride + c, q * stride + c + width):
+                    tally[bins[k]] += 1
+            crossed = 0
+            for b in range(tally.shape[0] - 1, 0, -1):
+                k = tally[b]
+                if k:
+                    impostor[i, b - 1] += k
+                    impostor[j, b - 1] += k
+                    moments[0, b - 1] += k * (k + 2 * crossed)
+                    moments[1, b - 1] += k * sizes[i] * sizes[j]
+                    crossed += k
+                    tally[b] = 0
+            tally[0] = 0
+        c += width

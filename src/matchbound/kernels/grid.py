@@ -83,19 +83,6 @@ def rank(sorted_values: Any, x: float) -> int:
     return low
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
-def quick_bin(v: Any, low: Any, per_cell: Any, table: Any, values: Any, band: float) -> int:
-    """The bin of a float32 product, where that is certain; a negative entry of the table otherwise."""
-    b = np.int64(table[cell_of(v, low, per_cell)])
-    if b < 0 and b != MANY:
-        above = np.float64(v) - values[-b - 1]
-        if above >= band:
-            b = -b
-        elif above < -band:
-            b = -b - 1
-    return b
-
-
 @numba.njit(nogil=True, cache=True)
 def fine_bin(
     entry: int, v: Any, row: Any, right: Any, c: int, values: Any, band: float, fine: float

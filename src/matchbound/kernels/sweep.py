@@ -14,9 +14,7 @@ import numpy as np
 
 
 @numba.njit(nogil=True, cache=True)
-def impostor_sums(
-    first: Any, second: Any, pair: Any, m: Any, pair_m: Any, weight: Any, ends: Any, out: Any
-) -> None:
+def impostor_sums(first: Any, second: Any, pair: Any, m: Any, pair_m: Any, weight: Any, ends: Any, out: Any) -> None:
     """Running sums over ordered identity pairs at the end of each step.
 
     Identity i stands for weight[i] copies (1 for the data themselves), which are never compared with each other.
@@ -96,134 +94,103 @@ def genuine_sums(owner: Any, g: Any, weight: Any, ends: Any, out: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def weigh_by_identity(
-    first: Any,
-    second: Any,
-    owner: Any,
-    impostor_ends: Any,
-    genuine_ends: Any,
-    weight: Any,
-    additive: bool,
-    extra: float,
-    matched: Any,
-    accepted: Any,
-) -> float:
-    """Weight of the comparisons that match at each step, when identities have weights.
+def cumulate_pairs(first: Any, second: Any, weight: Any, additive: bool, out: Any) -> None:
+    """Running weight of impostor comparisons: {i, j} weighs W_i·W_j (additive: W_i + W_j).
 
-    An impostor comparison of {i, j} weighs W_i·W_j (additive: W_i + W_j) plus `extra`, a genuine one of i weighs W_i.
-    Returns the area under the curve, not yet divided by the two totals.
-
-    first, second : int64 arrays, shape (N,); owner : int64 array, shape (T,)
-        Identities, strictest comparison first.
-    impostor_ends, genuine_ends : int64 arrays, shape (K,)
-        Comparisons of each kind that match at each step.
+    first, second : integer arrays, shape (N,), strictest comparison first
     weight : float64 array, shape (G,)
-    matched, accepted : float64 arrays, shape (K,), written
+    out : float64 array, shape (N + 1,), written; out[c] is the weight of the first c comparisons
     """
-    sum_matched = 0.0
-    sum_accepted = 0.0
-    area = 0.0
-    at = 0
-    kin_at = 0
-    for k in range(impostor_ends.size):
-        rise = 0.0
-        if additive:
-            for c in range(at, impostor_ends[k]):
-                rise += weight[first[c]] + weight[second[c]] + extra
-        else:
-            for c in range(at, impostor_ends[k]):
-                rise += weight[first[c]] * weight[second[c]] + extra
-        gain = 0.0
-        for c in range(kin_at, genuine_ends[k]):
-            gain += weight[owner[c]]
-        at = impostor_ends[k]
-        kin_at = genuine_ends[k]
-        area += rise * (sum_accepted + 0.5 * gain)
-        sum_matched += rise
-        sum_accepted += gain
-        matched[k] = sum_matched
-        accepted[k] = sum_accepted
-    return area
+    total = 0.0
+    out[0] = 0.0
+    if additive:
+        for c in range(first.size):
+            total += weight[first[c]] + weight[second[c]]
+            out[c + 1] = total
+    else:
+        for c in range(first.size):
+            total += weight[first[c]] * weight[second[c]]
+            out[c + 1] = total
 
 
 @numba.njit(nogil=True, cache=True)
-def weigh_by_comparison(
-    impostor: Any, genuine: Any, impostor_ends: Any, genuine_ends: Any, matched: Any, accepted: Any
+def read_curve(
+    matched: Any,
+    extra: float,
+    accepted: Any,
+    ends: Any,
+    kin_ends: Any,
+    far_targets: Any,
+    frr_targets: Any,
+    frr_out: Any,
+    far_out: Any,
 ) -> float:
-    """The same when each comparison has its own weight.
-
-    impostor, genuine : int64 arrays, shapes (N,) and (T,)
-        How often each comparison counts, strictest first.
-    """
-    sum_matched = 0.0
-    sum_accepted = 0.0
-    area = 0.0
-    at = 0
-    kin_at = 0
-    for k in range(impostor_ends.size):
-        rise = 0.0
-        for c in range(at, impostor_ends[k]):
-            rise += impostor[c]
-        gain = 0.0
-        for c in range(kin_at, genuine_ends[k]):
-            gain += genuine[c]
-        at = impostor_ends[k]
-        kin_at = genuine_ends[k]
-        area += rise * (sum_accepted + 0.5 * gain)
-        sum_matched += rise
-        sum_accepted += gain
-        matched[k] = sum_matched
-        accepted[k] = sum_accepted
-    return area
-
-
-@numba.njit(nogil=True, cache=True)
-def read_curve(matched: Any, accepted: Any, far_targets: Any, frr_targets: Any, frr_out: Any, far_out: Any) -> float:
     """FRR at FAR targets, FAR at FRR targets (both written) and EER (returned) of a weighted curve.
 
-    matched, accepted : float64 arrays, shape (K,)
-        Weight of the impostor and genuine comparisons that match at each step; the last step matches all.
+    matched : float64 array, shape (N + 1,); accepted : float64 array, shape (T + 1,)
+        Running weights of impostor and genuine comparisons, strictest first.
+    extra : float
+        What each impostor comparison weighs on top.
+    ends, kin_ends : int64 arrays, shape (K,)
+        Impostor and genuine comparisons that match at each step; the last step matches all.
     """
-    last = matched.size - 1
-    all_impostor = matched[last]
-    all_genuine = accepted[last]
+    last = ends.size - 1
+    all_impostor = matched[matched.size - 1] + extra * (matched.size - 1)
+    all_genuine = accepted[accepted.size - 1]
     slack = 1.0 + 1e-12
     for row in range(far_targets.size):
         limit = far_targets[row] * slack
         low, high = 0, last + 1
         while low < high:
             middle = (low + high) // 2
-            if matched[middle] / all_impostor <= limit:
+            if (matched[ends[middle]] + extra * ends[middle]) / all_impostor <= limit:
                 low = middle + 1
             else:
                 high = middle
-        frr_out[row] = 1.0 - accepted[low - 1] / all_genuine
+        frr_out[row] = 1.0 - accepted[kin_ends[low - 1]] / all_genuine
     for row in range(frr_targets.size):
         limit = frr_targets[row] * slack
         low, high = 0, last
         while low < high:
             middle = (low + high) // 2
-            if 1.0 - accepted[middle] / all_genuine <= limit:
+            if 1.0 - accepted[kin_ends[middle]] / all_genuine <= limit:
                 high = middle
             else:
                 low = middle + 1
-        far_out[row] = matched[low] / all_impostor
-    low, high = 0, last
+        far_out[row] = (matched[ends[low]] + extra * ends[low]) / all_impostor
+    low, high = 1, last
     while low < high:
         middle = (low + high) // 2
-        if matched[middle] / all_impostor >= 1.0 - accepted[middle] / all_genuine:
+        far = (matched[ends[middle]] + extra * ends[middle]) / all_impostor
+        if far >= 1.0 - accepted[kin_ends[middle]] / all_genuine:
             high = middle
         else:
             low = middle + 1
-    far = matched[low] / all_impostor
-    frr = 1.0 - accepted[low] / all_genuine
-    old_far = matched[low - 1] / all_impostor
-    old_frr = 1.0 - accepted[low - 1] / all_genuine
+    far = (matched[ends[low]] + extra * ends[low]) / all_impostor
+    frr = 1.0 - accepted[kin_ends[low]] / all_genuine
+    old_far = (matched[ends[low - 1]] + extra * ends[low - 1]) / all_impostor
+    old_frr = 1.0 - accepted[kin_ends[low - 1]] / all_genuine
     gap = old_frr - old_far
     moved = gap + far - frr
     if moved <= 0.0:
-        return old_far
+        return float(old_far)
     return float(old_far + (far - old_far) * (gap / moved))
+
+
+@numba.njit(nogil=True, cache=True)
+def curve_area(matched: Any, extra: float, accepted: Any, above: Any, upto: Any) -> float:
+    """Area under a weighted curve: each genuine comparison beats the impostors below it, and half of the tied ones.
+
+    above, upto : int64 arrays, shape (T,)
+        Impostor comparisons with a stricter score than each genuine one, and with one at least as strict.
+    """
+    total = matched[matched.size - 1] + extra * (matched.size - 1)
+    area = 0.0
+    for g in range(above.size):
+        before = matched[above[g]] + extra * above[g]
+        tied = matched[upto[g]] + extra * upto[g]
+        area += (accepted[g + 1] - accepted[g]) * (1.0 - 0.5 * (before + tied) / total)
+    return area / float(accepted[accepted.size - 1])
 
 
 @numba.njit(nogil=True, cache=True)
@@ -241,32 +208,36 @@ def quadratic_totals(first: Any, second: Any, amount: Any, weights: Any, out: An
 
 
 @numba.njit(nogil=True, cache=True)
-def draw_within(weight: Any, starts: Any, members: Any, rng: Any, counts: Any) -> int:
+def draw_within(weight: Any, starts: Any, members: Any, seed: Any, counts: Any) -> None:
     """For each copy of each identity draw as many of its comparisons as it has, with replacement.
 
     weight : float64 array, shape (G,)
         Copies of each identity.
     starts : int64 array, shape (G + 1,)
         The comparisons of identity i are members[starts[i]:starts[i + 1]].
-    counts : int64 array, shape (N,)
-        How often each comparison was drawn (added to). Returns how many draws were made.
+    seed : uint64
+        State of the generator (SplitMix64; Steele, Lea & Flood 2014).
+    counts : int32 array, shape (N,)
+        How often each comparison was drawn (added to).
     """
-    drawn = 0
+    state = np.uint64(seed)
     for i in range(weight.size):
         low = starts[i]
-        size = starts[i + 1] - low
+        size = np.uint64(starts[i + 1] - low)
         if size == 0:
             continue
-        for _ in range(int(weight[i]) * size):
-            counts[members[low + int(rng.random() * size)]] += 1
-        drawn += int(weight[i]) * size
-    return drawn
+        for _ in range(int(weight[i]) * int(size)):
+            state += np.uint64(0x9E3779B97F4A7C15)
+            z = state
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            z = z ^ (z >> np.uint64(31))
+            pick = ((z >> np.uint64(32)) * size) >> np.uint64(32)
+            counts[members[low + np.int64(pick)]] += 1
 
 
 @numba.njit(nogil=True, cache=True)
-def weighted_histogram(
-    first: Any, second: Any, cell: Any, weights: Any, additive: bool, extra: Any, out: Any
-) -> None:
+def weighted_histogram(first: Any, second: Any, cell: Any, weights: Any, additive: bool, extra: Any, out: Any) -> None:
     """Σ of the weights of the comparisons in each cell, for each replicate.
 
     first, second, cell : int64 arrays, shape (N,)

@@ -59,7 +59,9 @@ class Draws:
         """Weights 0 or 2, shape (B, G)."""
         return identity_weights(Scheme("double-or-nothing"), self.n_identities, self.n_resamples, self.rng(DOUBLE))
 
-    def with_comparisons(self, weights: FloatArray, scheme: str, made: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def with_comparisons(
+        self, weights: FloatArray, scheme: str, made: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
         """The weights, with rows that leave no comparison drawn again (for the rate that `made` counts)."""
         empty = np.flatnonzero(made(weights) <= 0.0)
         if not empty.size:
@@ -76,9 +78,7 @@ Method = Callable[[Sample, FloatArray, Draws], FloatArray]
 
 def wilson_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
     """Wilson at the effective number of comparisons (the paper's eq. 7)."""
-    return _parametric(
-        sample, levels, lambda p, var, floor, total, tail: wilson(p, effective_n(p, var, floor), tail)
-    )
+    return _parametric(sample, levels, lambda p, var, floor, total, tail: wilson(p, effective_n(p, var, floor), tail))
 
 
 def wald_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
@@ -138,7 +138,7 @@ def two_level_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatA
 
 
 def vertex_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
-    """The vertex bootstrap with the paper's swap: copies of one identity stand for M_i² comparisons at the observed rate."""
+    """The vertex bootstrap with the paper's swap: two copies of i stand for M_i² comparisons at the observed rate."""
     genuine = sample.frr_tally.genuine
     return _percentiles(
         sample,
@@ -200,9 +200,7 @@ def _compared(weights: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
     return result
 
 
-def _weighted(
-    draws: Draws, scheme: str, errors: NDArray[np.int64], comparisons: NDArray[np.int64]
-) -> FloatArray:
+def _weighted(draws: Draws, scheme: str, errors: NDArray[np.int64], comparisons: NDArray[np.int64]) -> FloatArray:
     """ΣW_i·errors_i / ΣW_i·comparisons_i, shape (cells, B)."""
     made = comparisons.astype(np.float64)
     weights = draws.double if scheme == "double-or-nothing" else draws.multinomial

@@ -64,10 +64,11 @@ class Zoo:
     Shares are of the population, and an identity belongs to at most one kind. Strengths are 0 for "like the others".
 
     wolf_share, wolf_strength
-        Wolves look like everybody: their centre is moved towards the mean of all centres by this part of the way
-        (at most 1).
+        Wolves look like everybody: the mean of all centres, which everybody shares, is added to theirs this many
+        times more.
     lamb_share, lamb_strength
-        Lambs look like one another: their centre is moved towards one common centre by this part of the way (at most 1).
+        Lambs look like one another: their centre is moved towards one common centre by this part of the way
+        (at most 1).
     goat_share, goat_strength
         Goats do not look like themselves: their noise has 1 + strength times the standard deviation.
     """
@@ -83,10 +84,10 @@ class Zoo:
         shares = (self.wolf_share, self.lamb_share, self.goat_share)
         if min(shares) < 0.0 or sum(shares) > 1.0:
             raise UsageError(f"Zoo: shares must be at least 0 and add up to at most 1; got {shares}")
-        if not (0.0 <= self.wolf_strength <= 1.0 and 0.0 <= self.lamb_strength <= 1.0):
-            raise UsageError("Zoo: wolf_strength and lamb_strength must lie between 0 and 1")
-        if self.goat_strength < 0.0:
-            raise UsageError("Zoo: goat_strength must be at least 0")
+        if not 0.0 <= self.lamb_strength <= 1.0:
+            raise UsageError("Zoo: lamb_strength must lie between 0 and 1")
+        if min(self.wolf_strength, self.goat_strength) < 0.0:
+            raise UsageError("Zoo: wolf_strength and goat_strength must be at least 0")
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class SyntheticModel:
             wolf = kind < zoo.wolf_share
             lamb = (kind >= zoo.wolf_share) & (kind < zoo.wolf_share + zoo.lamb_share)
             goat = (kind >= 1.0 - zoo.goat_share) & ~wolf & ~lamb
-            centres[wolf] += dtype(zoo.wolf_strength) * (1 - centres[wolf])
+            centres[wolf] += dtype(zoo.wolf_strength)
             centres[lamb] += dtype(zoo.lamb_strength) * (self._prototype().astype(dtype) - centres[lamb])
             scale[goat] *= dtype(1.0 + zoo.goat_strength)
         return centres, scale
@@ -215,8 +216,10 @@ class SyntheticModel:
         if self.centres == "gaussian":
             return 1.0 + rng.standard_normal(shape)
         if self.centres == "uniform":
-            return 1.0 + np.sqrt(3.0) * (2.0 * rng.random(shape) - 1.0)
-        return np.exp(np.sqrt(np.log(2.0)) * rng.standard_normal(shape) - np.log(2.0) / 2.0)
+            uniform: FloatArray = 1.0 + np.sqrt(3.0) * (2.0 * rng.random(shape) - 1.0)
+            return uniform
+        log_normal: FloatArray = np.exp(np.sqrt(np.log(2.0)) * rng.standard_normal(shape) - np.log(2.0) / 2.0)
+        return log_normal
 
     def _prototype(self) -> FloatArray:
         return self._centres((self.dimensions,), np.random.default_rng(PROTOTYPE_SEED))

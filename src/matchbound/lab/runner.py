@@ -36,6 +36,13 @@ class Sampler(Protocol):
         """One data set."""
 
 
+class Cluster(Protocol):
+    """A Dask client, as far as studies use it."""
+
+    def get_executor(self) -> Executor:
+        """An executor of `concurrent.futures` that runs on the cluster."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What every replication of a study does.
@@ -108,6 +115,9 @@ def _once(plan: Plan, number: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     comparisons[list(sample.far_cells)] = impostor.comparisons.sum() / 2.0
     errors[list(sample.frr_cells)] = genuine.errors.sum(axis=1)
     comparisons[list(sample.frr_cells)] = genuine.comparisons.sum()
+    for c in sample.curve_cells:
+        comparisons[c] = genuine.comparisons.sum()
+        errors[c] = sample.curve.at_far(plan.cells[c].target).estimate * comparisons[c]
     return limits, errors, comparisons
 
 
@@ -120,7 +130,7 @@ def run(
     replications: int,
     *,
     workers: int = 1,
-    executor: Executor | None = None,
+    executor: Executor | Cluster | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Outcomes:
@@ -131,7 +141,7 @@ def run(
     workers
         Processes on this machine; with one, everything runs in this process.
     executor
-        Anything with ``submit``, such as ``client.get_executor()`` of a Dask client, instead of processes.
+        A Dask client, or any executor of `concurrent.futures`, instead of processes.
     resume
         A file (``.npz``) to which finished replications are written, and from which they are taken. A run with more
         replications takes those of a shorter one.
@@ -153,7 +163,7 @@ def run(
 
 
 def _made(
-    plan: Plan, blocks: list[list[int]], workers: int, executor: Executor | None
+    plan: Plan, blocks: list[list[int]], workers: int, executor: Executor | Cluster | None
 ) -> Iterator[tuple[list[int], Outcomes]]:
     if not blocks:
         return
@@ -172,9 +182,9 @@ def _made(
 
 
 @contextmanager
-def _crew(workers: int, executor: Executor | None) -> Iterator[Executor]:
+def _crew(workers: int, executor: Executor | Cluster | None) -> Iterator[Executor]:
     if executor is not None:
-        yield executor
+        yield executor if isinstance(executor, Executor) else executor.get_executor()
         return
     import multiprocessing
 
@@ -195,6 +205,7 @@ class _Store:
         self._errors = np.zeros((replications, cells))
         self._comparisons = np.zeros((replications, cells))
         self._written = time.monotonic()
+        self._changed = False
 
     @staticmethod
     def open(plan: Plan, replications: int, path: Path | None) -> _Store:
@@ -204,9 +215,13 @@ class _Store:
                 with np.load(path, allow_pickle=False) as archive:
                     kept = {name: archive[name] for name in archive.files}
             except (OSError, ValueError) as error:
-                raise DataError(f"{path}: cannot be read as a study to resume ({error}); delete it to start afresh") from None
+                raise DataError(
+                    f"{path}: cannot be read as a study to resume ({error}); delete it to start afresh"
+                ) from None
             if str(kept.get("fingerprint", "")) != plan.fingerprint():
-                raise UsageError(f"{path}: holds another study (other data, methods, levels, rates or seed); name another file")
+                raise UsageError(
+                    f"{path}: holds another study (other data, methods, levels, rates or seed); name another file"
+                )
         store = _Store(plan, max(replications, 0 if kept is None else int(kept["done"].size)), path)
         store._wanted = replications
         if kept is not None:
@@ -227,6 +242,7 @@ class _Store:
         rows = list(replications)
         self._limits[rows], self._errors[rows], self._comparisons[rows] = made.limits, made.errors, made.comparisons
         self._done[rows] = True
+        self._changed = True
         if time.monotonic() - self._written > WRITE_EVERY:
             self._write()
 
@@ -236,7 +252,7 @@ class _Store:
         return Outcomes(self._limits[wanted], self._errors[wanted], self._comparisons[wanted])
 
     def _write(self) -> None:
-        if self._path is None:
+        if self._path is None or not self._changed:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.npz")
@@ -250,3 +266,4 @@ class _Store:
         )
         os.replace(temporary, self._path)
         self._written = time.monotonic()
+        self._changed = False

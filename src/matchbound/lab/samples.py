@@ -6,19 +6,25 @@ computes the few thousand distances of one sample as a matrix and counts them in
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.engine.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.errors import MatchboundWarning
 from matchbound.sources.embeddings import Embeddings, Similarity
+
+if TYPE_CHECKING:
+    from matchbound.results.roc import RocCurve
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Metric = Literal["far", "frr", "frr@far"]
 
 
 @dataclass(frozen=True)
@@ -26,16 +32,16 @@ class Cell:
     """One rate that a study asks about.
 
     metric
-        ``"far"`` or ``"frr"``.
+        ``"far"``, ``"frr"``, or ``"frr@far"``: FRR at the sample's own threshold for a FAR.
     target
-        The rate that the threshold was meant to give.
+        The rate that the threshold was meant to give; the FAR of ``"frr@far"``.
     threshold
-        In the units of the scores.
+        In the units of the scores; the population's, for ``"frr@far"``.
     truth
         The rate of the population at this threshold: what an interval must cover.
     """
 
-    metric: Literal["far", "frr"]
+    metric: Metric
     target: float
     threshold: float
     truth: float
@@ -83,6 +89,20 @@ class Sample:
     def frr_cells(self) -> tuple[int, ...]:
         """Positions of the FRR cells."""
         return tuple(c for c, cell in enumerate(self.cells) if cell.metric == "frr")
+
+    @cached_property
+    def curve_cells(self) -> tuple[int, ...]:
+        """Positions of the cells that are points of a curve."""
+        return tuple(c for c, cell in enumerate(self.cells) if cell.metric == "frr@far")
+
+    @cached_property
+    def curve(self) -> RocCurve:
+        """The curve of the sample."""
+        from matchbound.results.roc import roc
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchboundWarning)
+            return roc(self.embeddings(), workers=1)
 
     @cached_property
     def impostor_scores(self) -> FloatArray:
@@ -157,7 +177,8 @@ class Sample:
             roots = np.sqrt(lengths)
             result: FloatArray = product / roots[:, None] / roots
             return result
-        return -np.sqrt(np.maximum(lengths[:, None] + lengths - 2.0 * product, 0.0))
+        negative: FloatArray = -np.sqrt(np.maximum(lengths[:, None] + lengths - 2.0 * product, 0.0))
+        return negative
 
     def _pair_errors(self, grid: FloatArray) -> IntArray:
         """n_ij, the impostor comparisons of {i, j} with a score at or above each threshold; shape (K, G, G)."""

@@ -9,6 +9,7 @@ G/H is not small, look at ``coverage_adjusted`` and not at ``coverage``.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.errors import DataError
+from matchbound.errors import DataError, MatchboundWarning
 from matchbound.lab.samples import Cell, Sample
 from matchbound.sources.embeddings import Embeddings, Similarity
 
@@ -91,9 +92,7 @@ def split_identities(data: Embeddings, *, seed: int, most: int = 10) -> tuple[Ha
     return halves[0], halves[1]
 
 
-def cells_of_half(
-    set_on: Half, drawn_from: Half, far: Sequence[float], frr: Sequence[float]
-) -> tuple[Cell, ...]:
+def cells_of_half(set_on: Half, drawn_from: Half, far: Sequence[float], frr: Sequence[float]) -> tuple[Cell, ...]:
     """Thresholds at which one half has the target rates, with the rates of the other half there."""
     from matchbound.api import tally
 
@@ -115,6 +114,17 @@ def cells_of_half(
             for rate, threshold, truth in zip(targets, thresholds, truths, strict=True)
         ]
     return tuple(cells)
+
+
+def curve_cells(drawn_from: Half, far: Sequence[float]) -> tuple[Cell, ...]:
+    """FRR of a half at its own thresholds for some FARs."""
+    from matchbound.results.roc import roc
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MatchboundWarning)
+        curve = roc(drawn_from.embeddings())
+    points = [curve.at_far(float(rate)) for rate in far]
+    return tuple(Cell("frr@far", point.target, point.threshold, point.estimate) for point in points)
 
 
 def _threshold(data: Embeddings, metric: str, rate: float) -> float:

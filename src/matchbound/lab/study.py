@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.errors import UsageError
+from matchbound.lab.curve_methods import CURVE_METHODS, curve_method_named
 from matchbound.lab.methods import FAST, Method, method_named
 from matchbound.lab.models import SyntheticModel
-from matchbound.lab.runner import Outcomes, Plan, Progress, Sampler, run
+from matchbound.lab.populations import Population, population_of
+from matchbound.lab.runner import Cluster, Outcomes, Plan, Progress, Sampler, run
 from matchbound.lab.samples import Cell, Sample
-from matchbound.lab.splits import HalfSampler, cells_of_half, split_identities
+from matchbound.lab.splits import HalfSampler, cells_of_half, curve_cells, split_identities
 from matchbound.sources.embeddings import Embeddings
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import seed_of
@@ -35,9 +37,9 @@ class CoverageRow:
     """One method at one level for one rate.
 
     metric
-        ``"far"`` or ``"frr"``.
+        ``"far"``, ``"frr"`` or ``"frr@far"``.
     target
-        The rate that the threshold was meant to give.
+        The rate that the threshold was meant to give; the FAR of ``"frr@far"``.
     truth
         The rate of the population at the threshold: what intervals were to cover.
     threshold
@@ -129,7 +131,9 @@ class CoverageStudy:
         facts = {"source": self.source, "seed": str(self.seed), "n_resamples": str(self.n_resamples)}
         pq.write_table(table.replace_schema_metadata(facts), os.fspath(path))
 
-    def plot(self, kind: Literal["nominal", "rate", "identities", "width"] = "nominal", **options: Any) -> Sequence[Axes]:
+    def plot(
+        self, kind: Literal["nominal", "rate", "identities", "width"] = "nominal", **options: Any
+    ) -> Sequence[Axes]:
         """Draw the study: coverage against the nominal level, the rate or the number of identities, or widths."""
         from matchbound.views.lab_plots import plot_study
 
@@ -152,7 +156,7 @@ class ModelSampler:
 def coverage_study(
     source: SyntheticModel | Embeddings,
     *,
-    methods: Sequence[str] | Mapping[str, Method] = METHODS,
+    methods: Sequence[str] | Mapping[str, Method] | None = None,
     levels: Sequence[float] = (0.95,),
     G: int | Sequence[int] = 50,
     M: int | None = None,
@@ -161,7 +165,7 @@ def coverage_study(
     rng: int | np.random.Generator | None = None,
     n_resamples: int = 1000,
     workers: int = 1,
-    executor: Executor | None = None,
+    executor: Executor | Cluster | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     truth_identities: int = 200_000,
@@ -179,7 +183,8 @@ def coverage_study(
     source
         A model or real embeddings.
     methods
-        Names that `Rate.interval` knows, or a mapping from names to functions as in `matchbound.lab.methods`.
+        Names that `Rate.interval` knows (or, for ``"frr@far"``, `CURVE_METHODS`), or a mapping from names to functions
+        as in `matchbound.lab.methods`. By default all but ``"naive-bootstrap"``.
     levels
         Nominal levels.
     G
@@ -188,16 +193,17 @@ def coverage_study(
         Instances of each identity: exactly so many for a model (by default its own law), at most so many for
         embeddings (by default 10, as in the paper).
     rates
-        Target rates, ``{"far": […], "frr": […]}``.
+        Target rates, ``{"far": […], "frr": […]}``; or ``{"frr@far": […]}`` for FRR at the sample's own thresholds for
+        these FARs.
     replications
         Data sets.
     rng
-        Seed; replication r draws from ``SeedSequence(seed, spawn_key=(r,))`` and the answer does not depend on `workers`.
+        Seed; replication r draws from ``SeedSequence(seed, spawn_key=(r,))``, whoever makes it.
     n_resamples
         Replicates of each bootstrap.
     workers, executor
-        Processes on this machine, or anything with ``submit`` (``client.get_executor()`` of a Dask client). A script
-        that asks for several processes must guard its entry with ``if __name__ == "__main__":``.
+        Processes on this machine; or a Dask client, or any executor of `concurrent.futures`. A script that asks for
+        several processes must guard its entry with ``if __name__ == "__main__":``.
     resume
         A file (``.npz``) in which finished replications are kept; the same call again takes up where it stopped.
     progress
@@ -219,7 +225,8 @@ def coverage_study(
     20
     """
     chosen = rates if rates is not None else RATES
-    named = _methods(methods)
+    curve = tuple(chosen.get("frr@far", ()))
+    named = _methods(methods, bool(curve))
     nominal = _levels(levels)
     seed = seed_of(rng)
     counts = [G] if isinstance(G, (int, np.integer)) else list(G)
@@ -227,20 +234,20 @@ def coverage_study(
         raise UsageError(f"replications must be at least 1; got {replications!r}")
     if n_resamples < 1:
         raise UsageError(f"n_resamples must be at least 1; got {n_resamples!r}")
-    unknown = sorted(set(chosen) - {"far", "frr"})
+    unknown = sorted(set(chosen) - {"far", "frr", "frr@far"})
     if unknown:
-        raise UsageError(f"rates: {unknown[0]!r} is not 'far' or 'frr'")
+        raise UsageError(f"rates: {unknown[0]!r} is not 'far', 'frr' or 'frr@far'")
     far, frr = tuple(chosen.get("far", ())), tuple(chosen.get("frr", ()))
-    if not far and not frr:
-        raise UsageError("rates: name at least one target rate for 'far' or 'frr'")
+    if bool(far or frr) == bool(curve):
+        raise UsageError("rates: name target rates for 'far' and 'frr', or for 'frr@far', not both")
     if isinstance(source, SyntheticModel):
         model = source if M is None else source.with_sizes(M)
-        truth = model.truth(far, frr, n_identities=truth_identities, cache=cache)
-        cells = tuple(Cell(t.metric, t.rate, t.threshold, t.rate) for t in (*truth.far, *truth.frr))  # type: ignore[arg-type]
+        population = population_of(model, n_identities=truth_identities, cache=cache)
+        cells = _model_cells(population, far, frr, curve)
         said, half = repr(model), None
     elif isinstance(source, Embeddings):
         set_on, drawn_from = split_identities(source, seed=seed, most=10 if M is None else M)
-        cells = cells_of_half(set_on, drawn_from, far, frr)
+        cells = cells_of_half(set_on, drawn_from, far, frr) if not curve else curve_cells(drawn_from, curve)
         said, half = f"{source.n_identities} identities of real data, half of them drawn from", drawn_from
     else:
         raise UsageError(f"source must be a SyntheticModel or Embeddings; got {type(source).__name__}")
@@ -265,6 +272,18 @@ def coverage_study(
         outcomes.append(made)
         rows.extend(summary(plan, made, int(count), fraction))
     return CoverageStudy(tuple(rows), seed, int(n_resamples), said, tuple(outcomes))
+
+
+def _model_cells(
+    population: Population, far: Sequence[float], frr: Sequence[float], curve: Sequence[float]
+) -> tuple[Cell, ...]:
+    truth = population.truth((*far, *curve), frr)
+    cells = [Cell("far", true.rate, true.threshold, true.rate) for true in truth.far[: len(far)]]
+    cells += [Cell("frr", true.rate, true.threshold, true.rate) for true in truth.frr]
+    for true in truth.far[len(far) :]:
+        there = float(population.rates("frr", true.threshold))
+        cells.append(Cell("frr@far", true.rate, true.threshold, there))
+    return tuple(cells)
 
 
 def summary(plan: Plan, made: Outcomes, n_identities: int, fraction: float = 0.0) -> list[CoverageRow]:
@@ -355,13 +374,16 @@ def _same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _methods(methods: Sequence[str] | Mapping[str, Method]) -> tuple[tuple[str, Method], ...]:
+def _methods(methods: Sequence[str] | Mapping[str, Method] | None, curve: bool) -> tuple[tuple[str, Method], ...]:
+    if methods is None:
+        methods = CURVE_METHODS if curve else METHODS
     if isinstance(methods, str):
         methods = [methods]
     if isinstance(methods, Mapping):
         named = tuple(methods.items())
     else:
-        named = tuple((name, method_named(name)) for name in dict.fromkeys(methods))
+        find = curve_method_named if curve else method_named
+        named = tuple((name, find(name)) for name in dict.fromkeys(methods))
     if not named:
         raise UsageError("methods: name at least one")
     return named

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from matchbound.errors import DataError, UsageError
-from matchbound.planning.protocol import Protocol
+from matchbound.planning.protocol import Kind, Protocol
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
 from matchbound.sources.labels import LabelArray
@@ -29,9 +29,9 @@ def write_protocol(
 ) -> Path:
     """Write a protocol as CSV or Parquet, by the ending of the name unless `format` says which.
 
-    Columns id_a, instance_a, id_b, instance_b, and with `scores` (see `score_protocol`) a column score, which makes the file
-    one that `matchbound.read` takes. An instance without a name goes by its row number, from 0. The file appears whole or
-    not at all.
+    Columns id_a, instance_a, id_b, instance_b, and with `scores` (see `score_protocol`) a column score, which
+    makes the file one that `matchbound.read` takes. An instance without a name goes by its row number, from
+    0. The file appears whole or not at all.
     """
     target = Path(path)
     chosen = format or target.suffix.lower().removeprefix(".")
@@ -66,13 +66,13 @@ def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Proto
         if differs.size:
             at = int(differs[0])
             raise DataError(
-                f"{target}, row {at}: instance {table[f'instance_{side}'][at]} belongs to {table[f'id_{side}'][at]} in the "
-                f"protocol and to {shown[rows[at]]} in the embeddings"
+                f"{target}, row {at}: instance {table[f'instance_{side}'][at]} belongs to {table[f'id_{side}'][at]} "
+                f"in the protocol and to {shown[rows[at]]} in the embeddings"
             )
         sides.append(rows)
     first, second = sides
     genuine = embeddings.codes[first] == embeddings.codes[second]
-    kind = "genuine" if genuine.all() else "mixed" if genuine.any() else "impostor"
+    kind: Kind = "genuine" if genuine.all() else "mixed" if genuine.any() else "impostor"
     return Protocol(first, second, kind, int(first.size), shown, embeddings.instance)
 
 
@@ -94,8 +94,8 @@ def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings,
     known = np.char.add(np.char.add(shown.astype(np.str_), "\x1f"), embeddings.instance.astype(np.str_))
     asked = np.char.add(np.char.add(identity.astype(np.str_), "\x1f"), instance.astype(np.str_))
     order = np.argsort(known, kind="stable")
-    at = np.minimum(np.searchsorted(known[order], asked), known.size - 1)
-    rows = order[at].astype(np.int64)
+    place = np.minimum(np.searchsorted(known[order], asked), known.size - 1)
+    rows = order[place].astype(np.int64)
     bad = np.flatnonzero(known[rows] != asked)
     if bad.size:
         row = int(bad[0])

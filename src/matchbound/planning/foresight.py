@@ -1,9 +1,10 @@
 """What data that do not exist yet will say: draws of the estimate and of its variance estimate under the latent model.
 
-The width of an interval is random, because the estimate and its variance are. A plan that aims at the expected width is
-missed half of the time; a plan needs the distribution. Simulating the comparisons themselves would cost G² a draw. Instead
-identities are put into bins of their latent effect, whose counts are multinomial; given the bins, the erring pairs, their
-sizes and their coincidences are drawn in one go, so that a draw costs the same at 100 and at 100,000 identities.
+The width of an interval is random, because the estimate and its variance are. A plan that aims at the
+expected width is missed half of the time; a plan needs the distribution. Simulating the comparisons
+themselves would cost G² a draw. Instead identities are put into bins of their latent effect, whose counts are
+multinomial; given the bins, the erring pairs, their sizes and their coincidences are drawn in one go, so that
+a draw costs the same at 100 and at 100,000 identities.
 """
 
 from __future__ import annotations
@@ -104,7 +105,9 @@ def _foresee_far(
     size_1, size_2 = float(share @ sizes), float(share @ squares)
     count = rng.multinomial(size_g, weight, size=n_draws).astype(np.float64)
 
-    expected, expected_within, expected_pairs = (_over_pairs(count, x) for x in (mean, within, any_error))
+    expected, expected_within, expected_pairs = (
+        np.maximum(_over_pairs(count, x), 1e-12) for x in (mean, within, any_error)
+    )
     of_identity = count @ mean - np.diag(mean)  # E[S_i] of a member of each bin
     of_squares = count @ (mean * mean) - np.diag(mean) ** 2
     sum_2 = (count * of_identity**2).sum(axis=1)
@@ -121,7 +124,8 @@ def _foresee_far(
         if excess > 1e-12
         else np.zeros(n_draws)
     )
-    coincidences = _coincidences(errors, expected, expected_shared, sum_2, sum_3, size_2 / size_1, rng)
+    spread = float(weight @ (within + mean - mean * mean) @ weight) / float(weight @ mean @ weight)
+    coincidences = _coincidences(errors, expected, expected_shared, sum_2, sum_3, spread, rng)
 
     comparisons = n_comparisons("far", size_g, instances)
     estimate = errors / comparisons
@@ -219,19 +223,20 @@ def _coincidences(
     expected_shared: FloatArray,
     sum_2: FloatArray,
     sum_3: FloatArray,
-    clump: float,
+    spread: float,
     rng: np.random.Generator,
 ) -> FloatArray:
     """Ordered pairs of errors that share one identity, Σ_i Σ_{j≠k} n_ij·n_ik, given the bins and the errors.
 
-    They scale with the square of the errors. What is left of their noise: chance differences between identities of the
-    same effect (a gamma factor with the variance of ΣS_i² that the total does not explain), and the fact that they come in
-    whole clumps (a Poisson number of them).
+    `spread` is the variance of the errors of a pair over their mean. The coincidences grow with x(x − spread), x
+    being the errors. What is left of their noise: chance differences between identities of the same effect (a
+    gamma factor with the variance of ΣS_i² that the total does not explain), and the fact that they come in whole
+    clumps (a Poisson number of them).
     """
-    level = expected_shared * (errors / expected) ** 2
-    uneven = np.maximum(4.0 * clump * (sum_3 / np.maximum(sum_2, 1e-300) ** 2 - 0.5 / expected), 1e-9)
+    level = expected_shared * np.maximum(errors * (errors - spread), 0.0) / expected**2
+    uneven = np.clip(4.0 * spread * (sum_3 / np.maximum(sum_2, 1e-100) ** 2 - 0.5 / expected), 1e-9, 1e6)
     level = level * rng.gamma(1.0 / uneven, uneven)
-    unit = 2.0 * clump * clump
+    unit = 2.0 * spread * spread
     drawn: FloatArray = unit * rng.poisson(np.minimum(level / unit, 1e15))
     return drawn
 
@@ -270,7 +275,7 @@ def _grouped(number: IntArray, share: FloatArray) -> tuple[FloatArray, FloatArra
     while ends[-1] < number[-1]:
         ends.append(int(np.ceil(ends[-1] * 1.15)))
     group = np.searchsorted(np.array(ends), number)
-    total = np.bincount(group, weights=share)
+    total: FloatArray = np.bincount(group, weights=share).astype(np.float64)
     used = total > 0.0
     mean = np.bincount(group, weights=share * number)[used] / total[used]
     square = np.bincount(group, weights=share * number.astype(np.float64) ** 2)[used] / total[used]

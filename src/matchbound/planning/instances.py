@@ -1,8 +1,8 @@
 """Tell comparisons that share an instance from comparisons that share a person only.
 
-A person with a poor photograph errs in all comparisons of that photograph. With more instances a person two comparisons
-share one less often, so the correlations of a pilot change with the number of instances. Splitting them makes a pilot with
-5 instances speak about a plan with 2.
+A person with a poor photograph errs in all comparisons of that photograph. With more instances a person two
+comparisons share one less often, so the correlations of a pilot change with the number of instances.
+Splitting them makes a pilot with 5 instances speak about a plan with 2.
 """
 
 from __future__ import annotations
@@ -60,11 +60,12 @@ def split_by_instance(known: Dependence, data: Comparisons, levels: Sequence[Flo
 def _impostor_gap(data: Comparisons, impostor: NDArray[np.bool_], cut: float) -> float | None:
     """ρ of comparisons that share an instance minus ρ of those that share the identity by two instances.
 
-    With d_uj the centred errors of instance u against identity j, Σ_u[(Σ_j d_uj)² − Σ_j d_uj²] runs over pairs of
-    comparisons that share an instance and have different identities opposite; the same with identities for u over all that
-    share an identity.
+    With d_uj the centred errors of instance u against identity j, Σ_u[(Σ_j d_uj)² − Σ_j d_uj²] runs over
+    pairs of comparisons that share an instance and have different identities opposite; the same with
+    identities for u over all that share an identity.
     """
-    assert data.instance_a is not None and data.instance_b is not None
+    assert data.instance_a is not None
+    assert data.instance_b is not None
     a, b = data.a[impostor], data.b[impostor]
     u, v = data.instance_a[impostor], data.instance_b[impostor]
     error = (data.similarity[impostor] >= cut).astype(np.float64)
@@ -79,7 +80,8 @@ def _impostor_gap(data: Comparisons, impostor: NDArray[np.bool_], cut: float) ->
 
 def _genuine_gap(data: Comparisons, cut: float) -> float | None:
     """ρ of genuine comparisons of an identity that share an instance minus ρ of those that do not."""
-    assert data.instance_a is not None and data.instance_b is not None
+    assert data.instance_a is not None
+    assert data.instance_b is not None
     own = data.genuine
     error = (data.similarity[own] < cut).astype(np.float64)
     q = float(error.mean())

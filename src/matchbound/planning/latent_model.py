@@ -61,11 +61,9 @@ def genuine_sharing(instances: int) -> float:
     return min(4.0 / (instances + 1.0), 1.0) if instances >= 3 else 0.0
 
 
-UNKNOWN = Dependence(
-    0.10, 0.75, 0.45, "unknown, a cautious default", instance=0.04, genuine_instance=0.22
-)
-"""What is assumed where nothing is known: about the largest correlations seen at rates of 1–30% on five real sets of faces,
-voices, texts and drawings (docs/explanation/protocol.md)."""
+UNKNOWN = Dependence(0.10, 0.75, 0.45, "unknown, a cautious default", instance=0.04, genuine_instance=0.22)
+"""What is assumed where nothing is known: about the largest correlations seen at rates of 1–30% on five real sets
+of faces, voices, texts and drawings (docs/explanation/protocol.md)."""
 
 INDEPENDENT = Dependence(0.0, 0.0, 0.0, "independent")
 

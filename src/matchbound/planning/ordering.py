@@ -9,7 +9,7 @@ that at *every* B, without a search and without a list of all pairs:
 - n odd: Walecki's (n − 1)/2 Hamiltonian cycles, each walked taking every other edge, twice around.
 
 A greedy search (the paper's Algorithm 1 taken literally) can paint itself into a corner: with six things it is
-not optimal from B = 6 on. See docs/explanation/protocol.md.
+not optimal at B = 6 and B = 12. See docs/explanation/protocol.md.
 """
 
 from __future__ import annotations

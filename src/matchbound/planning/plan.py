@@ -1,7 +1,8 @@
 """How many people to recruit, and how many instances of each, for an interval that is narrow enough.
 
-The promise of a plan is about the data that will come: with probability `power` the interval that `evaluate` will report is
-no wider than asked for, or its upper bound no higher. Half of all studies planned for the *expected* width miss it.
+The promise of a plan is about the data that will come: with probability `power` the interval that `evaluate`
+will report is no wider than asked for, or its upper bound no higher. Half of all studies planned for the
+*expected* width miss it.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Target:
     metric, rate
         ``"far"`` or ``"frr"``, and the value that it is thought to have.
     goal, value
-        ``"width"``: the two-sided interval at `level` is no wider than `value`; ``"upper"``: the one-sided upper bound at
-        `level` is no higher than `value`.
+        ``"width"``: the two-sided interval at `level` is no wider than `value`; ``"upper"``: the one-sided
+        upper bound at `level` is no higher than `value`.
     power
         The probability with which the data meet the goal.
     """
@@ -202,9 +203,10 @@ def plan(
     power
         Probability with which the data that will be collected meet that goal.
     dependence
-        What is known about comparisons that share people. ``None``: nothing, and a cautious default stands in. A number: a
-        design effect that is to hold at the planned size. A `Dependence`: latent correlations. A pilot: its `Tally`,
-        `ErrorRates` (of thresholds where 1–50% err), `Comparisons` or `Embeddings`.
+        What is known about comparisons that share people. ``None``: nothing, and a cautious default stands
+        in. A number: a design effect that is to hold at the planned size. A `Dependence`: latent
+        correlations. A pilot: its `Tally`, `ErrorRates` (of thresholds where 1–50% err), `Comparisons` or
+        `Embeddings`.
     instances
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
@@ -235,8 +237,8 @@ def plan(
         made = _made(target, stated, int(instances), claim, seed)
     if made.dependence.shared > 0.15 and target.metric == "far":
         warnings.warn(
-            f"people differ strongly (shared correlation {made.dependence.shared:.2f}): a few of them make most false accepts, "
-            "and a sample that misses them looks better than the truth. Take more people than planned",
+            f"people differ strongly (shared correlation {made.dependence.shared:.2f}): a few of them make most "
+            "false accepts, and a sample that misses them looks better than the truth. Take more people than planned",
             MatchboundWarning,
             stacklevel=2,
         )
@@ -372,8 +374,8 @@ def _smallest(target: Target, stated: Dependence | float, instances: int, seed: 
             bad, good = good, int(good * 1.4) + 1
             if good > MOST_IDENTITIES:
                 raise UsageError(
-                    f"{target.goal}: {target.value:g} is not reached with {MOST_IDENTITIES:,} people and {instances} instances "
-                    "each; ask for less"
+                    f"{target.goal}: {target.value:g} is not reached with {MOST_IDENTITIES:,} people and {instances} "
+                    "instances each; ask for less"
                 )
     while good - bad > max(1, good // 400):
         middle = (good + bad) // 2

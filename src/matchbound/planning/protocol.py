@@ -1,8 +1,8 @@
 """Which comparisons to score when not all of them can be (the paper's Appendix "Protocol design", Algorithm 1).
 
 Comparisons that share an identity are correlated, so a budget is best spent on comparisons that share as few
-identities, and then as few instances, as possible. `ordering` has the order of identity pairs; this module turns it into
-pairs of instances.
+identities, and then as few instances, as possible. `ordering` has the order of identity pairs; this module
+turns it into pairs of instances.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ Order = Literal["random", "given"]
 
 _BLOCK = 1 << 20
 """Identity pairs that are worked on at a time."""
+
+_WALK = 2_000_000_000
+"""Comparisons times instance pairs of an identity pair up to which later rounds are walked through one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +136,15 @@ def design_protocol(
 ) -> Protocol:
     """Choose `budget` comparisons that share as few identities, and then as few instances, as possible.
 
-    Impostor comparisons: identity pairs are taken so that after every one of them all identities were visited equally often,
-    give or take one, which is the least overlap there can be; identities with more instances come first. When every identity
-    pair was taken once, the pairs are gone through again. The visits of an identity go through its instances in turn, and
-    no pair of instances is taken twice. Genuine comparisons: one of each identity with two instances or more, the largest
-    first, then a second one of each, and so on; within an identity its instances are visited equally often.
+    Impostor comparisons: identity pairs are taken so that after every one of them all identities were visited
+    equally often, give or take one, which is the least overlap there can be; identities with more instances
+    come first. When every identity pair was taken once, the pairs are gone through again. The visits of an
+    identity go through its instances in turn, and no pair of instances is taken twice. Genuine comparisons:
+    one of each identity with two instances or more, the largest first, then a second one of each, and so on;
+    within an identity its instances are visited equally often.
 
-    A smaller budget gives the beginning of the same list. All pairs are never built: time and memory grow with the budget.
+    A smaller budget gives the beginning of the same list. All pairs are never built: time and memory grow
+    with the budget.
 
     Parameters
     ----------
@@ -152,9 +157,9 @@ def design_protocol(
     instance
         Names of the instances, optional, shape (n,).
     order
-        ``"random"``: identities with equally many instances, and the instances of an identity, come in random order, so that
-        neighbours in a list (siblings, sessions) are not compared more than others. ``"given"``: in the order of their
-        labels and rows, which uses no random numbers.
+        ``"random"``: identities with equally many instances, and the instances of an identity, come in random
+        order, so that neighbours in a list (siblings, sessions) are not compared more than others.
+        ``"given"``: in the order of their labels and rows, which uses no random numbers.
     rng
         Seed or generator for ``order="random"``.
 
@@ -282,12 +287,31 @@ def _impostor(groups: _Groups, budget: int) -> tuple[IntArray, IntArray]:
     if not passes:
         return first, second
     a, b, visit_a, visit_b = (np.concatenate(column) for column in zip(*kept, strict=True))
-    size_a, size_b = groups.size[a], groups.size[b]
-    which, again = _rounds(size_a * size_b, budget)
-    # Visit number `again` of a pair steps both instances on; after lcm(M_a, M_b) steps one of them skips, so that the
-    # M_a·M_b visits meet every pair of instances once.
-    skip = again // np.lcm(size_a[which], size_b[which])
-    a, b, visit_a, visit_b = a[which], b[which], visit_a[which] + again, visit_b[which] + again + skip
+    return _again(groups, budget, a, b, visit_a, visit_b)
+
+
+def _again(
+    groups: _Groups, budget: int, a: IntArray, b: IntArray, visit_a: IntArray, visit_b: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Go through all identity pairs more than once: `budget` comparisons, no pair of instances twice.
+
+    Where the data are small, each comparison takes the least visited instances (`turns`). Elsewhere visit t of a pair
+    steps both instances on by t, and one of them skips after every lcm(M_a, M_b) steps, so that its M_a·M_b visits meet
+    every pair of instances once; which of the two skips is mixed over the pairs, lest it keep step with the turns.
+    """
+    capacity = groups.size[a] * groups.size[b]
+    which, again = _rounds(capacity, budget)
+    if int(capacity.sum()) * int(capacity.max()) <= _WALK:
+        from matchbound.planning.turns import take_turns
+
+        first = groups.start[a[which]] + visit_a[which] % groups.size[a[which]]
+        second = groups.start[b[which]] + visit_b[which] % groups.size[b[which]]
+        take_turns(which, a, b, groups.size, groups.start, first, second, a.size)
+        return groups.rows[first], groups.rows[second]
+    skip = again // np.lcm(groups.size[a], groups.size[b])[which]
+    mixed = ((a * 40_503 + b * 30_011) >> 3)[which] & 1
+    visit_a, visit_b = visit_a[which] + again + skip * mixed, visit_b[which] + again + skip * (1 - mixed)
+    a, b = a[which], b[which]
     return (
         groups.rows[groups.start[a] + visit_a % groups.size[a]],
         groups.rows[groups.start[b] + visit_b % groups.size[b]],

@@ -48,8 +48,8 @@ class ZeroErrors:
     modelled
         Under the latent model: the rate at which a clean result still has probability 1 − level.
     disjoint
-        Counting only comparisons that share nobody (⌊G/2⌋ impostor pairs, or one genuine comparison an identity): true
-        whatever the dependence.
+        Counting only comparisons that share nobody (⌊G/2⌋ impostor pairs, or one genuine comparison an
+        identity): true whatever the dependence.
     wilson
         What `upper_bound()` reports: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
     """
@@ -90,8 +90,8 @@ def zero_errors(
 
     Examples
     --------
-    All comparisons of 174 people with one record each, in both orders, are 174·173 = 30,102, and 3/30,102 is 1e-4. Only half
-    of them are different comparisons, and only 87 share nobody:
+    All comparisons of 174 people with one record each, in both orders, are 174·173 = 30,102, and 3/30,102 is
+    1e-4. Only half of them are different comparisons, and only 87 share nobody:
 
     >>> from matchbound.planning.rules import zero_errors
     >>> clean = zero_errors(174)

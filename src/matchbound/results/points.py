@@ -119,8 +119,8 @@ class CurveStatistic:
         Parameters
         ----------
         method
-            ``"influence"``: Wilson's formula with the variance of the influence function and Student's t; ``"union"`` (FRR
-            at a FAR and FAR at an FRR only): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
+            ``"influence"``: Wilson's formula with the variance of the influence function and Student's t; ``"union"``
+            (FRR at a FAR and FAR at an FRR only): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
             ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
         level
             The coverage promised.
@@ -227,8 +227,8 @@ class OperatingPoint(CurveStatistic):
         if errors >= FEW_ERRORS:
             return ()
         return (
-            f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} {name} among {count} comparisons; "
-            f"with fewer than {FEW_ERRORS} its uncertainty cannot be told well",
+            f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} {name} among {count} "
+            f"comparisons; with fewer than {FEW_ERRORS} its uncertainty cannot be told well",
         )
 
     def calibrate_level_far(

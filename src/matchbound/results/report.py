@@ -1,4 +1,4 @@
-"""What a report says, as plain values: every number that a page, a table or a paper shows is here, and none is made later."""
+"""What a report says, as plain values: every number that a page or a table shows is here, and none is made later."""
 
 from __future__ import annotations
 
@@ -177,7 +177,13 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class GroupGap:
-    """A difference of a rate between two groups."""
+    """A rate of one group minus that of another.
+
+    low, high
+        Limits that hold for all pairs of groups at once.
+    among
+        How many pairs of groups there are.
+    """
 
     metric: str
     first: str
@@ -185,7 +191,7 @@ class GroupGap:
     estimate: float
     low: float
     high: float
-    adjusted: bool
+    among: int
 
 
 @dataclass(frozen=True)

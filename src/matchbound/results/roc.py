@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.engine.curve import CurveTally, SortedCurve, curve_of_comparisons, curve_of_embeddings
+from matchbound.engine.curve import CurveTally, SortedCurve, curve_of_comparisons
+from matchbound.engine.curve_points import curve_of_embeddings
 from matchbound.engine.tally import FloatArray
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
 from matchbound.results.interval import tail_of
 from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
 from matchbound.sources.comparisons import Comparisons
@@ -22,8 +24,8 @@ from matchbound.stats.curves import CurveVariances, area_terms, crossing, curve_
 from matchbound.stats.curves_bands import band_grid, band_limits
 from matchbound.stats.curves_bootstrap import CurveReplicates
 from matchbound.stats.curves_influence import wilson_limits
-from matchbound.stats.curves_smooth import Smooth, SmoothRates, smooth_rates
-from matchbound.stats.resampling import percentile, seed_of
+from matchbound.stats.curves_smooth import Smooth, smooth_rates
+from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,8 +55,8 @@ def roc(data: Comparisons | Embeddings, *, workers: int | None = None) -> RocCur
     Parameters
     ----------
     data
-        `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the curve
-        has about 1,500 points instead of every step; each is exact.
+        `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the
+        curve has about 1,500 points instead of every step; each is exact.
     workers
         Threads for embeddings.
 
@@ -75,8 +77,8 @@ def roc(data: Comparisons | Embeddings, *, workers: int | None = None) -> RocCur
     notes = list(data.findings())
     if tally.n_identities < FEW_IDENTITIES:
         notes.append(
-            f"only {tally.n_identities} identities: intervals rest on how identities differ, and so few tell little about "
-            "that; the promised coverage is not to be relied on"
+            f"only {tally.n_identities} identities: intervals rest on how identities differ, and so few tell little "
+            "about that; the promised coverage is not to be relied on"
         )
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
@@ -114,99 +116,6 @@ class ThresholdChoice:
     far: float
     far_upper: float
     frr: float
-
-
-@dataclass(frozen=True, eq=False)
-class Band:
-    """Limits for FRR at a grid of FARs; float64 arrays, shape (L,).
-
-    far
-        Increasing.
-    frr, low, high
-        FRR there and its limits.
-    level
-        The coverage promised: of each FAR by itself, or of all together.
-    simultaneous
-        Which of the two.
-    critical
-        How many standard errors the limits are away.
-    """
-
-    far: FloatArray = field(repr=False)
-    frr: FloatArray = field(repr=False)
-    low: FloatArray = field(repr=False)
-    high: FloatArray = field(repr=False)
-    level: float
-    simultaneous: bool
-    critical: float
-
-    def contains(self, far: ArrayLike, frr: ArrayLike) -> bool:
-        """Whether a curve lies within the band at the FARs given (limits between grid points on a straight line)."""
-        x, y = np.asarray(far, dtype=np.float64), np.asarray(frr, dtype=np.float64)
-        return bool(np.all((y >= np.interp(x, self.far, self.low)) & (y <= np.interp(x, self.far, self.high))))
-
-
-@dataclass(frozen=True, eq=False)
-class CurveBootstrap:
-    """Bootstrap replicates of a whole curve.
-
-    far : float64 array, shape (L,)
-        The FARs at which each replicate was read.
-    frr : float64 array, shape (B, L)
-    eer, auc : float64 arrays, shape (B,)
-    estimate : float64 array, shape (L,)
-        FRR of the data at those FARs.
-    """
-
-    far: FloatArray = field(repr=False)
-    frr: FloatArray = field(repr=False)
-    eer: FloatArray = field(repr=False)
-    auc: FloatArray = field(repr=False)
-    estimate: FloatArray = field(repr=False)
-    method: str
-    seed: int
-
-    @property
-    def n_resamples(self) -> int:
-        """B."""
-        return int(self.eer.size)
-
-    def band(self, level: float = 0.95) -> Band:
-        """Pointwise percentile limits at each FAR."""
-        tail = tail_of(level, "two-sided")
-        low, high = np.quantile(self.frr, [tail, 1.0 - tail], axis=0, method="weibull")
-        return Band(self.far, self.estimate, low, high, level, False, -NormalDist().inv_cdf(tail))
-
-    def eer_limits(self, level: float = 0.95) -> tuple[float, float]:
-        """Percentile limits of EER."""
-        tail = tail_of(level, "two-sided")
-        return percentile(self.eer, tail), percentile(self.eer, 1.0 - tail)
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothCurve:
-    """A smoothed curve: binormal, log-normal or kernel."""
-
-    model: Smooth
-    rates: SmoothRates = field(repr=False)
-
-    def frr_at(self, far: float) -> float:
-        """FRR at a FAR."""
-        return float(self.rates.frr_at(np.array([far]))[0, 0])
-
-    def far_at(self, frr: float) -> float:
-        """FAR at an FRR."""
-        return float(self.rates.far_at(np.array([frr]))[0, 0])
-
-    @property
-    def eer(self) -> float:
-        """Where the curve crosses FAR = FRR."""
-        return float(self.rates.eer()[0])
-
-    @property
-    def auc(self) -> float:
-        """Area under the curve."""
-        return float(self.rates.auc()[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -397,9 +306,10 @@ class RocCurve:
         if not good.size:
             best = int(np.argmin(upper))
             raise DataError(
-                f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper bound is "
-                f"{upper[best]:.3g}, at threshold {self.thresholds[best]:g} with {int(self.tally.false_matches[best])} false "
-                f"matches among {self.tally.n_impostor} comparisons of {self.n_identities} identities. More identities are needed"
+                f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper "
+                f"bound is {upper[best]:.3g}, at threshold {self.thresholds[best]:g} with "
+                f"{int(self.tally.false_matches[best])} false matches among {self.tally.n_impostor} comparisons of "
+                f"{self.n_identities} identities. More identities are needed"
             )
         k = int(good[-1])
         return ThresholdChoice(

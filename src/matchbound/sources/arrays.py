@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
-from matchbound.sources.files import Input, open_input
+from matchbound.sources.files import Input, open_input, plainly
 from matchbound.sources.labels import LabelArray
 from matchbound.sources.roles import plain
 from matchbound.sources.tables import check_similarity, from_table, named
@@ -47,7 +46,9 @@ def load_npy(source: Input, *, mmap: bool = True) -> NDArray[Any]:
             return np.asanyarray(np.load(source.path, mmap_mode="r", allow_pickle=False))
         _enough_bytes(source.path, source.name)
         return np.asarray(np.load(source.path, allow_pickle=False))
-    except (ValueError, EOFError, OSError, MemoryError) as error:
+    except DataError:
+        raise
+    except Exception as error:  # a damaged header makes numpy's parser raise nearly anything
         raise DataError(f"{source.name}: {_reason(error)}") from None
 
 
@@ -69,7 +70,7 @@ def _reason(error: BaseException) -> str:
             "holds Python objects, which are never unpickled because that can run code; save labels as text or "
             "integers (np.asarray(labels, dtype=str)) and vectors as one float array"
         )
-    return f"is damaged or cut short ({text or type(error).__name__}); write it again"
+    return f"is damaged or cut short ({plainly(text.strip() or type(error).__name__, 200)}); write it again"
 
 
 def load_npz(source: Input) -> dict[str, NDArray[Any]]:
@@ -90,14 +91,16 @@ def load_npz(source: Input) -> dict[str, NDArray[Any]]:
             for name in archive.files:
                 arrays[name] = _member(archive, name, source.name)
         return arrays
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except DataError:
+        raise
+    except Exception as error:  # so does a damaged archive
         raise DataError(f"{source.name}: {_reason(error)}") from None
 
 
 def _member(archive: Any, name: str, source: str) -> NDArray[Any]:
     try:
         value = archive[name]
-    except (ValueError, MemoryError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except Exception as error:  # a damaged header makes numpy's parser raise nearly anything
         raise DataError(f"{source}: the array {name!r} {_reason(error)}") from None
     if not isinstance(value, np.ndarray):
         raise DataError(f"{source}: the entry {name!r} is not an array")

@@ -74,23 +74,74 @@ class Comparisons:
         values = _scores(score)
         _same_length({"identity_a": left, "identity_b": right, "score": values})
         identities, (a, b) = encode(left, right)
-        instances, codes_a, codes_b = _instances(a, b, instance_a, instance_b)
+        instances = _instances(a, b, instance_a, instance_b)
+        self._fill(identities, a, b, values, distance, instances, group_a, group_b, notes)
+
+    @classmethod
+    def from_codes(
+        cls,
+        identities: LabelArray,
+        a: IntArray,
+        b: IntArray,
+        score: ArrayLike,
+        *,
+        distance: bool = False,
+        names: LabelArray | None = None,
+        instance_a: IntArray | None = None,
+        instance_b: IntArray | None = None,
+        group_a: ArrayLike | None = None,
+        group_b: ArrayLike | None = None,
+        notes: Sequence[str] = (),
+    ) -> Comparisons:
+        """Comparisons whose labels are encoded already, as readers have them: no label is looked at twice.
+
+        Parameters
+        ----------
+        identities
+            The distinct identities, sorted, each of which occurs, shape (G,).
+        a, b
+            Positions in `identities`, int64, shape (n,).
+        names
+            The names of instances, shape (k,); `instance_a` and `instance_b` are positions in it.
+        """
+        values = _scores(score)
+        _same_length({"a": a, "b": b, "score": values})
+        made = cls.__new__(cls)
+        instances: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
+        if names is not None and instance_a is not None and instance_b is not None:
+            _same_length({"a": a, "instance_a": instance_a, "instance_b": instance_b})
+            instances = _within_identities(a, b, names, instance_a, instance_b)
+        made._fill(identities, a, b, values, distance, instances, group_a, group_b, notes)
+        return made
+
+    def _fill(
+        self,
+        identities: LabelArray,
+        a: IntArray,
+        b: IntArray,
+        score: FloatArray,
+        distance: bool,
+        instances: tuple[LabelArray | None, IntArray | None, IntArray | None],
+        group_a: ArrayLike | None,
+        group_b: ArrayLike | None,
+        notes: Sequence[str],
+    ) -> None:
         if (group_a is None) != (group_b is None):
             raise DataError("give both group_a and group_b, or neither")
         group = None
         if group_a is not None and group_b is not None:
             columns = (as_labels(group_a, "group_a"), as_labels(group_b, "group_b"))
-            _same_length({"identity_a": left, "group_a": columns[0], "group_b": columns[1]})
+            _same_length({"identity_a": a, "group_a": columns[0], "group_b": columns[1]})
             group = group_of_identity(identities, np.concatenate([a, b]), np.concatenate(columns))
         fields = {
             "identities": identities,
             "a": a,
             "b": b,
-            "score": values,
+            "score": score,
             "distance": bool(distance),
-            "instances": instances,
-            "instance_a": codes_a,
-            "instance_b": codes_b,
+            "instances": instances[0],
+            "instance_a": instances[1],
+            "instance_b": instances[2],
             "group": group,
             "notes": tuple(notes),
         }
@@ -149,13 +200,13 @@ class Comparisons:
         found: list[str] = list(self.notes)
         if self.with_itself:
             found.append(
-                f"{self.with_itself} comparisons are of an instance with itself: they never fail, so FRR comes "
-                "out too low. Drop them unless the matcher really meets such pairs"
+                f"{self.with_itself} comparisons are of an instance with itself: they never fail, so FRR comes out "
+                "too low. Drop them unless the matcher really meets such pairs"
             )
         if self.repeated:
             found.append(
-                f"{self.repeated} comparisons repeat a pair of instances compared before (in either order): they "
-                "add no information. Keep one of each"
+                f"{self.repeated} comparisons repeat a pair of instances compared before (in either order): they add "
+                "no information. Keep one of each"
             )
         if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
             found.append("all scores are equal: no threshold can tell genuine from impostor comparisons")
@@ -176,8 +227,8 @@ def _scores(score: ArrayLike) -> FloatArray:
     if bad.size:
         row = int(bad[0])
         raise DataError(
-            f"score: row {row} holds {values[row]} ({bad.size} rows are not finite numbers). Drop failed comparisons, "
-            "or give them the score that the system would act on"
+            f"score: row {row} holds {values[row]} ({bad.size} rows are not finite numbers). Drop failed "
+            "comparisons, or give them the score that the system would act on"
         )
     return values
 
@@ -200,7 +251,22 @@ def _instances(
     left, right = as_labels(instance_a, "instance_a"), as_labels(instance_b, "instance_b")
     _same_length({"identity_a": a, "instance_a": left, "instance_b": right})
     names, (name_a, name_b) = encode(left, right)
-    keys = np.concatenate([a * np.int64(max(names.size, 1)) + name_a, b * np.int64(max(names.size, 1)) + name_b])
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    inverse = inverse.astype(np.int64, copy=False).reshape(-1)
-    return names[distinct % max(names.size, 1)], inverse[: a.size], inverse[a.size :]
+    return _within_identities(a, b, names, name_a, name_b)
+
+
+def _within_identities(
+    a: IntArray, b: IntArray, names: LabelArray, name_a: IntArray, name_b: IntArray
+) -> tuple[LabelArray, IntArray, IntArray]:
+    """Number the instances that occur by identity and name: (name of each instance, codes of a, codes of b)."""
+    width = max(names.size, 1)
+    keys = np.concatenate([a * np.int64(width) + name_a, b * np.int64(width) + name_b])
+    span = int(keys.max()) + 1 if keys.size else 0
+    if span <= 4 * keys.size + 1_000_000:
+        occurs = np.zeros(span, dtype=np.bool_)
+        occurs[keys] = True
+        distinct = np.flatnonzero(occurs)
+        codes = (np.cumsum(occurs, dtype=np.int64) - 1)[keys]
+    else:
+        distinct, codes = np.unique(keys, return_inverse=True)
+        codes = codes.astype(np.int64, copy=False).reshape(-1)
+    return names[distinct % width], codes[: a.size], codes[a.size :]

@@ -11,12 +11,13 @@ from typing import Any
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
-from matchbound.sources.files import Input, shorten
+from matchbound.sources.files import Input, plainly, shorten
 from matchbound.sources.roles import PairRoles, RowRoles, find_roles
 from matchbound.sources.tables import Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
-_NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+"""How a finite number is written."""
 
 
 def read_delimited(
@@ -98,7 +99,7 @@ def load_text_table(
         raise DataError(f"{source.name}: the column {twice[0]!r} occurs more than once; rename or drop one")
     if numbers is None:
         first = next(_rows(source, delimiter, at), (0, []))[1]
-        numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and _NUMBER.match(text.strip())]
+        numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and NUMBER.match(text.strip())]
     chosen = tuple(name for name in names if name in numbers)
     return _parse(source, names, tuple(n for n in names if n not in chosen), chosen, delimiter, at)
 
@@ -126,12 +127,12 @@ def _parse(
                 parse_options=pa_csv.ParseOptions(delimiter=delimiter),
                 convert_options=pa_csv.ConvertOptions(column_types=kinds, include_columns=list(kinds)),
             )
+        problem = ""
     except pa.ArrowException as error:
+        problem = plainly(error, 200)
+    if problem or any(data.column(name).null_count for name in numbers):
         _diagnose(source, names, numbers, delimiter, header_at)
-        raise DataError(f"{source.name}: {shorten(str(error), 200)}") from None
-    for name in numbers:
-        if data.column(name).null_count:
-            _diagnose(source, names, numbers, delimiter, header_at)
+        raise DataError(f"{source.name}: {problem or 'a number is missing'}")
     return Table(source.name, data, where)
 
 
@@ -181,7 +182,7 @@ def _diagnose(source: Input, names: list[str], numbers: tuple[str, ...], delimit
 def raise_unless_number(text: str, name: str, where: str) -> float:
     """A finite number from text, or a DataError that says what stands there instead."""
     text = text.strip()
-    if _NUMBER.match(text):
+    if NUMBER.match(text):
         value = float(text)
         if math.isfinite(value):
             return value
@@ -189,16 +190,20 @@ def raise_unless_number(text: str, name: str, where: str) -> float:
     failed = "drop failed comparisons, or give them the score that the system would act on"
     if not text:
         raise DataError(f"{where}: {name} is missing; {failed}")
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-        decimal = "; write numbers with a decimal point" if re.match(r"^[+-]?\d+,\d+$", text) else ""
-        if text.lower() not in ("na", "n/a", "#n/a", "null", "none"):
-            raise DataError(f"{where}: {name} is {shorten(text)!r}, not a number{decimal}") from None
-    if math.isfinite(value):
+    loose = _as_float(text)
+    if loose is not None and math.isfinite(loose):
         raise DataError(f"{where}: {name} is {shorten(text)!r}; write plain numbers")
+    if loose is None and text.lower() not in ("na", "n/a", "#n/a", "null", "none"):
+        decimal = "; write numbers with a decimal point" if re.match(r"^[+-]?\d+,\d+$", text) else ""
+        raise DataError(f"{where}: {name} is {shorten(text)!r}, not a number{decimal}")
     raise DataError(f"{where}: {name} is {shorten(text)}, not a finite number; {failed}")
+
+
+def _as_float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _hint(header: str) -> str:
@@ -208,10 +213,10 @@ def _hint(header: str) -> str:
         return ". It looks like a Kaldi trial list: reader='kaldi'"
     if len(fields) == 3 and fields[0] in ("0", "1") and "/" in fields[1]:
         return ". It looks like a VoxCeleb trial list: reader='voxceleb'"
-    if len(fields) == 3 and _NUMBER.match(fields[2]):
+    if len(fields) == 3 and NUMBER.match(fields[2]):
         return ". It looks like a score file of Kaldi: give the trials as well, read([trials, scores], reader='kaldi')"
-    if len(fields) in (4, 5) and _NUMBER.match(fields[-1]):
+    if len(fields) in (4, 5) and NUMBER.match(fields[-1]):
         return f". It looks like a {len(fields)}-column score file of bob: reader='bob{len(fields)}'"
-    if len(fields) == 1 and _NUMBER.match(fields[0]):
+    if len(fields) == 1 and NUMBER.match(fields[0]):
         return ". It looks like a list of scores without identities: reader='pyeer'"
     return ""

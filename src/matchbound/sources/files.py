@@ -39,8 +39,8 @@ _FOREIGN = {
     b"SQLite format 3": "an SQLite database; export the comparisons as CSV or Parquet",
 }
 
-_stdin_seen: list[tuple[object, str]] = []
-"""The stream that was last read as standard input, and the digest of what it held."""
+_seen: dict[str, tuple[object, str]] = {}
+"""Digests of what can be read only once: standard input (``-``, with its stream) and pipes, by name."""
 
 
 @dataclass(frozen=True)
@@ -164,27 +164,32 @@ def open_input(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Inpu
         return Input("standard input", None, _standard_input(max_bytes), max_bytes)
     where = Path(path)
     try:
-        exists, is_file = where.exists(), where.is_file()
+        exists, is_file = "\0" not in str(path) and where.exists(), where.is_file()
     except (OSError, ValueError) as error:
-        raise DataError(f"{shorten(str(path))}: not a usable path ({error})") from None
+        raise DataError(f"{plainly(path)}: not a usable path ({error})") from None
     if not exists:
         hint = "; only local files are read, download it first" if "://" in str(path) else ""
-        raise DataError(f"{shorten(str(path))}: no such file{hint}")
+        raise DataError(f"{plainly(path)}: no such file{hint}")
     if not is_file and where.is_dir():
         raise DataError(f"{path} is a directory; a file is needed here")
+    if not is_file:
+        return Input(str(path), None, _pipe(where, max_bytes), max_bytes)
     return Input(str(path), where, b"", max_bytes)
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
     """``"sha256:…"`` of a file's bytes as they are on disk, streamed; provenance for results.
 
-    A directory gives the digest of the names and digests of the files in it. Standard input (``-``) can
-    be read only once: its digest is known after it has been read by `open_input`.
+    A directory gives the digest of the names and digests of the files in it. Standard input (``-``) and pipes
+    can be read only once: their digest is remembered from when `open_input` read them.
     """
+    known = _seen.get(os.fspath(path))
     if os.fspath(path) == "-":
-        if not _stdin_seen or _stdin_seen[0][0] is not sys.stdin:
+        if known is None or known[0] is not sys.stdin:
             _standard_input(MAX_BYTES)
-        return _stdin_seen[0][1]
+        return _seen["-"][1]
+    if known is not None:
+        return known[1]
     where = Path(path)
     if where.is_dir():
         total = hashlib.sha256()
@@ -207,11 +212,28 @@ def _standard_input(max_bytes: int) -> bytes:
     content: bytes = raw.read(max_bytes + 1) if raw is not None else stream.read().encode()
     if len(content) > max_bytes:
         raise DataError(f"standard input holds more than {max_bytes:,} bytes; write it to a file first")
-    _stdin_seen[:] = [(stream, f"sha256:{hashlib.sha256(content).hexdigest()}")]
+    _seen["-"] = (stream, f"sha256:{hashlib.sha256(content).hexdigest()}")
+    return content
+
+
+def _pipe(path: Path, max_bytes: int) -> bytes:
+    """All of a pipe or device, such as a shell's process substitution."""
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if len(content) > max_bytes:
+        raise DataError(f"{path} holds more than {max_bytes:,} bytes; write it to a file first")
+    _seen[str(path)] = (None, f"sha256:{hashlib.sha256(content).hexdigest()}")
     return content
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """Text for a message: unprintable characters escaped, long text cut."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: width + 1])
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
+    """Text for a message, cut where it is long."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def plainly(text: object, width: int = 60) -> str:
+    """Text for a message without quotes: characters that cannot be printed are escaped, long text is cut."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shorten(str(text), width))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, MatchboundError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
+from matchbound.sources.files import plainly
 from matchbound.sources.tables import Table, from_table
 
 
@@ -32,8 +33,10 @@ def from_frame(
 
     try:
         data = _arrow(frame)
+    except MatchboundError:
+        raise
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"the frame cannot be turned into columns ({error})") from None
+        raise DataError(f"the frame cannot be turned into columns ({plainly(error, 200)})") from None
     kind = type(frame).__module__.partition(".")[0]
     source = f"{kind} frame"
     table = Table(source, data, lambda row: f"{source}, row {row}")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.errors import DataError
+from matchbound.sources.files import plainly
 from matchbound.sources.labels import IntArray, LabelArray
 
 
@@ -117,9 +118,9 @@ def infer_identities(
     if clash.size:
         at = int(clash[0])
         raise DataError(
-            f"{where(at)}: the labels contradict each other: {names[first[at]]!s} and {names[second[at]]!s} are "
-            f"labelled impostor, and genuine pairs join them to one identity ({clash.size} such pairs). Correct the "
-            "labels, or give the identities"
+            f"{where(at)}: the labels contradict each other: {plainly(names[first[at]])} and "
+            f"{plainly(names[second[at]])} are labelled impostor, and genuine pairs join them to one identity "
+            f"({clash.size} such pairs). Correct the labels, or give the identities"
         )
     label_of_root = np.full(n + labels.size, -1, dtype=np.int64)
     label_of_root[root[n:]] = np.arange(labels.size)
@@ -156,8 +157,9 @@ def _check_known(
         a, b = first[at], second[at]
         said, seen = ("genuine", "differ") if genuine[at] else ("impostor", "are equal")
         raise DataError(
-            f"{where(at)}: the pair is labelled {said}, and the identities {text[a]!s} (of {names[a]!s}) and "
-            f"{text[b]!s} (of {names[b]!s}) {seen} ({clash.size} such lines). Correct the labels or the identities"
+            f"{where(at)}: the pair is labelled {said}, and the identities {plainly(text[a])} (of "
+            f"{plainly(names[a])}) and {plainly(text[b])} (of {plainly(names[b])}) {seen} ({clash.size} such lines). "
+            "Correct the labels or the identities"
         )
 
 
@@ -169,6 +171,6 @@ def _check_one_label(labels: LabelArray, root: IntArray, where: Callable[[int], 
         a, b = labels[order[same[0]]], labels[order[same[0] + 1]]
         source = where(0).partition(", line")[0]
         raise DataError(
-            f"{source}: the labels contradict the identities: a chain of genuine pairs joins identity {a!s} and "
-            f"identity {b!s}. Correct the labels or the identities"
+            f"{source}: the labels contradict the identities: a chain of genuine pairs joins identity {plainly(a)} "
+            f"and identity {plainly(b)}. Correct the labels or the identities"
         )

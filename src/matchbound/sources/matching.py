@@ -209,13 +209,12 @@ def _match_tables(systems: list[Comparisons]) -> Matched:
 
 
 def _same_rows(one: Comparisons, two: Comparisons) -> bool:
-    if len(one) != len(two):
+    """Whether both compare the same two identities in every row, either way round."""
+    if len(one) != len(two) or one.n_identities != two.n_identities:
         return False
-    labels = [
-        np.sort(np.stack([source.identities.astype(np.str_)[codes] for codes in (source.a, source.b)]), axis=0)
-        for source in (one, two)
-    ]
-    return bool(np.array_equal(labels[0], labels[1]))
+    _, (mine, theirs) = encode(one.identities.astype(np.str_), two.identities.astype(np.str_))
+    low = np.array_equal(np.minimum(mine[one.a], mine[one.b]), np.minimum(theirs[two.a], theirs[two.b]))
+    return low and np.array_equal(np.maximum(mine[one.a], mine[one.b]), np.maximum(theirs[two.a], theirs[two.b]))
 
 
 def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
@@ -283,3 +282,21 @@ def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:
     place = np.argsort(rows[0], kind="stable")
     return [row[place] for row in rows]
 
+
+
+def all_pairs(source: Embeddings) -> Comparisons:
+    """All pairs of rows with their scores; labels are not encoded again."""
+    first, second = np.triu_indices(len(source), k=1)
+    rows = np.arange(len(source))
+    return _build(
+        identities=source.identities,
+        a=source.codes[first],
+        b=source.codes[second],
+        score=source.score_pairs(first, second),
+        distance=source.distance,
+        instances=rows if source.instance is None else source.instance,
+        instance_a=first.astype(np.int64),
+        instance_b=second.astype(np.int64),
+        group=source.group,
+        notes=source.notes,
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
-from matchbound.sources.files import Input, open_input
+from matchbound.sources.files import Input, open_input, plainly
 from matchbound.sources.roles import PairRoles, find_roles
 from matchbound.sources.tables import Table, build
 
@@ -44,8 +44,12 @@ def read_parquet(
                 if not isinstance(roles, PairRoles) and roles.embedding is not None:
                     wanted.append(roles.embedding)
                 parts.append((name, file.read(columns=wanted)))
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{name}: not a Parquet file that can be read ({error}); write it again") from None
+        except DataError:
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise DataError(
+                f"{name}: not a Parquet file that can be read ({plainly(str(error).strip(), 200)}); write it again"
+            ) from None
     assert roles is not None
 
     def where(row: int) -> str:
@@ -58,7 +62,9 @@ def read_parquet(
     try:
         data = pa.concat_tables([part for _, part in parts], promote_options="permissive")
     except pa.ArrowException as error:
-        raise DataError(f"{parts[0][0]} and the files beside it do not make one table ({error})") from None
+        raise DataError(
+            f"{parts[0][0]} and the files beside it do not make one table ({plainly(error, 200)})"
+        ) from None
     source = parts[0][0] if len(parts) == 1 else f"{len(parts)} files from {parts[0][0]}"
     return build(Table(source, data, where), roles, distance=distance, similarity=similarity)
 
@@ -70,6 +76,8 @@ def load_parquet_table(source: Input) -> Table:
 
     try:
         data = pq.read_table(source.path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{source.name}: not a Parquet file that can be read ({error}); write it again") from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(
+            f"{source.name}: not a Parquet file that can be read ({plainly(str(error).strip(), 200)}); write it again"
+        ) from None
     return Table(source.name, data, lambda row: f"{source.name}, row {row}")

@@ -116,12 +116,12 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
         from matchbound.sources.parquet import read_parquet
 
         if source.path is None:
-            raise DataError("standard input holds Parquet; only CSV and TSV can be read from it")
+            raise DataError(f"{source.name} holds Parquet; only CSV and TSV can be read from a pipe")
         return _call(read_parquet, [source.path], "a Parquet file", **options)
     from matchbound.sources.arrays import read_npy, read_npz
 
     if source.path is None:
-        raise DataError("standard input holds binary data; only CSV and TSV can be read from it")
+        raise DataError(f"{source.name} holds binary data; only CSV and TSV can be read from a pipe")
     if source.kind == "npy":
         return _call(read_npy, source, "an .npy file", **options)
     return _call(read_npz, source, "an .npz file", **options)

@@ -56,6 +56,8 @@ _GENUINE = _words(
     is_match match targettype target_type clerical_match_score
     """
 )
+SURELY_GENUINE = _words("genuine is_genuine mated is_mated same_person same_identity targettype target_type")
+"""Columns that are checked against the identities; others, such as ``match``, may hold the decision of a system."""
 _SINGLE_IDENTITY = (
     *(word for word in _IDENTITY if word not in ("id", "name")),
     *_words("labels identities y id ids name"),

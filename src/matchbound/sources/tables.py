@@ -10,18 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.errors import DataError, UsageError
+from matchbound.sources.coded import Coded, merge, values_of
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
+from matchbound.sources.files import plainly
 from matchbound.sources.infer import infer_identities
-from matchbound.sources.labels import LabelArray, encode
-from matchbound.sources.roles import PairRoles, RowRoles, find_roles
+from matchbound.sources.labels import IntArray, LabelArray
+from matchbound.sources.roles import SURELY_GENUINE, PairRoles, RowRoles, find_roles, plain
 
 T = TypeVar("T")
 
 _GENUINE = "1 1.0 true t yes y target tgt genuine gen mated same match"
-_IMPOSTOR = (
-    "0 0.0 -1 false f no n nontarget non-target non impostor imposter imp nonmated non-mated different nonmatch non-match"
-)
+_IMPOSTOR = """
+    0 0.0 -1 false f no n nontarget non-target non impostor imposter imp nonmated non-mated different nonmatch
+    non-match
+"""
 GENUINE_WORDS = {word: True for word in _GENUINE.split()} | {word: False for word in _IMPOSTOR.split()}
 """The words that files use for genuine (True) and impostor (False), in lower case."""
 
@@ -50,7 +53,11 @@ class Table:
     where: Callable[[int], str]
 
     def labels(self, name: str) -> LabelArray:
-        """A column of labels as text or integers, shape (n,); empty labels are an error that names the place."""
+        """A column of labels as text or integers, shape (n,)."""
+        return self.coded(name).decoded()
+
+    def coded(self, name: str) -> Coded:
+        """A column of labels, text or integers; missing and empty labels are an error that names the place."""
         import pyarrow as pa
 
         column = self.data.column(name)
@@ -58,29 +65,31 @@ class Table:
             row = _first_null(column)
             raise DataError(f"{self.where(row)}: {name} is missing; fill it in or drop the row")
         kind = column.type
-        if pa.types.is_integer(kind):
-            return values_of(column)
-        if pa.types.is_floating(kind):
-            return self._whole(column, name)
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            numbers = values_of(column) if pa.types.is_integer(kind) else self._whole(column, name)
+            return Coded(*_distinct(numbers))
         if pa.types.is_nested(kind) or pa.types.is_binary(kind):
             raise DataError(f"{self.source}: the column {name!r} holds {kind}; labels must be text or integers")
         if not pa.types.is_dictionary(kind):
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()):
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"):
                 column = column.cast(pa.string())
             column = column.dictionary_encode()
         column = column.unify_dictionaries().combine_chunks()
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([], pa.string()).dictionary_encode()
-        if not pa.types.is_string(column.dictionary.type) and pa.types.is_integer(column.dictionary.type):
-            return np.asarray(values_of(column.dictionary)[values_of(column.indices)])
-        words = [str(word).strip() for word in column.dictionary.to_pylist()]
         codes = values_of(column.indices)
+        if pa.types.is_integer(column.dictionary.type):
+            return Coded(values_of(column.dictionary), codes)
+        try:
+            words = ["" if word is None else str(word).strip() for word in column.dictionary.to_pylist()]
+        except UnicodeDecodeError:
+            raise DataError(f"{self.source}: the column {name!r} holds text that is not UTF-8") from None
         for position, word in enumerate(words):
             if not word:
                 empty = np.flatnonzero(codes == position)
                 if empty.size:
                     raise DataError(f"{self.where(int(empty[0]))}: {name} is empty; fill it in or drop the row")
-        return np.asarray(words, dtype=np.str_)[codes] if words else np.empty(0, dtype=np.str_)
+        return Coded(np.asarray(words, dtype=np.str_), codes)
 
     def _whole(self, column: Any, name: str) -> LabelArray:
         values = values_of(column)
@@ -99,7 +108,9 @@ class Table:
             try:
                 column = column.cast(pa.float64())
             except pa.ArrowException as error:
-                raise DataError(f"{self.source}: the column {name!r} must hold numbers ({error})") from None
+                raise DataError(
+                    f"{self.source}: the column {name!r} must hold numbers ({plainly(error, 200)})"
+                ) from None
         if column.null_count:
             row = _first_null(column)
             raise DataError(f"{self.where(row)}: {name} is missing; {_FAILED}")
@@ -117,7 +128,7 @@ class Table:
 
         if pa.types.is_boolean(self.data.column(name).type) and not self.data.column(name).null_count:
             return values_of(self.data.column(name).cast(pa.uint8())).astype(np.bool_)
-        words, (codes,) = encode(self.labels(name))
+        words, (codes,) = merge(self.coded(name))
         known = np.asarray([GENUINE_WORDS.get(str(word).lower(), -1) for word in words], dtype=np.int64)
         if known.size and known.min() < 0:
             row = int(np.flatnonzero(known[codes] < 0)[0])
@@ -177,29 +188,33 @@ def build_comparisons(table: Table, roles: PairRoles, distance: bool | None) -> 
     if distance is None and roles.distance:
         notes.append(f"the column {roles.score!r} was read as a distance: small values mean the same identity")
     genuine = None if roles.genuine is None else _genuine(table, roles)
-    names_a = None if roles.instance_a is None else table.labels(roles.instance_a)
-    names_b = None if roles.instance_b is None else table.labels(roles.instance_b)
+    names: LabelArray | None = None
+    first = second = None
+    if roles.instance_a is not None and roles.instance_b is not None:
+        names, (first, second) = merge(table.coded(roles.instance_a), table.coded(roles.instance_b))
     if roles.id_a is not None and roles.id_b is not None:
-        id_a, id_b = table.labels(roles.id_a), table.labels(roles.id_b)
+        identities, (a, b) = merge(table.coded(roles.id_a), table.coded(roles.id_b))
         if genuine is not None:
-            _agree(table, roles, id_a, id_b, genuine)
-    elif genuine is not None and names_a is not None and names_b is not None:
-        names, (first, second) = encode(names_a, names_b)
+            _agree(table, roles, identities, a, b, genuine)
+    elif genuine is None:
+        raise DataError(f"{table.source}: there are neither identities nor labels of genuine pairs")
+    elif names is not None and first is not None and second is not None:
         inferred = infer_identities(names, first, second, genuine, table.where)
         notes += inferred.notes()
-        id_a, id_b = inferred.identity[first], inferred.identity[second]
+        identities, (a, b) = merge(Coded(inferred.identity, first), Coded(inferred.identity, second))
     else:
-        assert genuine is not None
         return unseen(score, genuine, small_is_same, notes)
     return named(
         table.source,
-        lambda: Comparisons(
-            id_a,
-            id_b,
+        lambda: Comparisons.from_codes(
+            identities,
+            a,
+            b,
             score,
             distance=small_is_same,
-            instance_a=names_a,
-            instance_b=names_b,
+            names=names,
+            instance_a=first,
+            instance_b=second,
             group_a=None if roles.group_a is None else table.labels(roles.group_a),
             group_b=None if roles.group_b is None else table.labels(roles.group_b),
             notes=notes,
@@ -218,25 +233,29 @@ def unseen(
 
 
 def _genuine(table: Table, roles: PairRoles) -> NDArray[np.bool_] | None:
-    """The labels of a table; with identities given, a column that holds something else is passed over."""
+    """The labels of a table; with identities given, a column that may mean something else is passed over."""
     assert roles.genuine is not None
     if roles.id_a is None:
         return table.truths(roles.genuine)
+    if plain(roles.genuine) not in SURELY_GENUINE:
+        return None
     try:
         return table.truths(roles.genuine)
     except DataError:
         return None
 
 
-def _agree(table: Table, roles: PairRoles, id_a: LabelArray, id_b: LabelArray, genuine: NDArray[np.bool_]) -> None:
-    _, (a, b) = encode(id_a, id_b)
+def _agree(
+    table: Table, roles: PairRoles, identities: LabelArray, a: IntArray, b: IntArray, genuine: NDArray[np.bool_]
+) -> None:
     clash = np.flatnonzero((a == b) != genuine)
     if clash.size:
         row = int(clash[0])
         said, seen = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
         raise DataError(
-            f"{table.where(row)}: {roles.genuine} says {said}, and the identities {id_a[row]!s} and {id_b[row]!s} "
-            f"{seen} ({clash.size} such rows); correct the labels, or drop the column {roles.genuine}"
+            f"{table.where(row)}: {roles.genuine} says {said}, and the identities {plainly(identities[a[row]])} and "
+            f"{plainly(identities[b[row]])} {seen} ({clash.size} such rows); correct the labels, or drop the column "
+            f"{roles.genuine}"
         )
 
 
@@ -297,20 +316,9 @@ def _features(table: Table, names: tuple[str, ...]) -> NDArray[Any]:
     return vectors
 
 
-def values_of(column: Any) -> NDArray[Any]:
-    """The numbers of an Arrow column without missing values, shape (n,), without a copy where there is one chunk.
-
-    Arrow's own conversion imports pandas where it is installed, which takes longer than reading most files.
-    """
-    import pyarrow as pa
-
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        return np.concatenate([values_of(chunk) for chunk in array.chunks])
-    kind = array.type.to_pandas_dtype()
-    if not len(array):
-        return np.empty(0, dtype=kind)
-    return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array)]
+def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
+    labels, codes = np.unique(values, return_inverse=True)
+    return labels, codes.astype(np.int64, copy=False).reshape(-1)
 
 
 def _first_null(column: Any) -> int:

@@ -44,7 +44,9 @@ class Crossing:
     index: int
 
 
-def curve_variances(sums: CurveSums, false_matches: IntArray, n_impostor: int, errors: IntArray, n_genuine: int) -> CurveVariances:
+def curve_variances(
+    sums: CurveSums, false_matches: IntArray, n_impostor: int, errors: IntArray, n_genuine: int
+) -> CurveVariances:
     """Variances at every threshold from their sums ("every threshold at once").
 
     FAR: (4R − 2Q)/N2² with R = ΣS² − 2pΣSm + p²Σm_i² and Q = Σn² − 2pΣnm + p²Σm_ij². FRR: Σ(e_i − q·g_i)²/T².
@@ -71,8 +73,10 @@ def curve_variances(sums: CurveSums, false_matches: IntArray, n_impostor: int, e
 def _combine(u: int, x: IntArray, v: int, y: IntArray) -> NDArray[Any]:
     """u·x + v·y, as Python integers where int64 could overflow."""
     if max(int(x.max(initial=0)), int(y.max(initial=0))) < 2**59:
-        return u * x + v * y
-    return u * x.astype(object) + v * y.astype(object)
+        small: NDArray[Any] = u * x + v * y
+        return small
+    large: NDArray[Any] = u * x.astype(object) + v * y.astype(object)
+    return large
 
 
 def _ratio_variance(a: NDArray[Any], b: NDArray[Any], c: int, x: IntArray, n: int, scale: int) -> FloatArray:

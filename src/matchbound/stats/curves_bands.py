@@ -1,8 +1,8 @@
 """Bands around a curve: limits for FRR at many FARs, each by itself or all at once.
 
-Simultaneous bands are sup-t bands from a multiplier bootstrap over identities: with ψ_i(f) the influence of identity i on
-FRR at FAR f and ξ_i independent standard normal, c is the quantile of max_f |Σξ_iψ_i(f)|/√Σψ_i(f)², and the band is the
-pointwise one at c (made as much larger as t is than z) standard errors.
+Simultaneous bands are sup-t bands from a multiplier bootstrap over identities: with ψ_i(f) the influence of identity i
+on FRR at FAR f and ξ_i independent standard normal, c is the quantile of max_f |Σξ_iψ_i(f)|/√Σψ_i(f)², and the band is
+the pointwise one at c (made as much larger as t is than z) standard errors.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def band_limits(
     place = place.reshape(-1)
     terms = point_influence(curve, points)
     floor = float(np.count_nonzero(curve.genuine_comparisons))
-    n = _effective(terms.frr_rate, terms.variance(np.ones(points.size), terms.slope), floor, curve.n_genuine)
+    n = _effective(
+        terms.frr_rate, terms.variance(np.ones(points.size), terms.slope, simultaneous), floor, curve.n_genuine
+    )
     freedom = max(terms.identities - 1.0, 1.0)
     tail = (1.0 - level) / 2.0
     critical = t_quantile(freedom, tail)
@@ -72,13 +74,18 @@ def band_limits(
     low, high = wilson_limits(q, n, critical)
     if simultaneous:  # FRR falls while FAR rises, so a limit at one FAR is a limit at those beside it
         low, high = np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
+    else:  # beyond the last genuine error the floor would say less than the last limit before it
+        errors = np.flatnonzero(q > 0.0)
+        if errors.size:
+            high = np.where(q > 0.0, high, np.minimum(high, high[errors[-1]]))
     return BandLimits(far, q, low, high, critical)
 
 
 def _effective(rate: FloatArray, variance: FloatArray, floor: float, count: int) -> FloatArray:
     spread = rate * (1.0 - rate)
     n = np.divide(spread, variance, out=np.full(rate.size, floor), where=(variance > 0.0) & (spread > 0.0))
-    return np.clip(n, floor, count)
+    result: FloatArray = np.clip(n, floor, count)
+    return result
 
 
 def _smooth(n: FloatArray, size: int) -> FloatArray:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.engine.curve import SortedCurve, complete
 from matchbound.engine.tally import FloatArray, IntArray
@@ -22,7 +23,7 @@ CURVE_BOOTSTRAPS = ("vertex", "double-or-nothing", "subsets", "two-level")
 ATTEMPTS = 1000
 
 T = TypeVar("T")
-Groups = tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]
+Groups = tuple[tuple[IntArray, NDArray[Any]], tuple[IntArray, NDArray[Any]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,12 +143,10 @@ def impostor_totals(curve: SortedCurve, draw: Draw) -> FloatArray:
 
 def _warm(curve: SortedCurve) -> None:
     """Work out what is kept on first use before threads ask for it."""
-    _ = (curve.first, curve.second, curve.owner, curve.genuine_matches, curve.pairs)
+    _ = (curve.compact, curve.owner, curve.genuine_matches, curve.genuine_ranks, curve.pairs)
 
 
-def _draw(
-    curve: SortedCurve, scheme: Scheme, rows: int, rng: np.random.Generator, copies: FloatArray | None
-) -> Draw:
+def _draw(curve: SortedCurve, scheme: Scheme, rows: int, rng: np.random.Generator, copies: FloatArray | None) -> Draw:
     """Weights for `rows` replicates; a draw that leaves FAR or FRR without comparisons is drawn again."""
     additive = scheme.method in ("subsets", "two-level")
     size = curve.n_identities
@@ -174,44 +173,45 @@ def _read(
     curve: SortedCurve, draw: Draw, groups: Groups | None, far_targets: FloatArray, frr_targets: FloatArray
 ) -> CurveReplicates:
     """Walk and read the curve of each replicate of a block."""
-    from matchbound.kernels.sweep import draw_within, read_curve, weigh_by_comparison, weigh_by_identity
+    from matchbound.kernels.sweep import cumulate_pairs, curve_area, draw_within, read_curve
 
     rows = draw.weights.shape[0]
     frr, far = np.empty((rows, far_targets.size)), np.empty((rows, frr_targets.size))
     eer, auc = np.empty(rows), np.empty(rows)
-    matched, accepted = np.empty(curve.thresholds.size), np.empty(curve.thresholds.size)
-    ends, kin_ends = curve.false_matches, curve.genuine_matches
+    matched, accepted = np.empty(curve.n_impostor + 1), np.zeros(curve.n_genuine + 1)
+    seeds = draw.rng.integers(0, 2**64, (rows, 2), dtype=np.uint64) if groups is not None else None
     for b in range(rows):
         weight = draw.weights[b]
-        if groups is not None:
-            (starts, members), (kin_starts, kin_members) = groups
-            counts, kin = np.zeros(curve.n_impostor, dtype=np.int64), np.zeros(curve.n_genuine, dtype=np.int64)
-            draw_within(weight, starts, members, draw.rng, counts)
-            draw_within(weight, kin_starts, kin_members, draw.rng, kin)
-            area = weigh_by_comparison(counts, kin, ends, kin_ends, matched, accepted)
+        if groups is not None and seeds is not None:
+            matched[0] = 0.0
+            for (starts, members), seed, out in zip(groups, seeds[b], (matched, accepted), strict=True):
+                counts = np.zeros(out.size - 1, dtype=np.int32)
+                draw_within(weight, starts, members, seed, counts)
+                np.cumsum(counts, out=out[1:])
         else:
-            area = weigh_by_identity(
-                curve.first,
-                curve.second,
-                curve.owner,
-                ends,
-                kin_ends,
-                weight,
-                draw.additive,
-                float(draw.extra[b]),
-                matched,
-                accepted,
-            )
-        eer[b] = read_curve(matched, accepted, far_targets, frr_targets, frr[b], far[b])
-        auc[b] = area / (matched[-1] * accepted[-1])
+            cumulate_pairs(*curve.compact, weight, draw.additive, matched)
+            np.cumsum(weight[curve.owner], out=accepted[1:])
+        extra = float(draw.extra[b])
+        eer[b] = read_curve(
+            matched,
+            extra,
+            accepted,
+            curve.false_matches,
+            curve.genuine_matches,
+            far_targets,
+            frr_targets,
+            frr[b],
+            far[b],
+        )
+        auc[b] = curve_area(matched, extra, accepted, *curve.genuine_ranks)
     return CurveReplicates(far_targets, frr_targets, frr, far, eer, auc)
 
 
-def _members(curve: SortedCurve, impostor: bool) -> tuple[IntArray, IntArray]:
+def _members(curve: SortedCurve, impostor: bool) -> tuple[IntArray, NDArray[Any]]:
     """(starts, members): the ranks of the comparisons of each identity, one after another."""
     size = curve.n_identities
     owners = np.concatenate([curve.first, curve.second]) if impostor else curve.owner
     ranks = np.tile(np.arange(curve.n_impostor), 2) if impostor else np.arange(curve.n_genuine)
     order = np.argsort(owners, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=size))])
-    return starts.astype(np.int64), ranks[order]
+    return starts.astype(np.int64), ranks[order].astype(np.int32 if ranks.size < 2**31 else np.int64)

@@ -3,8 +3,9 @@
 The threshold of a target FAR is estimated from the same data, so an identity moves FRR@FAR twice: through the genuine
 errors at the threshold, and through the threshold. With a_i = (e_i − q·g_i)/T, ρ_i = 2r_i/N2 and λ the slope of the
 curve there (genuine density / impostor density), the influence of identity i is a_i + λ·ρ_i on FRR@FAR, ρ_i + a_i/λ on
-FAR@FRR, and (a_i + λ·ρ_i)/(1 + λ) on EER. Variances are u²Σa_i² + 2uvΣa_iρ_i + v²·Var(FAR), with each term corrected
-for the small-sample bias of the plug-in.
+FAR@FRR, and (a_i + λ·ρ_i)/(1 + λ) on EER. Variances are u²Σa_i² + 2uvΣa_iρ_i + v²·Var(FAR). For EER, areas and
+simultaneous bands each term is corrected for the small-sample bias of the plug-in; for FRR@FAR and FAR@FRR the plug-in
+stands as it is, with Student's t.
 """
 
 from __future__ import annotations
@@ -52,15 +53,23 @@ class PointInfluence:
     slope: FloatArray
     identities: float
 
-    def variance(self, frr_share: FloatArray, far_share: FloatArray) -> FloatArray:
-        """Variance of frr_share·FRR + far_share·FAR at each point, shape (P,)."""
-        size = max(self.identities, 4.0)
-        own = np.einsum("pi,pi->p", self.frr, self.frr) * size / (size - 1.0)
-        cross = np.einsum("pi,pi->p", self.frr, self.far) * size / (size - 2.0)
-        far = self.far_variance * size * (size - 1.0) / ((size - 2.0) * (size - 3.0))
+    def variance(self, frr_share: FloatArray, far_share: FloatArray, corrected: bool) -> FloatArray:
+        """Variance of frr_share·FRR + far_share·FAR at each point, shape (P,), with or without bias correction."""
+        own = np.einsum("pi,pi->p", self.frr, self.frr)
+        cross = np.einsum("pi,pi->p", self.frr, self.far)
+        far = self.far_variance
+        if corrected:
+            more = corrections(self.identities)
+            own, cross, far = own * more[0], cross * more[1], far * more[2]
         u, v = frr_share, far_share
         result: FloatArray = u * u * own + 2.0 * u * v * cross + v * v * far
         return result
+
+
+def corrections(identities: float) -> tuple[float, float, float]:
+    """What Σa², Σaρ and (4R − 2Q)/N2² lack on average as estimates of variance, as factors."""
+    size = max(identities, 4.0)
+    return size / (size - 1.0), size / (size - 2.0), size * (size - 1.0) / ((size - 2.0) * (size - 3.0))
 
 
 @dataclass(frozen=True)
@@ -101,8 +110,8 @@ def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
     """λ = −dFRR/dFAR at some points, shape (P,).
 
     On probit axes a curve is nearly straight, so its slope is taken there: a straight line through 15 points of the
-    curve, weighted by a Gaussian kernel of bandwidth `SLOPE_BANDWIDTH` and less where few impostors match. The slope b of
-    Φ⁻¹(FRR) on Φ⁻¹(FAR) gives λ = −b·φ(Φ⁻¹FRR)/φ(Φ⁻¹FAR), with FRR from the line.
+    curve, weighted by a Gaussian kernel of bandwidth `SLOPE_BANDWIDTH` and less where few impostors match. The slope b
+    of Φ⁻¹(FRR) on Φ⁻¹(FAR) gives λ = −b·φ(Φ⁻¹FRR)/φ(Φ⁻¹FAR), with FRR from the line.
     """
     from scipy.special import ndtr, ndtri
 
@@ -118,7 +127,9 @@ def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
     mean_x, mean_y = (weight * x).sum(axis=1) / total, (weight * y).sum(axis=1) / total
     dx = x - mean_x[:, None]
     spread = (weight * dx * dx).sum(axis=1)
-    slope = np.divide((weight * dx * (y - mean_y[:, None])).sum(axis=1), spread, out=np.zeros_like(spread), where=spread > 0)
+    slope = np.divide(
+        (weight * dx * (y - mean_y[:, None])).sum(axis=1), spread, out=np.zeros_like(spread), where=spread > 0
+    )
     level = mean_y + slope * (centre - mean_x)
     with np.errstate(over="ignore", under="ignore"):
         result: FloatArray = np.maximum(-slope, 0.0) * np.exp(0.5 * (centre * centre - level * level))
@@ -128,14 +139,16 @@ def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
 def frr_at_far_rate(curve: CurveTally, index: int) -> EffectiveRate:
     """FRR@FAR at a point of the curve, with its effective number of trials.
 
-    V/(q(1−q)), the reciprocal of the effective number, is averaged geometrically over neighbouring FARs (half to twice the
-    target): a few identities make it noisy at a single threshold.
+    V/(q(1−q)), the reciprocal of the effective number, is averaged geometrically over neighbouring FARs (half to twice
+    the target): a few identities make it noisy at a single threshold.
     """
     terms = point_influence(curve, _neighbours(curve, index))
     ones = np.ones(terms.points.size)
     q = float(curve.false_nonmatches[index] / curve.n_genuine)
     floor = float(np.count_nonzero(curve.genuine_comparisons))
-    return _pooled(q, terms.frr_rate, terms.variance(ones, terms.slope), floor, curve.n_genuine, terms.identities)
+    return _pooled(
+        q, terms.frr_rate, terms.variance(ones, terms.slope, False), floor, curve.n_genuine, terms.identities
+    )
 
 
 def far_at_frr_rate(curve: CurveTally, index: int) -> EffectiveRate:
@@ -144,15 +157,15 @@ def far_at_frr_rate(curve: CurveTally, index: int) -> EffectiveRate:
     inverse = np.divide(1.0, terms.slope, out=np.zeros_like(terms.slope), where=terms.slope > 0)
     p = float(curve.false_matches[index] / curve.n_impostor)
     floor = float(np.count_nonzero(curve.impostor_comparisons) // 2)
-    variance = terms.variance(inverse, np.ones(terms.points.size))
+    variance = terms.variance(inverse, np.ones(terms.points.size), False)
     return _pooled(p, terms.far_rate, variance, floor, curve.n_impostor, terms.identities)
 
 
 def eer_rate(curve: CurveTally, index: int, estimate: float) -> EffectiveRate:
     """EER, with FRR and FAR weighing 1/(1+λ) and λ/(1+λ) at the point nearest to the crossing."""
-    terms = point_influence(curve, _neighbours(curve, index))
+    terms = point_influence(curve, np.array([index]))
     share = 1.0 / (1.0 + terms.slope)
-    variance = terms.variance(share, 1.0 - share)
+    variance = terms.variance(share, 1.0 - share, True)
     middle = share * terms.frr_rate + (1.0 - share) * terms.far_rate
     return _pooled(estimate, middle, variance, _both_floor(curve), _both_count(curve), terms.identities)
 
@@ -163,12 +176,9 @@ def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
     Genuine terms sum by identity to a_i, impostor terms by identity pair to D_ij; both are centred.
     """
     a, rho, far_variance = _area_sums(curve, terms)
-    size = max(effective_identities(curve), 4.0)
-    variance = (
-        float(a @ a) * size / (size - 1.0)
-        + 2.0 * float(a @ rho) * size / (size - 2.0)
-        + far_variance * size * (size - 1.0) / ((size - 2.0) * (size - 3.0))
-    )
+    size = effective_identities(curve)
+    more = corrections(size)
+    variance = float(a @ a) * more[0] + 2.0 * float(a @ rho) * more[1] + far_variance * more[2]
     estimate, floor = terms.estimate, _both_floor(curve)
     spread = estimate * (1.0 - estimate)
     n = max(spread / variance, floor) if variance > 0.0 and spread > 0.0 else floor
@@ -229,7 +239,7 @@ def _pooled(
 
 def _both_floor(curve: CurveTally) -> float:
     genuine = np.count_nonzero(curve.genuine_comparisons)
-    return float(max(min(genuine, np.count_nonzero(curve.impostor_comparisons) // 2), 1))
+    return float(max(min(int(genuine), int(np.count_nonzero(curve.impostor_comparisons)) // 2), 1))
 
 
 def _both_count(curve: CurveTally) -> int:

@@ -1,4 +1,4 @@
-"""Smoothed curves: binormal, log-normal and kernel models of the scores (the paper, "Pointwise intervals for ROC curves").
+"""Smoothed curves: binormal, log-normal and kernel models of scores (the paper, "Pointwise intervals for ROC curves").
 
 A smooth curve has an FRR at every FAR, also below one error in all comparisons; what it says there is the model's word.
 Binormal: genuine and impostor scores are normal, with their own means and variances. Log-normal: their logarithms are
@@ -8,9 +8,10 @@ Binormal: genuine and impostor scores are normal, with their own means and varia
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.engine.curve import CurveTally, SortedCurve
 from matchbound.engine.tally import FloatArray
@@ -108,7 +109,7 @@ def smooth_replicates(
     )
 
 
-def _scores(masses: tuple[FloatArray, FloatArray], distance: bool, model: Smooth) -> tuple[FloatArray, FloatArray]:
+def _scores(masses: tuple[FloatArray, NDArray[Any]], distance: bool, model: Smooth) -> tuple[FloatArray, NDArray[Any]]:
     """Scores in the model's units, large meaning "same", with their counts."""
     similarity, count = masses
     if model not in SMOOTHS:
@@ -130,7 +131,7 @@ def _row_scores(curve: SortedCurve, model: Smooth) -> tuple[FloatArray, FloatArr
     return impostor, genuine
 
 
-def _moments(scores: FloatArray, count: FloatArray) -> FloatArray:
+def _moments(scores: FloatArray, count: NDArray[Any]) -> FloatArray:
     """(mean, standard deviation), shape (2,)."""
     mean = float(np.average(scores, weights=count))
     spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=count)))
@@ -199,7 +200,7 @@ class _Grid:
     frr_weight: FloatArray
 
     @staticmethod
-    def of(genuine: FloatArray, kin_count: FloatArray, impostor: FloatArray, count: FloatArray) -> _Grid:
+    def of(genuine: FloatArray, kin_count: NDArray[Any], impostor: FloatArray, count: NDArray[Any]) -> _Grid:
         from scipy.special import ndtr
 
         wide, narrow = _bandwidth(genuine, kin_count), _bandwidth(impostor, count)
@@ -224,14 +225,15 @@ class _Grid:
         return SmoothRates(self.centre, np.maximum.accumulate(far, axis=1), np.minimum.accumulate(frr, axis=1))
 
 
-def _bandwidth(scores: FloatArray, count: FloatArray) -> float:
+def _bandwidth(scores: FloatArray, count: NDArray[Any]) -> float:
     """Silverman's rule, 0.9·min(sd, IQR/1.349)·n^(−1/5)."""
     order = np.argsort(scores)
     running = np.cumsum(count[order])
     quarters = scores[order][np.searchsorted(running, np.array([0.25, 0.75]) * running[-1])]
     spread = float(_moments(scores, count)[1])
     middle = float(quarters[1] - quarters[0]) / 1.349
-    return 0.9 * (min(spread, middle) if middle > 0.0 else spread) * float(running[-1]) ** -0.2
+    scale = min(spread, middle) if middle > 0.0 else spread
+    return 0.9 * scale * float(np.power(float(running[-1]), -0.2))
 
 
 def _histogram(cell: FloatArray, count: FloatArray) -> FloatArray:

@@ -2,7 +2,8 @@
 
 Section "Pointwise intervals for ROC curves" of Fogliato, Patil & Perona (2024): an interval for FAR at `level_far`
 gives two thresholds; the intervals for FRR at these two thresholds are joined. The published results used a
-`level_far` of 0.1.
+`level_far` of 0.1. FAR takes steps, and its limits mostly fall between two: the thresholds are rounded outwards, so
+that every threshold whose FAR lies within the limits is between them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from matchbound.engine.curve import CurveSums, CurveTally, SortedCurve
 from matchbound.engine.tally import FloatArray, IntArray
-from matchbound.stats.curves import CurveVariances, curve_variances, index_at_far, index_at_frr
+from matchbound.stats.curves import SLACK, CurveVariances, curve_variances, index_at_far, index_at_frr
 from matchbound.stats.curves_influence import wilson_limits
 from matchbound.stats.intervals import effective_n, normal_quantile
 from matchbound.stats.resampling import block_rng
@@ -36,6 +37,7 @@ class RatesAndVariances:
     far: FloatArray
     frr: FloatArray
     sums: CurveSums
+    n_impostor: int
     n_genuine: int
     far_floor: float
     frr_floor: float
@@ -50,9 +52,8 @@ class RatesAndVariances:
 
     def _variances(self, k: int) -> CurveVariances:
         part = self.sums.take(np.array([k]))
-        n = int(self.sums.errors_total[-1])
         rejected = self.n_genuine - part.accepted_total
-        return curve_variances(part, part.errors_total, n, rejected, self.n_genuine)
+        return curve_variances(part, part.errors_total, self.n_impostor, rejected, self.n_genuine)
 
 
 def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
@@ -61,6 +62,7 @@ def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
         curve.false_matches / curve.n_impostor,
         curve.false_nonmatches / curve.n_genuine,
         curve.sums,
+        curve.n_impostor,
         curve.n_genuine,
         float(np.count_nonzero(curve.impostor_comparisons) // 2),
         float(np.count_nonzero(curve.genuine_comparisons)),
@@ -70,14 +72,17 @@ def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
 def union_limits(curve: RatesAndVariances, target: float, tail: float, tail_far: float) -> tuple[float, float]:
     """Limits for FRR at FAR = target: FRR intervals at both ends of FAR's interval, joined."""
     low, high = curve.far_interval(index_at_far(curve.far, target), tail_far)
-    limits = [curve.frr_interval(index_at_far(curve.far, rate), tail) for rate in (low, high)]
+    ends = (index_at_far(curve.far, low), max(index_at_far(curve.far, high), _first_at_least(curve.far, high)))
+    limits = [curve.frr_interval(k, tail) for k in ends]
     return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
 
 
 def union_limits_far(curve: RatesAndVariances, target: float, tail: float, tail_frr: float) -> tuple[float, float]:
     """The same with the roles exchanged: limits for FAR at FRR = target."""
     low, high = curve.frr_interval(index_at_frr(curve.frr, target), tail_frr)
-    limits = [curve.far_interval(index_at_frr(curve.frr, rate), tail) for rate in (low, high)]
+    last = curve.frr.size - 1 - _first_at_least(curve.frr[::-1], high)
+    ends = (index_at_frr(curve.frr, low), min(index_at_frr(curve.frr, high), last))
+    limits = [curve.far_interval(k, tail) for k in ends]
     return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
 
 
@@ -139,10 +144,16 @@ def _drawn_curve(curve: SortedCurve, copies: IntArray) -> RatesAndVariances | No
         n / n[-1],
         1.0 - sums.accepted_total / t,
         sums,
+        int(n[-1]),
         t,
         float(max(size // 2, 1)),
         float(copies[curve.genuine_comparisons > 0].sum()),
     )
+
+
+def _first_at_least(rates: FloatArray, value: float) -> int:
+    """The first point of a rate that never decreases at which it reaches the value."""
+    return min(int(np.searchsorted(rates, value / SLACK, side="left")), rates.size - 1)
 
 
 def _wilson(estimate: float, variance: float, floor: float, tail: float) -> tuple[float, float]:

@@ -111,11 +111,72 @@ def mover_ratio(
     """Limits of a/b for independent a, b ≥ 0 (MOVER-R; Donner & Zou 2012, eq. 9); the upper one may be infinite."""
     (low_a, high_a), (low_b, high_b) = limits_a, limits_b
 
-    def limit(edge_a: float, edge_b: float, sign: float) -> float:
-        below = edge_b * (2.0 * b - edge_b)
-        root = (a * b) ** 2 - edge_a * edge_b * (2.0 * a - edge_a) * (2.0 * b - edge_b)
-        if below <= 0.0:
-            return math.inf if sign > 0 else 0.0
-        return (a * b + sign * math.sqrt(max(root, 0.0))) / below
+    def root(edge_a: float, edge_b: float) -> float:
+        inside = (a * b) ** 2 - edge_a * edge_b * (2.0 * a - edge_a) * (2.0 * b - edge_b)
+        return math.sqrt(max(inside, 0.0))
 
-    return max(limit(low_a, high_b, -1.0), 0.0), limit(high_a, low_b, 1.0)
+    below = a * b + root(low_a, high_b)
+    low = low_a * (2.0 * a - low_a) / below if below > 0.0 else 0.0
+    bottom = low_b * (2.0 * b - low_b)
+    return low, (a * b + root(high_a, low_b)) / bottom if bottom > 0.0 else math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class PointTerms:
+    """A number read from each of two curves, as combinations of FRR and FAR at their thresholds.
+
+    To first order a number of system s is w_s·FRR_s + v_s·FAR_s with the threshold held fixed: FRR at a FAR has w = 1 and
+    v = λ (the slope of the curve), FAR at an FRR w = 1/λ and v = 1, EER w = 1/(1+λ) and v = λ/(1+λ).
+
+    joint : JointTally
+        Both systems, at the two thresholds.
+    frr_shares, far_shares : (w_A, w_B), (v_A, v_B)
+    frr_factor, cross_factor, far_factor
+        Corrections for the bias of the plug-in: G/(G−1), G/(G−2) and G(G−1)/((G−2)(G−3)).
+    """
+
+    joint: JointTally
+    frr_shares: tuple[float, float]
+    far_shares: tuple[float, float]
+    frr_factor: float = 1.0
+    cross_factor: float = 1.0
+    far_factor: float = 1.0
+
+    @property
+    def comparisons(self) -> float:
+        """Genuine comparisons, or impostor ones where only FAR counts."""
+        part = self.joint.a.genuine.comparisons
+        return float(part.sum())
+
+    @property
+    def frr_softened(self) -> tuple[float, float]:
+        """(e + 1)/(T + 2) of A and of B."""
+        total = float(self.joint.a.genuine.comparisons.sum())
+        one, two = (float(t.genuine.errors[0].sum()) for t in (self.joint.a, self.joint.b))
+        return softened(one, total, 1.0), softened(two, total, 1.0)
+
+    @property
+    def far_softened(self) -> tuple[float, float]:
+        """(x + 1)/(N + 2) of A and of B."""
+        total = float(self.joint.a.impostor.comparisons.sum()) / 2.0
+        one, two = (float(t.impostor.errors[0].sum()) / 2.0 for t in (self.joint.a, self.joint.b))
+        return softened(one, total, 1.0), softened(two, total, 1.0)
+
+    def influence(self, u: float = 1.0, v: float = 1.0) -> FloatArray:
+        """What each identity adds to u·(number of A) − v·(number of B), shape (G,)."""
+        own, shared = self._parts(u, v)
+        return own + shared
+
+    def variance(self, u: float = 1.0, v: float = 1.0) -> float:
+        """Of u·(number of A) − v·(number of B): Σa_i² + 2Σa_iρ_i + max((4R − 2Q)/N2², 2Q/N2²), each without its bias."""
+        own, shared = self._parts(u, v)
+        spread = far_spread(self.joint, 0, u * self.far_shares[0], v * self.far_shares[1])
+        far = max(self.far_factor * spread.variance, spread.floor)
+        total = self.frr_factor * float(own @ own) + 2.0 * self.cross_factor * float(own @ shared) + far
+        least = spread.floor + 0.25 * self.frr_factor * float(own @ own)
+        return max(total, least)
+
+    def _parts(self, u: float, v: float) -> tuple[FloatArray, FloatArray]:
+        own = frr_influence(self.joint, 0, u * self.frr_shares[0], v * self.frr_shares[1])
+        shared = far_influence(self.joint, 0, u * self.far_shares[0], v * self.far_shares[1])
+        return own, shared

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,18 +22,41 @@ def max_t(
     influence : float64 array, shape (S, G)
         ψ_si, what identity i adds to statistic s. Statistics that nobody moves are left out.
     """
-    scale = np.sqrt((influence * influence).sum(axis=1))
-    rows = influence[scale > 0.0] / scale[scale > 0.0, None]
-    if not rows.size:
+    tops = _tops(influence, n_resamples, seed_of(rng))
+    if not tops.size:
         from scipy.special import ndtri
 
         return float(ndtri((1.0 + level) / 2.0))
-    seed = seed_of(rng)
+    return float(np.quantile(tops, level, method="weibull"))
+
+
+def max_t_p_values(
+    influence: FloatArray,
+    statistics: FloatArray,
+    *,
+    n_resamples: int = 10_000,
+    rng: int | np.random.Generator | None = 0,
+) -> FloatArray:
+    """For each statistic (on the normal scale) the chance that the largest of all is as large, shape (S,)."""
+    tops = _tops(influence, n_resamples, seed_of(rng))
+    if not tops.size:
+        return np.ones(statistics.shape)
+    beyond = tops.size - np.searchsorted(np.sort(tops), np.abs(statistics), side="left")
+    result: FloatArray = (beyond + 1.0) / (tops.size + 1.0)
+    return result
+
+
+def _tops(influence: FloatArray, n_resamples: int, seed: int) -> FloatArray:
+    """Replicates of the largest studentised statistic, shape (n_resamples,); empty where nothing moves."""
+    scale = np.sqrt((influence * influence).sum(axis=1))
+    rows = influence[scale > 0.0] / scale[scale > 0.0, None]
+    if not rows.size:
+        return np.empty(0)
     tops = []
     for block in range(-(-n_resamples // BLOCK)):
         drawn = block_rng(seed, block).standard_normal((min(BLOCK, n_resamples - block * BLOCK), rows.shape[1]))
         tops.append(np.abs(drawn @ rows.T).max(axis=1))
-    return float(np.quantile(np.concatenate(tops), level, method="weibull"))
+    return np.concatenate(tops)
 
 
 def adjusted_level(critical: float) -> float:
@@ -44,10 +65,3 @@ def adjusted_level(critical: float) -> float:
 
     return float(2.0 * ndtr(critical) - 1.0)
 
-
-def differences_of_pairs(influence: FloatArray) -> tuple[Sequence[tuple[int, int]], FloatArray]:
-    """All pairs (s, t), s < t, and ψ_s − ψ_t, shape (S(S−1)/2, G)."""
-    size = influence.shape[0]
-    pairs = [(s, t) for s in range(size) for t in range(s + 1, size)]
-    rows = np.array([influence[s] - influence[t] for s, t in pairs]).reshape(len(pairs), influence.shape[1])
-    return pairs, rows

@@ -23,12 +23,13 @@ STYLES: dict[str, tuple[str, str]] = {
     "two-level": ("#b8860b", "two-level"),
     "vertex": ("#009e73", "vertex"),
     "double-or-nothing": ("#cc79a7", "double-or-nothing"),
-    "latent": ("#d55e00", "latent (ours)"),
+    "latent": ("#d55e00", "latent (not in the paper)"),
     "union": ("#0072b2", "union of Wilson"),
-    "influence": ("#56b4e9", "influence (ours)"),
+    "influence": ("#56b4e9", "influence (not in the paper)"),
     "smoothed double-or-nothing": ("#7b3f61", "double-or-nothing, log-normal"),
 }
 """Colour and name of each method; colours that people with colour blindness can tell apart."""
+MOST_COLUMNS = 4
 NAMES = {"far": "FAR", "frr": "FRR", "frr@far": "FRR at FAR"}
 
 
@@ -84,9 +85,8 @@ def draw_nominal(
     """Estimated against nominal coverage, one panel for each rate."""
     cells = _distinct((row.metric, row.target) for row in rows)
     if panels is None:
-        figure, lines = new_figure(len(cells))
-        panels = lines[0]
-        legend_below(figure, rows)
+        panels = _lines_of_panels([metric for metric, _ in cells])
+        legend_below(_figure_of(panels[0]), rows)
     for panel, (metric, target) in zip(panels, cells, strict=True):
         mine = [row for row in rows if (row.metric, row.target) == (metric, target)]
         panel.plot([0.5, 1.0], [0.5, 1.0], "k--", linewidth=0.8)
@@ -94,8 +94,25 @@ def draw_nominal(
         panel.set_title(f"{NAMES.get(metric, metric)} = {target:g}", fontsize=9)
         panel.set_xlabel("nominal coverage", fontsize=8)
         panel.set_xlim(0.48, 1.01)
-    panels[0].set_ylabel("estimated coverage", fontsize=8)
+        place = panel.get_subplotspec()
+        if place is None or place.is_first_col():
+            panel.set_ylabel("estimated coverage", fontsize=8)
     return list(panels)
+
+
+def _lines_of_panels(metrics: Sequence[str]) -> list[Axes]:
+    """A panel for each entry: in one line, or a line for each metric where one line would be too long."""
+    kinds = _distinct(metrics)
+    if len(metrics) <= MOST_COLUMNS or len(kinds) == 1:
+        return new_figure(len(metrics))[1][0]
+    figure, lines = new_figure(max(metrics.count(kind) for kind in kinds), len(kinds))
+    chosen = []
+    for line, kind in zip(lines, kinds, strict=True):
+        used = metrics.count(kind)
+        chosen += line[:used]
+        for panel in line[used:]:
+            figure.delaxes(panel)
+    return chosen
 
 
 def draw_by_rate(rows: Sequence[CoverageRow], level: float) -> list[Axes]:
@@ -132,6 +149,8 @@ def draw_by_identities(rows: Sequence[CoverageRow], level: float) -> list[Axes]:
 def draw_widths(rows: Sequence[CoverageRow]) -> list[Axes]:
     """Coverage against mean width (top) and mean width against the level (bottom), a column for each rate."""
     cells = _distinct((row.metric, row.target) for row in rows)
+    from matplotlib.ticker import NullFormatter
+
     figure, lines = new_figure(len(cells), 2, sharey=False)
     for top, bottom, (metric, target) in zip(*lines, cells, strict=True):
         mine = [row for row in rows if (row.metric, row.target) == (metric, target)]
@@ -139,6 +158,8 @@ def draw_widths(rows: Sequence[CoverageRow]) -> list[Axes]:
         _lines(bottom, mine, lambda row: row.level, lambda row: row.mean_width)
         top.set_xscale("log")
         bottom.set_yscale("log")
+        top.xaxis.set_minor_formatter(NullFormatter())
+        bottom.yaxis.set_minor_formatter(NullFormatter())
         top.set_title(f"{NAMES.get(metric, metric)} = {target:g}", fontsize=9)
         top.set_xlabel("mean width", fontsize=8)
         bottom.set_xlabel("nominal coverage", fontsize=8)
@@ -150,9 +171,7 @@ def draw_widths(rows: Sequence[CoverageRow]) -> list[Axes]:
 
 def draw_systems(intervals: Sequence[Any], truth: float) -> Axes:
     """Intervals of two systems by each method; rows have method, system, estimate, low and high."""
-    figure, lines = new_figure(2)
-    for panel in figure.axes[1:]:
-        figure.delaxes(panel)
+    figure, lines = new_figure(1)
     panel = lines[0][0]
     methods = _distinct(row.method for row in intervals)
     panel.axhline(truth, color="black", linestyle="--", linewidth=0.8)
@@ -186,6 +205,14 @@ def legend_below(figure: Figure, rows: Iterable[Any]) -> None:
     ]
     columns = 2 if len(figure.axes) == 1 else 4
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+
+
+def _figure_of(panel: Axes) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = panel.figure
+    assert isinstance(figure, Figure)
+    return figure
 
 
 def _lines(

@@ -29,7 +29,7 @@ def plot_cost(ax: Axes, curve: CostCurve) -> Axes:
     ax.plot(curve.instances, curve.n_identities, marker="o", color="#1b4965", label="people")
     ax.plot(curve.instances, curve.recordings, marker="s", color="#ca6702", label="people × instances")
     ax.set_xscale("log")
-    ax.set_yscale("log")
+    ax.set_ylim(0.0, 1.08 * float(curve.recordings.max()))
     ax.set_xticks(list(curve.instances), [str(m) for m in curve.instances], minor=False)
     ax.minorticks_off()
     ax.set_xlabel("instances a person")

@@ -138,7 +138,7 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int = 80, colour: bool = F
         )
     parts.append(
         f"No error at all would show {name} below {percent(clean.independent)} if comparisons were independent,\n"
-        f"{percent(clean.modelled)} under the assumed dependence; what upper_bound() then says is {percent(clean.wilson)},\n"
+        f"{percent(clean.modelled)} under the assumed dependence; upper_bound() then says {percent(clean.wilson)},\n"
         "which rests on the number of people alone.\n"
         f"Assumed correlations: {plan.dependence}.\n"
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from matchbound.errors import DataError, UsageError
+from matchbound.sources.coded import Coded, merge
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.delimited import read_delimited
 from matchbound.sources.files import Input
-from matchbound.sources.readers.lines import first_line, read_fields
+from matchbound.sources.readers.lines import Fields, first_line, read_fields
 from matchbound.sources.roles import plain
-from matchbound.sources.tables import named
 
 MODEL = "(model)"
 """The instance that a four-column file compares with: the one model of the claimed identity."""
@@ -18,37 +21,28 @@ MODEL = "(model)"
 
 def read_bob4(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
     """``claimed_id real_id probe_key score``: the model of the claimed identity against a probe."""
-    source = _one(inputs, "bob4")
-    fields = read_fields(source, (4,), "claimed_id real_id probe_key score")
-    score = fields.numbers(3)
-    return named(
-        source.name,
-        lambda: Comparisons(
-            fields.text(0),
-            fields.text(1),
-            score,
-            distance=bool(distance),
-            instance_a=[MODEL] * len(fields),
-            instance_b=fields.text(2),
-        ),
-    )
+    fields = read_fields(_one(inputs, "bob4"), (4,), "claimed_id real_id probe_key score")
+    model = Coded(np.asarray([MODEL]), np.zeros(len(fields), dtype=np.int64))
+    return _comparisons(fields, (0, 1), (model, fields.coded(2)), fields.numbers(3), distance)
 
 
 def read_bob5(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
     """``claimed_id model_label real_id probe_key score``: one model of the claimed identity against a probe."""
-    source = _one(inputs, "bob5")
-    fields = read_fields(source, (5,), "claimed_id model_label real_id probe_key score")
-    score = fields.numbers(4)
-    return named(
-        source.name,
-        lambda: Comparisons(
-            fields.text(0),
-            fields.text(2),
-            score,
-            distance=bool(distance),
-            instance_a=fields.text(1),
-            instance_b=fields.text(3),
-        ),
+    fields = read_fields(_one(inputs, "bob5"), (5,), "claimed_id model_label real_id probe_key score")
+    return _comparisons(fields, (0, 2), (fields.coded(1), fields.coded(3)), fields.numbers(4), distance)
+
+
+def _comparisons(
+    fields: Fields,
+    who: tuple[int, int],
+    instance: tuple[Coded, Coded],
+    score: NDArray[np.float64],
+    distance: bool | None,
+) -> Comparisons:
+    identities, (a, b) = merge(fields.coded(who[0]), fields.coded(who[1]))
+    names, (first, second) = merge(*instance)
+    return Comparisons.from_codes(
+        identities, a, b, score, distance=bool(distance), names=names, instance_a=first, instance_b=second
     )
 
 

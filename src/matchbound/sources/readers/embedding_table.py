@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import Input
 from matchbound.sources.readers.whole import load_table
-from matchbound.sources.roles import RowRoles, find_roles
+from matchbound.sources.roles import PairRoles, RowRoles, find_roles
 from matchbound.sources.tables import build_embeddings, check_similarity
 
 
@@ -33,9 +34,11 @@ def read_embedding_table(
     table = load_table(inputs[0], labels=[*named, *WHO])
     given = {"identity": identity, "instance": instance}
     columns = {role: name for role, name in given.items() if name is not None}
-    try:
-        roles = find_roles(table.data.column_names, table.source, columns=columns, group=group)
-    except DataError:
+    roles: PairRoles | RowRoles | None = None
+    if not columns or set(columns.values()) <= set(table.data.column_names):
+        with suppress(DataError):
+            roles = find_roles(table.data.column_names, table.source, columns=columns, group=group)
+    if roles is None:
         roles = _rest(table.data, table.source, identity, instance, group)
     if not isinstance(roles, RowRoles):
         raise DataError(f"{table.source} holds comparisons, not embeddings; read it without a reader")

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from matchbound.errors import DataError, UsageError
+from matchbound.sources.coded import merge
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.files import Input, open_input
-from matchbound.sources.labels import encode
 from matchbound.sources.readers.lines import first_line, load_scores, read_fields
 from matchbound.sources.readers.trials import Trials, attribute
 from matchbound.sources.roles import plain
@@ -42,21 +42,22 @@ def read_ijb(
         raise DataError(f"{pairs_file.name} holds no scores; give read([pairs, scores], reader='ijb')")
     score = load_scores(score_file, len(fields), pairs_file.name)
     subjects = _subjects(known)
-    a, b = fields.text(0), fields.text(1)
-    if len(fields.columns) == 3:
+    a, b = fields.coded(0), fields.coded(1)
+    if fields.width == 3:
         genuine = fields.truths(2)
     else:
-        names, (first, second) = encode(a, b)
-        unknown = [name for name in names if str(name) not in subjects]
+        names, (first, second) = merge(a, b)
+        unknown = [at for at, name in enumerate(names) if str(name) not in subjects]
         if unknown:
-            row = int(np.flatnonzero((a == unknown[0]) | (b == unknown[0]))[0])
+            row = int(np.flatnonzero((first == unknown[0]) | (second == unknown[0]))[0])
             raise DataError(
-                f"{fields.where(row)}: template {unknown[0]} is in no metadata file ({len(unknown)} such templates); "
-                "give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with labels"
+                f"{fields.where(row)}: template {names[unknown[0]]} is in no metadata file ({len(unknown)} such "
+                "templates); give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with "
+                "labels"
             )
-        _, (owner,) = encode(np.asarray([subjects[str(name)] for name in names]))
+        owner = np.unique([subjects[str(name)] for name in names], return_inverse=True)[1].reshape(-1)
         genuine = owner[first] == owner[second]
-    trials = Trials(fields.source, a, b, genuine, fields.where)
+    trials = Trials(fields.source.name, a, b, genuine, fields.where)
     return attribute(trials, score, (lambda name: subjects.get(name, "")) if subjects else None, distance)
 
 

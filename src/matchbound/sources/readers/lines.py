@@ -2,71 +2,92 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.errors import DataError
-from matchbound.sources.delimited import raise_unless_number
+from matchbound.sources.coded import Coded, coded_column, merge, values_of
+from matchbound.sources.delimited import NUMBER, raise_unless_number
 from matchbound.sources.files import Input, shorten
-from matchbound.sources.labels import LabelArray, encode
 from matchbound.sources.tables import GENUINE_WORDS
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The columns of a text file.
+    """The columns of a text file without a header, or past it.
 
     Attributes
     ----------
-    source : str
-        The name of the file, for messages.
-    columns : list of lists of str
+    source : Input
+        The file.
+    columns : list of pyarrow string arrays
         The fields, by column; all of length n.
-    lines : list of int
-        The line that each row stands on, length n.
+    skip : int
+        How many lines that are not blank stand above the first row.
     """
 
-    source: str
-    columns: list[list[str]]
-    lines: list[int]
+    source: Input
+    columns: list[Any]
+    skip: int
 
     def __len__(self) -> int:
-        return len(self.lines)
+        return len(self.columns[0])
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.columns)
 
     def where(self, row: int) -> str:
         """The place of a row, such as ``"trials.txt, line 17"``."""
-        return f"{self.source}, line {self.lines[row]}"
+        filled = (number for number, line in self.source.lines() if line.strip())
+        return f"{self.source.name}, line {next(islice(filled, row + self.skip, None))}"
 
-    def text(self, column: int) -> LabelArray:
-        """A column as text, shape (n,)."""
-        return np.asarray(self.columns[column], dtype=np.str_)
+    def texts(self, column: int) -> list[str]:
+        """A column as text, length n."""
+        found: list[str] = self.columns[column].to_pylist()
+        return found
+
+    def first(self, column: int) -> str:
+        """The first field of a column."""
+        return str(self.columns[column][0].as_py())
+
+    def coded(self, column: int) -> Coded:
+        """A column as labels."""
+        return coded_column(self.columns[column])
 
     def numbers(self, column: int, name: str = "the score") -> NDArray[np.float64]:
         """A column of finite numbers, shape (n,)."""
-        fields = self.columns[column]
+        import pyarrow as pa
+
         try:
-            values = np.asarray(fields, dtype=np.str_).astype(np.float64)
-        except ValueError:
+            values = values_of(self.columns[column].cast(pa.float64()))
+        except pa.ArrowInvalid:
             values = np.asarray([np.nan])
-        if not np.isfinite(values).all():
-            values = np.asarray(
-                [raise_unless_number(text, name, self.where(row)) for row, text in enumerate(fields)], np.float64
-            )
-        return values
+        if np.isfinite(values).all():
+            return values
+        exact = np.empty(len(self))
+        for row, text in enumerate(self.texts(column)):
+            where = "" if NUMBER.match(text) and math.isfinite(float(text)) else self.where(row)
+            exact[row] = raise_unless_number(text, name, where)
+        return exact
 
     def truths(self, column: int) -> NDArray[np.bool_]:
         """A column that says genuine or impostor in any of the usual words, shape (n,)."""
-        words, (codes,) = encode(self.text(column))
+        words, (codes,) = merge(self.coded(column))
         known = np.asarray([GENUINE_WORDS.get(str(word).lower(), -1) for word in words], dtype=np.int64)
         bad = np.flatnonzero(known[codes] < 0)
         if bad.size:
             row = int(bad[0])
             raise DataError(
-                f"{self.where(row)}: {shorten(self.columns[column][row])!r} is not a label; write target or "
-                "nontarget, or 1 or 0"
+                f"{self.where(row)}: {shorten(str(words[codes[row]]))!r} is not a label; write target or nontarget, "
+                "or 1 or 0"
             )
         return np.asarray(known[codes], dtype=np.bool_)
 
@@ -87,30 +108,80 @@ def read_fields(
     delimiter
         The character between fields; by default any run of spaces and tabs.
     skip
-        How many lines to leave out at the top.
+        How many lines that are not blank to leave out at the top.
     """
     if source.kind not in ("text", "empty"):
         raise DataError(f"{source.name} is not a text file; a line should be: {layout}")
+    columns = _quickly(source, widths, delimiter, skip)
+    if columns is None:
+        columns = _line_by_line(source, widths, layout, delimiter, skip)
+    return Fields(source, columns, skip)
+
+
+def _split(line: str, delimiter: str | None) -> list[str]:
+    return line.split() if delimiter is None else [field.strip() for field in line.split(delimiter)]
+
+
+def _quickly(source: Input, widths: Sequence[int], delimiter: str | None, skip: int) -> list[Any] | None:
+    """The columns by pyarrow, where the file is as regular as most are; None where it is not."""
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    head = list(islice(source.lines(), skip + 1))
+    if len(head) <= skip or not all(line.strip() for _, line in head):
+        return None
+    line = head[-1][1]
+    width = len(_split(line, delimiter))
+    between = delimiter or ("\t" if "\t" in line else " ")
+    if width not in widths or len(line.split(between)) != width:
+        return None
+    names = [str(k) for k in range(width)]
+    try:
+        with source.open() as stream:
+            table = pa_csv.read_csv(
+                stream,
+                read_options=pa_csv.ReadOptions(column_names=names, skip_rows=skip),
+                parse_options=pa_csv.ParseOptions(delimiter=between, quote_char=False),
+                convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+            )
+    except pa.ArrowException:
+        return None
+    columns = [table.column(name).combine_chunks() for name in names]
+    if any(isinstance(column, pa.ChunkedArray) for column in columns) or not table.num_rows:
+        return None
+    return columns if all(_tidy(column) for column in columns) else None
+
+
+def _tidy(column: Any) -> bool:
+    """Whether no field is empty or holds white space."""
+    import pyarrow.compute as pc
+
+    return not pc.any(pc.match_substring_regex(column, r"^$|\s")).as_py()
+
+
+def _line_by_line(source: Input, widths: Sequence[int], layout: str, delimiter: str | None, skip: int) -> list[Any]:
+    """The columns of any file, with the first line that cannot be read named."""
+    import pyarrow as pa
+
     rows: list[list[str]] = []
-    lines: list[int] = []
-    width = 0
+    width = above = 0
     for number, line in source.lines():
-        if number <= skip or not line.strip():
+        if not line.strip():
             continue
-        fields = line.split() if delimiter is None else [field.strip() for field in line.split(delimiter)]
+        if above < skip:
+            above += 1
+            continue
+        fields = _split(line, delimiter)
         if not width:
             width = len(fields) if len(fields) in widths else 0
         if len(fields) != width or not all(fields):
             allowed = " or ".join(str(n) for n in ([width] if width else widths))
-            raise DataError(
-                f"{source.name}, line {number}: {len(fields)} columns where {allowed} are expected: "
-                f"{shorten(line)!r}. A line should be: {layout}"
-            )
+            what = f"{len(fields)} columns where {allowed} are expected" if all(fields) else "an empty field"
+            raise DataError(f"{source.name}, line {number}: {what}: {shorten(line)!r}. A line should be: {layout}")
         rows.append(fields)
-        lines.append(number)
     if not rows:
-        raise DataError(f"{source.name} is empty" if not skip else f"{source.name} has a header and no rows")
-    return Fields(source.name, [list(column) for column in zip(*rows, strict=True)], lines)
+        raise DataError(f"{source.name} is empty" if not above else f"{source.name} has a header and no rows")
+    return [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
 
 
 def first_line(source: Input) -> str:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.errors import DataError, UsageError
+from matchbound.sources.coded import Coded, coded_texts, merge
 from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.files import Input, open_input, shorten
+from matchbound.sources.files import Input, open_input, plainly, shorten
 from matchbound.sources.infer import infer_identities
-from matchbound.sources.labels import LabelArray, encode
 from matchbound.sources.readers.lines import Fields, first_line, is_number, load_scores, read_fields
 from matchbound.sources.roles import plain
-from matchbound.sources.tables import GENUINE_WORDS, named
+from matchbound.sources.tables import GENUINE_WORDS
 
 FilePath = str | os.PathLike[str]
 IdentityMap = FilePath | Mapping[str, str]
@@ -30,8 +30,8 @@ class Trials:
     """A trial list: two names and a label a row, and where each row stands."""
 
     source: str
-    a: LabelArray
-    b: LabelArray
+    a: Coded
+    b: Coded
     genuine: NDArray[np.bool_]
     where: Callable[[int], str]
 
@@ -51,7 +51,7 @@ def read_voxceleb(
     trials_file, score_file, _ = _files(inputs, scores, None, "voxceleb")
     layout = "1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav"
     fields = read_fields(trials_file, (3, 4), layout)
-    trials = Trials(fields.source, fields.text(1), fields.text(2), fields.truths(0), fields.where)
+    trials = Trials(fields.source.name, fields.coded(1), fields.coded(2), fields.truths(0), fields.where)
     score = _own_or_joined(fields, trials, score_file, "voxceleb")
     identity = _by_regex(identity_regex) if identity_regex is not None else _speaker_of_path
     return attribute(trials, score, identity, distance)
@@ -74,9 +74,9 @@ def read_kaldi(
     trials_file, score_file, map_file = _files(inputs, scores, map, "kaldi")
     fields = read_fields(trials_file, (3, 4), "enroll test target|nontarget")
     label = 2
-    if len(fields.columns) == 4 and fields.columns[3][0].lower() in GENUINE_WORDS and is_number(fields.columns[2][0]):
+    if fields.width == 4 and fields.first(3).lower() in GENUINE_WORDS and is_number(fields.first(2)):
         label = 3
-    trials = Trials(fields.source, fields.text(0), fields.text(1), fields.truths(label), fields.where)
+    trials = Trials(fields.source.name, fields.coded(0), fields.coded(1), fields.truths(label), fields.where)
     score = _own_or_joined(fields, trials, score_file, "kaldi", 5 - label)
     return attribute(trials, score, _identity(map_file, identity_regex), distance)
 
@@ -117,22 +117,22 @@ def attribute(
     trials: Trials, score: NDArray[np.float64], identity: Callable[[str], str] | None, distance: bool | None
 ) -> Comparisons:
     """Comparisons from trials: identities by name where they are known, by genuine trials where not."""
-    names, (first, second) = encode(trials.a, trials.b)
+    names, (first, second) = merge(trials.a, trials.b)
     known = None
     if identity is not None:
         known = np.asarray([identity(str(name)) for name in names], dtype=np.str_)
     found = infer_identities(names, first, second, trials.genuine, trials.where, known)
-    return named(
-        trials.source,
-        lambda: Comparisons(
-            found.identity[first],
-            found.identity[second],
-            score,
-            distance=bool(distance),
-            instance_a=names[first],
-            instance_b=names[second],
-            notes=found.notes(),
-        ),
+    identities, (a, b) = merge(Coded(found.identity, first), Coded(found.identity, second))
+    return Comparisons.from_codes(
+        identities,
+        a,
+        b,
+        score,
+        distance=bool(distance),
+        names=names,
+        instance_a=first,
+        instance_b=second,
+        notes=found.notes(),
     )
 
 
@@ -155,51 +155,55 @@ def _own_or_joined(
     fields: Fields, trials: Trials, score_file: Input | None, reader: str, own: int = 3
 ) -> NDArray[np.float64]:
     if score_file is None:
-        if len(fields.columns) < 4:
+        if fields.width < 4:
             raise DataError(
-                f"{fields.source} is a trial list without scores; give read([trials, scores], reader={reader!r})"
+                f"{fields.source.name} is a trial list without scores; give read([trials, scores], reader={reader!r})"
             )
         return fields.numbers(own)
-    if len(first_line(score_file).split()) == 1 if score_file.kind == "text" else score_file.kind == "npy":
-        return load_scores(score_file, len(fields), fields.source)
+    if score_file.kind == "npy" or (score_file.kind == "text" and len(first_line(score_file).split()) == 1):
+        return load_scores(score_file, len(fields), fields.source.name)
     return _join(trials, *_pair_scores(score_file))
 
 
-def _pair_scores(source: Input) -> tuple[str, LabelArray, LabelArray, NDArray[np.float64], Callable[[int], str]]:
+def _pair_scores(source: Input) -> tuple[str, Coded, Coded, NDArray[np.float64], Callable[[int], str]]:
     """Scores with both names: ``a b score``, ``score a b`` or ``a b score label``."""
     fields = read_fields(source, (3, 4), "enroll test score")
-    first = [column[0] for column in fields.columns]
+    first = [fields.first(k) for k in range(fields.width)]
     if is_number(first[2]) or not is_number(first[0]):
         a, b, at = 0, 1, 2
     else:
         a, b, at = 1, 2, 0
-    return fields.source, fields.text(a), fields.text(b), fields.numbers(at), fields.where
+    return fields.source.name, fields.coded(a), fields.coded(b), fields.numbers(at), fields.where
 
 
 def _join(
     trials: Trials,
     source: str,
-    a: LabelArray,
-    b: LabelArray,
+    a: Coded,
+    b: Coded,
     score: NDArray[np.float64],
     where: Callable[[int], str],
 ) -> NDArray[np.float64]:
     """The score of each trial, whatever the order of the score file; a trial without one is an error."""
-    names, (left, right, want_left, want_right) = encode(a, b, trials.a, trials.b)
+    names, (left, right, want_left, want_right) = merge(a, b, trials.a, trials.b)
     keys, wanted = left * np.int64(names.size) + right, want_left * np.int64(names.size) + want_right
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     twice = np.flatnonzero((ordered[1:] == ordered[:-1]) & (score[order[1:]] != score[order[:-1]]))
     if twice.size:
         row = int(order[twice[0] + 1])
-        raise DataError(f"{where(row)}: {a[row]!s} {b[row]!s} has another score in an earlier line; keep one")
+        raise DataError(
+            f"{where(row)}: {plainly(names[left[row]])} {plainly(names[right[row]])} has another score in an earlier "
+            "line; keep one"
+        )
     at = np.minimum(np.searchsorted(ordered, wanted), ordered.size - 1)
     missing = np.flatnonzero(ordered[at] != wanted)
     if missing.size:
         row = int(missing[0])
         raise DataError(
-            f"{trials.where(row)}: no score for {trials.a[row]!s} {trials.b[row]!s} in {source} ({missing.size} of "
-            f"{wanted.size} trials have none). Score every trial, or drop those trials from the list"
+            f"{trials.where(row)}: no score for {plainly(names[want_left[row]])} {plainly(names[want_right[row]])} "
+            f"in {source} ({missing.size} of {wanted.size} trials have none). Score every trial, or drop those "
+            "trials from the list"
         )
     return np.asarray(score[order[at]])
 
@@ -259,9 +263,9 @@ def read_map(source: Input) -> dict[str, str]:
         fields = read_fields(source, (len(names),), header, delimiter=delimiter, skip=1)
     else:
         fields = read_fields(source, (2, 4), "sample identity", delimiter=delimiter)
-        sample, subject = 0, len(fields.columns) - 1
+        sample, subject = 0, fields.width - 1
     known: dict[str, str] = {}
-    for row, (name, label) in enumerate(zip(fields.columns[sample], fields.columns[subject], strict=True)):
+    for row, (name, label) in enumerate(zip(fields.texts(sample), fields.texts(subject), strict=True)):
         if known.setdefault(name, label) != label:
             raise DataError(f"{fields.where(row)}: {name} is {label} here and {known[name]} in an earlier line")
     return known
@@ -271,10 +275,10 @@ def _delimiter(line: str) -> str | None:
     return "," if "," in line else None
 
 
-def _sre_names(models: list[str], segments: list[str], sides: list[str] | None) -> tuple[LabelArray, LabelArray]:
+def _sre_names(models: list[str], segments: list[str], sides: list[str] | None) -> tuple[Coded, Coded]:
     """Names of models and segments that cannot be taken for each other."""
     right = segments if sides is None else [f"{s}-{side.lower()}" for s, side in zip(segments, sides, strict=True)]
-    return np.asarray([f"model:{m}" for m in models]), np.asarray([f"segment:{s}" for s in right])
+    return coded_texts([f"model:{m}" for m in models]), coded_texts([f"segment:{s}" for s in right])
 
 
 def _sre_header(line: str, delimiter: str | None) -> dict[str, int]:
@@ -306,13 +310,12 @@ def _sre_key(source: Input) -> Trials:
         first = [field.strip().lower() for field in line.split(delimiter)]
         headed = width > at["label"] and first[at["label"]] not in GENUINE_WORDS
     fields = read_fields(source, (width,) if width >= 3 else (3, 4), layout, delimiter=delimiter, skip=int(headed))
-    columns = fields.columns
-    sides = columns[at["side"]] if "side" in at else None
-    a, b = _sre_names(columns[at["model"]], columns[at["segment"]], sides)
-    return Trials(fields.source, a, b, fields.truths(at["label"]), fields.where)
+    sides = fields.texts(at["side"]) if "side" in at else None
+    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides)
+    return Trials(fields.source.name, a, b, fields.truths(at["label"]), fields.where)
 
 
-def _sre_scores(source: Input) -> tuple[str, LabelArray, LabelArray, NDArray[np.float64], Callable[[int], str]]:
+def _sre_scores(source: Input) -> tuple[str, Coded, Coded, NDArray[np.float64], Callable[[int], str]]:
     line = first_line(source)
     delimiter = _delimiter(line)
     width = len(line.split(delimiter))
@@ -327,7 +330,6 @@ def _sre_scores(source: Input) -> tuple[str, LabelArray, LabelArray, NDArray[np.
     layout = "modelid segmentid [side] score"
     fields = read_fields(source, (width,) if width in (3, 4, 9) or headed else (3, 4, 9), layout,
                          delimiter=delimiter, skip=int(headed))  # fmt: skip
-    columns = fields.columns
-    sides = columns[at["side"]] if "side" in at else None
-    a, b = _sre_names(columns[at["model"]], columns[at["segment"]], sides)
-    return fields.source, a, b, fields.numbers(at["score"]), fields.where
+    sides = fields.texts(at["side"]) if "side" in at else None
+    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides)
+    return fields.source.name, a, b, fields.numbers(at["score"]), fields.where

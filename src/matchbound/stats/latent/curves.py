@@ -41,7 +41,8 @@ class Curve:
         kernel = self.weight * np.exp(log_kernel - log_kernel.max(axis=-1, keepdims=True))
         total = kernel.sum(axis=-1)
         local = np.divide(kernel @ self.value, total, out=np.full(total.shape, self.pooled), where=total > 0.0)
-        return np.maximum(np.maximum(local, self.pooled), 0.0)
+        result: FloatArray = np.maximum(np.maximum(local, self.pooled), 0.0)
+        return result
 
     def mirrored(self) -> Curve:
         """The same curve as a function of the probit rate of comparisons that did not err."""
@@ -88,8 +89,8 @@ class Clusters:
     def erring(self, z: FloatArray, rho: FloatArray) -> FloatArray:
         """λ: the expected number of clusters with at least one error, the shape of z.
 
-        Given its own u ~ N(0, 1), each comparison of a cluster errs with probability Φ((z − √ρ·u)/√(1−ρ)) on its own, so
-        that a cluster of m errs with probability 1 − E_u(1 − Φ(…))^m. The mean over u is a trapezoidal sum.
+        Given its own u ~ N(0, 1), each comparison of a cluster errs with probability Φ((z − √ρ·u)/√(1−ρ)) on its
+        own, so that a cluster of m errs with probability 1 − E_u(1 − Φ(…))^m. The mean over u is a trapezoidal sum.
         """
         from scipy.special import log_ndtr
 
@@ -125,7 +126,7 @@ def genuine_clusters(tally: GenuineTally) -> Clusters:
 def _grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
     """Clusters by distinct size; many sizes are spread over a geometric grid that keeps Σ count and Σ count·size."""
     distinct, inverse = np.unique(size, return_inverse=True)
-    total = np.bincount(inverse.reshape(-1), weights=count, minlength=distinct.size)
+    total: FloatArray = np.bincount(inverse.reshape(-1), weights=count, minlength=distinct.size).astype(np.float64)
     distinct, total = distinct[total > 0.0], total[total > 0.0]
     if distinct.size <= most:
         return Clusters(distinct, total)
@@ -133,5 +134,6 @@ def _grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
     grid[0], grid[-1] = distinct[0], distinct[-1]
     at = np.clip(np.searchsorted(grid, distinct, side="right") - 1, 0, most - 2)
     share = (distinct - grid[at]) / (grid[at + 1] - grid[at])
-    spread = np.bincount(at, total * (1.0 - share), most) + np.bincount(at + 1, total * share, most)
+    left, right = np.bincount(at, total * (1.0 - share), most), np.bincount(at + 1, total * share, most)
+    spread: FloatArray = (left + right).astype(np.float64)
     return Clusters(grid[spread > 0.0], spread[spread > 0.0])

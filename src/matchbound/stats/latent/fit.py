@@ -79,7 +79,7 @@ def fit_far(
         All the data, at any threshold, where the first two are of a random subset of identities: what was compared is
         counted from it, and only the correlations from the subset.
     errors
-        Of `whole` (or `tally`) at the threshold of interest; only whether it is more than half of the comparisons matters.
+        Of `whole` (or `tally`) at the threshold of interest; only whether more than half of them err matters.
     settings
         ``"default"``, ``"reference"``, ``"light"`` or `LatentSettings`.
     """
@@ -101,7 +101,9 @@ def fit_far(
         effective_identities=effective_identities(
             whole.impostor.comparisons if sizes is None else np.where(taking_part, sizes, 0)
         ),
-        identity=smooth(curves.z, curves.found.identity, curves.errors, FAR_POOL, constants.bandwidth, NO_IDENTITY_DATA),
+        identity=smooth(
+            curves.z, curves.found.identity, curves.errors, FAR_POOL, constants.bandwidth, NO_IDENTITY_DATA
+        ),
         pair=smooth(
             curves.z, np.maximum(curves.found.pair, 0.0), curves.errors, FAR_POOL, constants.bandwidth, NO_PAIR_DATA
         ),
@@ -111,9 +113,7 @@ def fit_far(
     )
 
 
-def fit_frr(
-    tally: Tally, *, errors: int | None = None, settings: str | LatentSettings = "default"
-) -> LatentModel:
+def fit_frr(tally: Tally, *, errors: int | None = None, settings: str | LatentSettings = "default") -> LatentModel:
     """The latent model of FRR, from genuine comparisons at the thresholds of ``rank_grid(…, "frr")``; see `fit_far`."""
     constants = settings_named(settings)
     design = genuine_design(tally.genuine)

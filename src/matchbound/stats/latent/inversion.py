@@ -20,7 +20,9 @@ REACH = 8.5
 """The normal variable u is integrated over ±REACH."""
 
 
-def count_tail(errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray) -> FloatArray:
+def count_tail(
+    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
+) -> FloatArray:
     """E_u of the mid-P binomial tail at `errors` of `trials`, shape (J,).
 
     Parameters
@@ -80,23 +82,25 @@ def _logit(rate: FloatArray) -> FloatArray:
 
 
 def solve_decreasing(
-    gap: Callable[[FloatArray], FloatArray], near: FloatArray, guess: FloatArray, end: FloatArray
+    gap: Callable[[FloatArray], FloatArray], near: FloatArray, guess: FloatArray, ends: tuple[float, float]
 ) -> FloatArray:
     """Roots of falling functions, one an entry, by Chandrupatla's method; shape (J,).
 
-    The root is sought between `near` and `guess`, and where it lies beyond `guess`, between that and `end`. Where there is
-    none, the result is the last point tried with the smaller value.
+    The root is sought between `near` and `guess` first, and where it is not there, between them and one of the ends.
+    Where there is none, the result is that end.
     """
     a, b = near.copy(), guess.copy()
     fa, fb = gap(a), gap(b)
-    beyond = np.sign(fa) == np.sign(fb)
-    if bool(np.any(beyond)):
-        a, fa = np.where(beyond, b, a), np.where(beyond, fb, fa)
-        b = np.where(beyond, end, b)
-        fb = np.where(beyond, gap(b), fb)
+    outside = np.sign(fa) == np.sign(fb)
+    if bool(np.any(outside)):
+        right = fa > 0.0
+        closer = (a > b) == right
+        a, fa = np.where(outside & ~closer, b, a), np.where(outside & ~closer, fb, fa)
+        b = np.where(outside, np.where(right, ends[1], ends[0]), b)
+        fb = np.where(outside, gap(b), fb)
     c, fc = a.copy(), fa.copy()
     no_root = np.sign(fa) == np.sign(fb)
-    fallback = np.where(np.abs(fa) < np.abs(fb), a, b)
+    fallback = b.copy()
     t = np.full(a.shape, 0.5)
     best = np.where(np.abs(fa) < np.abs(fb), a, b)
     for _ in range(60):

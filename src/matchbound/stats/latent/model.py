@@ -36,8 +36,8 @@ class LatentLimits:
     low, high
         The limits; a one-sided interval has 0 or 1 as its other limit.
     rho_identity, rho_pair
-        ρ_s and ρ_w at the upper limit: the latent correlation of two comparisons that share one identity (NaN for FRR) and
-        of two comparisons of one identity pair (FRR: one identity).
+        ρ_s and ρ_w at the upper limit: the latent correlation of two comparisons that share one identity (NaN for FRR)
+        and of two comparisons of one identity pair (FRR: one identity).
     beta
         How much ρ_s rises with the probit rate when identities are left out (NaN for FRR).
     erring_pairs
@@ -116,10 +116,9 @@ class LatentModel:
         both = np.array([errors, errors], dtype=np.float64)
         low, high = self.limit(both, np.full(2, deviate), np.array([False, True]))
         low, high = (0.0 if side == "upper" else float(low)), (1.0 if side == "lower" else float(high))
-        flipped = self._flips(np.array([errors]))[0]
-        view = self._flip() if flipped else self
-        x = self.comparisons - errors if flipped else errors
-        edge = 1.0 - low if flipped else high
+        view = self._flip() if self._flips(np.array([errors]))[0] else self
+        x = self.comparisons - errors if view.mirrored else errors
+        edge = 1.0 - low if view.mirrored else high
         z_edge, z_hat = _probit(np.array([edge])), _probit(np.array([max(x, 0.5) / self.comparisons]))
         erring = float(view._erring(z_hat)[0])
         far = self.metric == "far"
@@ -148,18 +147,18 @@ class LatentModel:
         if np.any(~flips):
             result[~flips] = self._solve(x[~flips], d[~flips], up[~flips])
         if np.any(flips):
-            result[flips] = 1.0 - self._flip()._solve(self.comparisons - x[flips], d[flips], ~up[flips])
+            result[flips] = self._flip()._solve(x[flips], d[flips], up[flips])
         return result
 
     def _flips(self, errors: FloatArray) -> BoolArray:
         """Which counts are read from the other side of the scale than the curves are."""
         beyond = errors > self.comparisons / 2.0
-        return beyond != self.mirrored
+        result: BoolArray = beyond != self.mirrored
+        return result
 
     def _flip(self) -> LatentModel:
-        return replace(
-            self, identity=self.identity.mirrored(), pair=self.pair.mirrored(), mirrored=not self.mirrored
-        )
+        """The same model read from the other side of the scale."""
+        return replace(self, identity=self.identity.mirrored(), pair=self.pair.mirrored(), mirrored=not self.mirrored)
 
     def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray) -> FloatArray:
         """Limits of the rate in which the curves are functions of z (of non-errors where mirrored), shape (J,)."""
@@ -171,12 +170,12 @@ class LatentModel:
 
         def gap(z: FloatArray) -> FloatArray:
             tail = np.clip(self._tail(x, z, z_hat, up), 1e-300, 1.0 - 1e-16)
-            signed = ndtri(tail) + deviate
+            signed: FloatArray = ndtri(tail) + deviate
             return np.where(up, signed, -signed)
 
         near = np.where(up, z_hat - 0.1, z_hat + 0.1)
         guess = np.clip(near + np.where(up, 1.0, -1.0) * (0.2 + 0.2 * np.abs(deviate)), LOWEST, TOP)
-        z = solve_decreasing(gap, near, guess, np.where(up, TOP, LOWEST))
+        z = solve_decreasing(gap, near, guess, (LOWEST, TOP))
         rate = np.where(z >= TOP, 1.0, np.where(z <= LOWEST, 0.0, ndtr(z)))
         rate = np.where(~up & (x <= 0.0), 0.0, rate)
         return 1.0 - rate if self.mirrored else rate
@@ -188,17 +187,22 @@ class LatentModel:
         p, n = ndtr(z), self.comparisons
         rest = ndtr(-z)
         depth = self._depth(z)
-        rho_pair = self.pair(z)
-        guarded = 1.0 - (1.0 - np.minimum(rho_pair, MOST)) * np.exp(-self._pair_guard * depth)
-        rho_pair = np.where(upper, guarded, rho_pair)
-        effect = self._design_effect(z, np.minimum(rho_pair, MOST))
-        spread = self._spread(z, depth, z_hat, effect, upper)
-        clump = np.clip(n * p / self.clusters.erring(z, np.minimum(guarded, MOST)), 1.0, effect)
+        rho_pair = np.minimum(self.pair(z), MOST)
+        guarded = self._guarded(rho_pair, depth)
+        effect = self._design_effect(z, np.where(upper, guarded, rho_pair))
+        spread = self._spread(z, depth, z_hat, effect, rho_pair, upper)
+        clump = np.clip(n * p / self.clusters.erring(z, guarded), 1.0, effect)
         spread = spread + (effect - clump) * rest / (n * p)
         return count_tail(errors / clump, n / clump, p, spread, upper)
 
     def _spread(
-        self, z: FloatArray, depth: FloatArray, z_hat: FloatArray, effect: FloatArray, upper: BoolArray
+        self,
+        z: FloatArray,
+        depth: FloatArray,
+        z_hat: FloatArray,
+        effect: FloatArray,
+        rho_pair: FloatArray,
+        upper: BoolArray,
     ) -> FloatArray:
         """V: the relative variance of the rate from comparisons that share one identity, shape (J,)."""
         from scipy.special import ndtr
@@ -207,8 +211,9 @@ class LatentModel:
             return np.zeros_like(z)
         p, rest, n = ndtr(z), ndtr(-z), self.comparisons
         rho = self.identity(z)
-        raised = np.minimum(rho * (1.0 + self.settings.identity_guard * depth), MOST)
-        rho = np.where(upper, raised, rho)
+        constants = self.settings
+        raised = rho * (1.0 + constants.identity_guard * depth) + constants.borrowed_guard * rho_pair * depth
+        rho = np.minimum(np.where(upper, raised, rho), MOST)
         pairs = float(self.design.sharing)
         spread = pairs * excess(z, rho) / (n * p) ** 2
         share = spread / (spread + effect * rest / (n * p))
@@ -226,27 +231,28 @@ class LatentModel:
         return np.maximum(result, 1.0)
 
     def _depth(self, z: FloatArray) -> FloatArray:
-        """dz: how far z lies below the rate where the guards begin; 0 for FRR."""
-        if self.metric == "frr":
-            return np.zeros_like(z)
-        return np.maximum(_probit(np.array(self.settings.guard_rate)) - z, 0.0)
+        """dz: how far z lies below the rate where the guards begin."""
+        far = self.metric == "far"
+        start = self.settings.guard_rate if far else self.settings.genuine_guard_rate
+        return np.maximum(_probit(np.array(start)) - z, 0.0)
 
-    @property
-    def _pair_guard(self) -> float:
-        return self.settings.pair_guard if self.metric == "far" else 0.0
+    def _guarded(self, rho: FloatArray, depth: FloatArray) -> FloatArray:
+        """ρ_w as upper limits and the number of erring clusters use it."""
+        rate = self.settings.pair_guard if self.metric == "far" else self.settings.genuine_guard
+        result: FloatArray = 1.0 - (1.0 - rho) * np.exp(-rate * depth)
+        return np.minimum(result, MOST)
 
     def _erring(self, z: FloatArray) -> FloatArray:
         """λ at probit rates z, with the guard on ρ_w."""
-        rho = np.minimum(self.pair(z), MOST)
-        guarded = 1.0 - (1.0 - rho) * np.exp(-self._pair_guard * self._depth(z))
-        return self.clusters.erring(z, np.minimum(guarded, MOST))
+        return self.clusters.erring(z, self._guarded(np.minimum(self.pair(z), MOST), self._depth(z)))
 
     def _notes(self, erring: float) -> tuple[str, ...]:
         found: list[str] = []
         if self.metric == "far" and self.identity.pooled > RISKY:
             found.append(
-                f"comparisons that share an identity are strongly correlated (ρ = {self.identity.pooled:.2f}): a few identities "
-                "make most errors, and those not in the sample cannot be seen. A 95% interval may cover about 90%"
+                f"comparisons that share an identity are strongly correlated (ρ = {self.identity.pooled:.2f}): a few "
+                "identities make most errors, and those not in the sample cannot be seen. A 95% interval may cover "
+                "about 90%"
             )
         if erring < FEW:
             what = "identity pairs" if self.metric == "far" else "identities"

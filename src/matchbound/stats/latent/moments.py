@@ -155,12 +155,14 @@ def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
 def without_each(tally: Tally, k: int) -> tuple[Design, Products]:
     """Design and moments of impostor errors at threshold k with each identity left out, arrays of shape (G,).
 
-    All of it in one pass over the identity pairs. Leaving out h takes row and column h from every sum: with S_i = Σ_j n_ij
-    and m_i = Σ_j m_ij, Σ_{i≠h}(S_i − n_ih)² = ΣS² − S_h² − 2Σ_i S_i·n_ih + Σ_i n_ih², and so on for the products with m.
+    All of it in one pass over the identity pairs. Leaving out h takes row and column h from every sum: with
+    S_i = Σ_j n_ij and m_i = Σ_j m_ij, Σ_{i≠h}(S_i − n_ih)² = ΣS² − S_h² − 2Σ_i S_i·n_ih + Σ_i n_ih², and so on for the
+    products with m.
     The tally must have kept its pairs. An identity without comparisons has the moments of all the data.
     """
     impostor = tally.impostor
-    assert impostor.erred is not None and impostor.compared is not None
+    assert impostor.erred is not None
+    assert impostor.compared is not None
     size = tally.n_identities
     m, s = impostor.comparisons.astype(np.float64), impostor.errors[k].astype(np.float64)
     erred, compared = impostor.erred[k], impostor.compared
@@ -170,7 +172,8 @@ def without_each(tally: Tally, k: int) -> tuple[Design, Products]:
         """Σ_i values_ih (times partner_i) for each h, shape (G,)."""
         right = values if partner is None else values * partner[table.second]
         left = values if partner is None else values * partner[table.first]
-        return np.bincount(table.first, right, size) + np.bincount(table.second, left, size)
+        both = np.bincount(table.first, right, size) + np.bincount(table.second, left, size)
+        return both.astype(np.float64)
 
     nn, ns, nm_i = rows(erred, n * n), rows(erred, n, s), rows(erred, n, m)
     if isinstance(compared, AllPairs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matchbound.errors import UsageError
 
@@ -11,29 +11,39 @@ from matchbound.errors import UsageError
 class LatentSettings:
     """Constants of the latent-correlation interval; docs/explanation/latent.md says what each is for.
 
+    In the tail, where data say little, upper limits use larger correlations than those seen: these are the guards.
+    dz is how far the probit rate lies below that of the rate where a guard begins.
+
     identity_guard
-        δ: below a rate of `guard_rate`, the correlation of comparisons that share an identity grows by this share for each
-        unit of the probit rate, for upper limits.
+        δ: ρ_s grows by the factor 1 + δ·dz.
+    borrowed_guard
+        γ: and by γ·ρ_w·dz, borrowed from the correlation of one identity pair's comparisons.
     pair_guard
-        ω: below `guard_rate`, 1 − ρ of comparisons of one identity pair shrinks by exp(−ω) for each unit.
+        ω: 1 − ρ_w shrinks by exp(−ω·dz).
     guard_rate
-        Where the two guards begin.
+        Where these three begin (FAR).
+    genuine_guard, genuine_guard_rate
+        The same as `pair_guard` and `guard_rate` for FRR.
     slope_limit
-        The largest β, how much the correlation rises with the probit rate over samples.
+        The largest β, how much ρ_s rises with the probit rate over samples.
     bandwidth
         Of the kernel that smooths correlations, in probit rates.
     """
 
-    identity_guard: float = 1.0
-    pair_guard: float = 0.5
-    guard_rate: float = 0.01
+    identity_guard: float = 0.0
+    borrowed_guard: float = 0.2
+    pair_guard: float = 0.25
+    guard_rate: float = 0.015
+    genuine_guard: float = 0.6
+    genuine_guard_rate: float = 0.05
     slope_limit: float = 0.25
     bandwidth: float = 1.0
 
 
-REFERENCE = LatentSettings()
-LIGHT = LatentSettings(identity_guard=0.5, pair_guard=0.0)
-DEFAULT = REFERENCE
+DEFAULT = LatentSettings()
+REFERENCE = LatentSettings(identity_guard=1.0, borrowed_guard=0.0, pair_guard=0.5, guard_rate=0.01, genuine_guard=0.0)
+"""As first described, before the guards were judged on more data."""
+LIGHT = replace(REFERENCE, identity_guard=0.5, pair_guard=0.0)
 
 _NAMED = {"default": DEFAULT, "reference": REFERENCE, "light": LIGHT}
 

@@ -38,15 +38,16 @@ def to_html(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["percent"] = percent
+    environment.filters["unbroken"] = unbroken
     shown = {key: values[report.panel.start] for key, values in payload["text"].items()}
     return environment.get_template("report.html.j2").render(
         report=report,
         words=words,
         policy=_policy(style, script),
-        style=Markup(style),  # noqa: S704
-        script=Markup(script),  # noqa: S704
-        payload=Markup(safe_json(payload)),  # noqa: S704
-        plots={name: Markup(drawing.svg) for name, drawing in drawings.items()},  # noqa: S704
+        style=Markup(style),
+        script=Markup(script),
+        payload=Markup(safe_json(payload)),
+        plots={name: Markup(drawing.svg) for name, drawing in drawings.items()},
         shown=shown,
         level=words.level_text(report.level),
         jumps=_jumps(report),
@@ -60,6 +61,11 @@ def safe_json(value: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def unbroken(text: str) -> str:
+    """The same, with intervals that no line break divides."""
+    return text.replace("–", "\u2060–\u2060")
 
 
 def _policy(style: str, script: str) -> str:

@@ -38,7 +38,8 @@ class Scale:
         kept = np.clip(np.asarray(values, dtype=np.float64), self.low, self.high)
         ends = self.transform(np.array([self.low, self.high]))
         share = (self.transform(kept) - ends[0]) / (ends[1] - ends[0])
-        return np.round(self.start + share * (self.end - self.start), 1)
+        pixels: FloatArray = np.round(self.start + share * (self.end - self.start), 1)
+        return pixels
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def det_drawing(report: Report) -> Drawing:
         report,
         x,
         y,
-        _probit_ticks(x, 44.0),
+        _probit_ticks(x, 58.0),
         _probit_ticks(y, 26.0),
         "det",
         "FAR (probit)",
@@ -137,7 +138,7 @@ def _curve(
     name: str,
     xlabel: str,
     ylabel: str,
-    of_frr: Callable[[FloatArray], FloatArray],
+    of_frr: Transform,
 ) -> Drawing:
     picture, panel = report.picture, report.panel
     inside = picture.band_far >= x.low
@@ -157,14 +158,16 @@ def _curve(
     parts += _marker(name, moves, panel.start)
     a, b = panel.far.estimate, panel.frr.estimate
     told = (
-        f"FAR from {target_text(x.low)} to {target_text(x.high)}, with a {level_text(report.level)} pointwise band. The marker "
-        f"begins at FAR {a[panel.start]:.3g}, FRR {b[panel.start]:.3g}."
+        f"FAR from {target_text(x.low)} to {target_text(x.high)}, with a {level_text(report.level)} pointwise band. "
+        f"The marker begins at FAR {a[panel.start]:.3g}, FRR {b[panel.start]:.3g}."
     )
     title = "ROC curve" if name == "roc" else "DET curve"
     return Drawing(_svg(name, title, told, parts), moves)
 
 
-def _marker_moves(panel: Panel, x: Scale, y: Scale, of_frr: Callable[[FloatArray], FloatArray]) -> dict[str, list[float]]:
+def _marker_moves(
+    panel: Panel, x: Scale, y: Scale, of_frr: Callable[[FloatArray], FloatArray]
+) -> dict[str, list[float]]:
     return {
         "x": x(panel.far.estimate).tolist(),
         "left": x(panel.far.low).tolist(),

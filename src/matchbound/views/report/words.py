@@ -88,8 +88,9 @@ def in_full(report: Report) -> list[str]:
     ]
     if point.target is not None:
         told.append(
-            f"FAR {target_text(point.target)} is reached at threshold {point.reading}. With that threshold fixed, FAR is "
-            f"{percent(point.far.estimate)}, {level_text(report.level)} interval {span_text(point.far)}{_naive(point.far)}."
+            f"FAR {target_text(point.target)} is reached at threshold {point.reading}. With that threshold fixed, "
+            f"FAR is {percent(point.far.estimate)}, {level_text(report.level)} interval "
+            f"{span_text(point.far)}{_naive(point.far)}."
         )
     told.append(
         f"The equal error rate is {percent(report.eer.estimate)}, {level_text(report.level)} interval "
@@ -146,8 +147,8 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
     return [
         (
             "Rates",
-            "FAR is the share of impostor comparisons that match, FRR the share of genuine comparisons that do not. Each "
-            "pools all comparisons, so an identity weighs by how many it takes part in.",
+            "FAR is the share of impostor comparisons that match, FRR the share of genuine comparisons that do not. "
+            "Each pools all comparisons, so an identity weighs by how many it takes part in.",
         ),
         (
             "Why not count comparisons",
@@ -157,28 +158,30 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
         ),
         (
             "At a fixed threshold",
-            f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never below "
-            "the number of disjoint identity pairs (FAR) or of identities (FRR). The slider shows these.",
+            f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never "
+            "below the number of disjoint identity pairs (FAR) or of identities (FRR). The slider shows these.",
         ),
         (
             "At a target FAR, EER, AUC",
-            "The threshold comes from the same data, so its uncertainty counts too: the influence of each identity on the "
-            "number, through the errors and through the threshold, makes the variance, with Student's t.",
+            "The threshold comes from the same data, so its uncertainty counts too: the influence of each identity on "
+            "the number, through the errors and through the threshold, makes the variance, with Student's t.",
         ),
         ("Methods used here", f"{', '.join(methods)} for operating points; {report.eer.method} for EER and AUC."),
         (
             "Bands",
-            f"Pointwise: each covers FRR at its own FAR with level {level}. A whole curve lies within the band less often.",
+            f"Pointwise: each covers FRR at its own FAR with level {level}. A whole curve lies within the band less "
+            "often.",
         ),
         (
             "One-sided bounds",
-            f"“Below” columns: the rate lies below the bound with confidence {level}. A rate of zero errors is not zero; it is "
-            "below its bound.",
+            f"“Below” columns: the rate lies below the bound with confidence {level}. A rate of zero errors is not "
+            "zero; it is below its bound.",
         ),
         (
             "What no method can see",
-            "Identities that are not in the sample. With few identities, rare errors, or a few identities that make most errors, "
-            "intervals cover less often than promised. The section on identities shows how near these data are to that.",
+            "Identities that are not in the sample. With few identities, rare errors, or a few identities that make "
+            "most errors, intervals cover less often than promised. The section on identities shows how near these "
+            "data are to that.",
         ),
     ]
 
@@ -208,5 +211,3 @@ def contributor_name(label: str | None, rank: int, metric: str) -> str:
     if label is not None:
         return label
     return f"identity {'A' if metric == 'far' else 'R'}{rank}"
-
-

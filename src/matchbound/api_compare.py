@@ -1,0 +1,472 @@
+"""Calls that set systems, groups and losses side by side: check the arguments, run the engine, hand out results."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.engine.joint import JointTally, joint_tally, joint_tally_of_embeddings
+from matchbound.engine.recount import Recount, Source
+from matchbound.engine.tables import tally_comparisons
+from matchbound.engine.tally import FloatArray, GenuineTally, ImpostorTally, IntArray, PairTable, Tally
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.all_pairs import SystemsTable, systems_table
+from matchbound.results.compare import Comparison, Difference, Models, PointDifference, RateDifference
+from matchbound.results.groups import SMALL, GroupRates, small_groups
+from matchbound.results.rates import ErrorRates, error_rates
+from matchbound.sources.attributes import identity_labels
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.matching import Matched, all_pairs, match, rescored, take, take_embeddings
+from matchbound.stats.difference_model import (
+    DifferenceModel,
+    fit_far_difference,
+    fit_frr_difference,
+    paired_ranks,
+)
+from matchbound.stats.differences import PointTerms
+from matchbound.stats.groups import group_sums
+from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
+
+EXACT_COMPARISONS = 3_000_000
+"""Pairs of embeddings up to this many are scored and kept; beyond, they are counted block by block."""
+MODEL_COMPARISONS = 1_000_000
+"""The latent model of a difference is fitted to as many identities as make about this many comparisons."""
+
+
+def compare(
+    a: Source,
+    b: Source,
+    *,
+    threshold: float | Sequence[float] | None = None,
+    far: float | None = None,
+    frr: float | None = None,
+    workers: int | None = None,
+) -> Comparison:
+    """Two systems on the same comparisons: differences and ratios of their error rates.
+
+    Parameters
+    ----------
+    a, b
+        `Comparisons`, or `Embeddings` of the same instances. They are matched by instance (without names of instances, row
+        by row); what has no match is left out, and the result says how much that was.
+    threshold
+        One for both systems, or ``(threshold of a, threshold of b)``: rates at fixed thresholds.
+    far
+        Compare FRR where each system has this FAR. That the thresholds are estimated is counted.
+    frr
+        Compare FAR where each system has this FRR.
+    workers
+        Threads for embeddings.
+
+    Returns
+    -------
+    Comparison
+        With ``.far``, ``.frr`` and ``.eer`` (A minus B) and ``.p_value``.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> a = mb.demo_data()
+    >>> b = mb.Embeddings(a.vectors[:, :48], a.identities[a.codes], instance=a.instance)
+    >>> low, high = mb.compare(a, b, far=0.01).frr.interval()
+    """
+    if sum(option is not None for option in (threshold, far, frr)) != 1:
+        raise UsageError("give one of threshold=, far= or frr=")
+    matched = match([a, b])
+    pair = _Pair.of(matched, workers)
+    result = pair.compare(threshold, far, frr, (*_findings(matched), *matched.notes), matched)
+    for text in result.warnings:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return result
+
+
+def compare_all(
+    systems: Mapping[str, Source] | Sequence[Source],
+    *,
+    threshold: float | Sequence[float] | None = None,
+    far: float | None = None,
+    frr: float | None = None,
+    workers: int | None = None,
+) -> SystemsTable:
+    """Several systems on the same comparisons: all pairs, with simultaneous intervals.
+
+    Parameters
+    ----------
+    systems
+        By name, or in a sequence (they are then called 1, 2, …).
+    threshold
+        One for all systems, or one each.
+    far, frr, workers
+        As for `compare`.
+    """
+    named = dict(systems) if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
+    if len(named) < 2:
+        raise UsageError("give at least two systems")
+    if sum(option is not None for option in (threshold, far, frr)) != 1:
+        raise UsageError("give one of threshold=, far= or frr=")
+    matched = match(list(named.values()))
+    grid = None if threshold is None else _each(threshold, len(named))
+    made: dict[tuple[str, str], Comparison] = {}
+    names = list(named)
+    remember = _Remembered()
+    for i in range(len(names)):
+        for j in range(i + 1, len(names)):
+            systems_of_pair: Any = (matched.systems[i], matched.systems[j])
+            both = Matched(systems_of_pair, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
+            asked = None if grid is None else (float(grid[i]), float(grid[j]))
+            made[names[i], names[j]] = _Pair.of(both, workers, remember).compare(asked, far, frr, (), both)
+    table = systems_table(tuple(names), made, matched.notes)
+    for text in table.warnings:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return table
+
+
+class _Remembered:
+    """Scored pairs and tallies of systems that take part in several comparisons."""
+
+    def __init__(self) -> None:
+        self.scored: dict[int, Comparisons] = {}
+        self.tallies: dict[tuple[int, bytes], Tally] = {}
+
+    def pairs(self, source: Embeddings) -> Comparisons:
+        """All pairs of the embeddings, scored."""
+        if id(source) not in self.scored:
+            self.scored[id(source)] = all_pairs(source)
+        return self.scored[id(source)]
+
+    def tally(self, source: Comparisons, thresholds: FloatArray) -> Tally:
+        """The tally of a system at a threshold."""
+        key = id(source), thresholds.tobytes()
+        if key not in self.tallies:
+            self.tallies[key] = tally_comparisons(source, thresholds)
+        return self.tallies[key]
+
+
+class _Pair:
+    """Two matched systems, and the counting that comparisons of them need."""
+
+    def __init__(self, a: Source, b: Source, workers: int | None, remember: _Remembered) -> None:
+        self.a, self.b, self.workers, self.remember = a, b, workers, remember
+
+    @staticmethod
+    def of(matched: Matched, workers: int | None, remember: _Remembered | None = None) -> _Pair:
+        remember = remember or _Remembered()
+        a, b = matched.systems
+        if isinstance(a, Embeddings) and isinstance(b, Embeddings):
+            if len(a) < 2:
+                raise DataError(f"there are no comparisons: {len(a)} matched embeddings make no pair")
+            if len(a) * (len(a) - 1) // 2 <= EXACT_COMPARISONS:
+                return _Pair(remember.pairs(a), remember.pairs(b), workers, remember)
+        return _Pair(a, b, workers, remember)
+
+    def joint(self, thresholds_a: ArrayLike, thresholds_b: ArrayLike) -> JointTally:
+        one = np.atleast_1d(np.asarray(thresholds_a, dtype=np.float64))
+        two = np.atleast_1d(np.asarray(thresholds_b, dtype=np.float64))
+        if isinstance(self.a, Comparisons) and isinstance(self.b, Comparisons):
+            return joint_tally(self.a, self.b, one, two, tally=self.remember.tally)
+        return _joint(self.a, self.b, one, two, self.workers)
+
+    def compare(
+        self,
+        threshold: float | Sequence[float] | None,
+        far: float | None,
+        frr: float | None,
+        notes: tuple[str, ...],
+        matched: Matched,
+    ) -> Comparison:
+        models = cache(self._models)
+        target = far if far is not None else frr
+        at_point: PointDifference | None = None
+        if threshold is None:
+            assert target is not None
+            if not 0.0 < target < 1.0:
+                raise UsageError(f"{'far' if far is not None else 'frr'} must lie between 0 and 1; got {target!r}")
+            at_point = self._at_target("frr@far" if far is not None else "far@frr", target, models)
+            thresholds = np.array([at_point.threshold_a, at_point.threshold_b])
+            joint = at_point.terms.joint
+        else:
+            thresholds = _each(threshold, 2)
+            joint = self.joint(thresholds[:1], thresholds[1:])
+        rates = [
+            error_rates(t, (), Recount(source, workers=self.workers))[0] for t, source in ((joint.a, self.a), (joint.b, self.b))
+        ]
+        fixed_far = _rate_difference("far", rates[0], rates[1], joint, models)
+        fixed_frr = _rate_difference("frr", rates[0], rates[1], joint, models)
+        mode: Any = "threshold" if at_point is None else ("far" if far is not None else "frr")
+        told = list(notes)
+        for rate in rates:
+            told += [text for text in rate.warnings if text not in told]
+        differences: list[Difference] = [
+            at_point if mode == "frr" and at_point else fixed_far,
+            at_point if mode == "far" and at_point else fixed_frr,
+        ]
+        told += [text for d in differences if not math.isnan(d.estimate) for text in d.notes]
+        return Comparison(
+            mode=mode,
+            target=target,
+            far=differences[0],
+            frr=differences[1],
+            a=rates[0],
+            b=rates[1],
+            matched=matched.matched,
+            unmatched=matched.unmatched,
+            matched_by=matched.how,
+            warnings=tuple(dict.fromkeys(told)),
+            at_crossing=lambda: self._at_target("eer", None, models),
+        )
+
+    def _at_target(self, metric: str, target: float | None, models: Models) -> PointDifference:
+        """Read a number from both curves, with the slopes that make it a combination of FRR and FAR."""
+        from matchbound.engine.curve import curve_of_comparisons, curve_of_embeddings
+        from matchbound.stats.curves import crossing, index_at_far, index_at_frr
+        from matchbound.stats.curves_influence import curve_slopes
+
+        values, thresholds, shares = [], [], []
+        for source in (self.a, self.b):
+            curve = (
+                curve_of_comparisons(source)
+                if isinstance(source, Comparisons)
+                else curve_of_embeddings(source, workers=self.workers)
+            )
+            far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
+            if metric == "eer":
+                found = crossing(far, frr)
+                k, value = found.index, found.estimate
+            elif metric == "frr@far":
+                k = index_at_far(far, target or 0.0)
+                value = float(frr[k])
+            else:
+                k = index_at_frr(frr, target or 0.0)
+                value = float(far[k])
+            slope = float(curve_slopes(curve, np.array([k]))[0])
+            values.append(value)
+            thresholds.append(float(curve.thresholds[k]))
+            shares.append(_shares(metric, slope))
+        joint = self.joint(thresholds[:1], thresholds[1:])
+        g = joint.a.genuine.comparisons
+        size = max(effective_identities(g), 4.0)
+        terms = PointTerms(
+            joint,
+            (shares[0][0], shares[1][0]),
+            (shares[0][1], shares[1][1]),
+            frr_bias_factor(size),
+            size / (size - 2.0),
+            far_bias_factor(size),
+        )
+        return PointDifference(
+            metric,
+            values[0],
+            values[1],
+            size - 1.0,
+            threshold_a=thresholds[0],
+            threshold_b=thresholds[1],
+            terms=terms,
+            models=models,
+        )
+
+    def _models(self) -> tuple[DifferenceModel | None, DifferenceModel | None]:
+        """The latent models of the differences, at thresholds where both systems err equally often."""
+        a, b = _subset(self.a, self.b)
+        impostor, genuine = _ranked(a, "impostor"), _ranked(a, "genuine")
+        made: list[DifferenceModel | None] = []
+        for kind, total in (("far", impostor), ("frr", genuine)):
+            ranks = paired_ranks(total, kind)
+            if not ranks.size:
+                made.append(None)
+                continue
+            from matchbound.engine.ranks import rank_scores
+
+            which: Any = "impostor" if kind == "far" else "genuine"
+            joint = _joint(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.workers)
+            made.append((fit_far_difference if kind == "far" else fit_frr_difference)(joint))
+        return made[0], made[1]
+
+
+def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, workers: int | None) -> JointTally:
+    if isinstance(a, Comparisons) and isinstance(b, Comparisons):
+        return joint_tally(a, b, one, two)
+    assert isinstance(a, Embeddings) and isinstance(b, Embeddings)
+    return joint_tally_of_embeddings(a, b, one, two, workers=workers)
+
+
+def _shares(metric: str, slope: float) -> tuple[float, float]:
+    """What a unit of FRR and of FAR (at a fixed threshold) moves the number by."""
+    if metric == "frr@far":
+        return 1.0, slope
+    if metric == "far@frr":
+        return (1.0 / slope if slope > 0.0 else 0.0), 1.0
+    return 1.0 / (1.0 + slope), slope / (1.0 + slope)
+
+
+def _rate_difference(
+    metric: Any, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models
+) -> RateDifference:
+    one, two = (a.far, b.far) if metric == "far" else (a.frr, b.frr)
+    freedom = max(one.effective_identities - 1.0, 1.0)
+    return RateDifference(metric, one.estimate, two.estimate, freedom, a=one, b=two, joint=joint, models=models)
+
+
+def _ranked(source: Source, kind: str) -> int:
+    if isinstance(source, Comparisons):
+        genuine = int(np.count_nonzero(source.genuine))
+        return genuine if kind == "genuine" else len(source) - genuine
+    sizes = source.instance_counts
+    genuine = int((sizes * (sizes - 1) // 2).sum())
+    return genuine if kind == "genuine" else len(source) * (len(source) - 1) // 2 - genuine
+
+
+def _subset(a: Source, b: Source) -> tuple[Source, Source]:
+    """The same systems on some identities, taken evenly, where the whole would take long to sort."""
+    if isinstance(a, Comparisons) and isinstance(b, Comparisons):
+        if len(a) <= MODEL_COMPARISONS:
+            return a, b
+        kept = _some_identities(a.n_identities, math.sqrt(MODEL_COMPARISONS / len(a)))
+        rows = np.flatnonzero(kept[a.a] & kept[a.b])
+        part = take(a, rows)
+        return part, rescored(part, b.score[rows], b.distance)
+    assert isinstance(a, Embeddings) and isinstance(b, Embeddings)
+    pairs = len(a) * (len(a) - 1) / 2.0
+    kept = _some_identities(a.n_identities, min(math.sqrt(MODEL_COMPARISONS / pairs), 1.0))
+    rows = np.flatnonzero(kept[a.codes])
+    return all_pairs(take_embeddings(a, rows)), all_pairs(take_embeddings(b, rows))
+
+
+def _some_identities(size: int, share: float) -> Any:
+    rng = np.random.default_rng(0)
+    kept = np.zeros(size, dtype=bool)
+    chosen: IntArray = rng.permutation(size)[: max(int(size * share), 2)]
+    kept[chosen] = True
+    return kept
+
+
+def _each(threshold: float | Sequence[float], size: int) -> FloatArray:
+    try:
+        grid = np.array(threshold, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"threshold must be a number or one number for each system; got {threshold!r}") from None
+    if grid.ndim == 0:
+        grid = np.full(size, float(grid))
+    if grid.shape != (size,) or np.isnan(grid).any():
+        raise UsageError(f"threshold must be one number, or {size} numbers, one for each system; got {threshold!r}")
+    return grid
+
+
+def _findings(matched: Matched) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for source in matched.systems for text in source.findings()))
+
+
+def by_group(
+    data: Source,
+    threshold: float | None = None,
+    *,
+    group: Any = None,
+    far: float | None = None,
+    workers: int | None = None,
+) -> GroupRates:
+    """Error rates within each group of identities and between groups, with gaps and ratios.
+
+    Parameters
+    ----------
+    data
+        `Comparisons` or `Embeddings`.
+    threshold
+        Where the decision is made.
+    group
+        By default the group that the data carry. Or a mapping from identity to label; a column with one label an identity
+        (in the order of ``data.identities``) or, for embeddings, one a row; or a tuple of these for their intersections. An
+        attribute belongs to an identity: contradictions are an error.
+    far
+        Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
+    workers
+        Threads for embeddings.
+
+    Returns
+    -------
+    GroupRates
+        ``rates["name"].far`` and ``.frr``; ``.between(a, b)`` and ``.matrix``; ``.gaps()``; ``.worst_to_best()``.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
+    >>> low, high = rates.gap("far", "A", "B").interval()
+    """
+    if (threshold is None) == (far is None):
+        raise UsageError("give one of threshold= or far=")
+    labels, codes = np.unique(identity_labels(data, group), return_inverse=True)
+    codes = codes.astype(np.int64).reshape(-1)
+    told = list(data.findings())
+    if threshold is None:
+        assert far is not None
+        threshold = _threshold_at_far(data, far)
+        told.append(f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given")
+    grid = _each(threshold, 1)
+    recount = Recount(data, workers=workers)
+    whole = recount.tally(grid, pairs=True)
+    overall = error_rates(whole, (), recount)[0]
+    names = tuple(str(label) for label in labels)
+    within = []
+    for g, name in enumerate(names):
+        part = recount.among(np.flatnonzero(codes == g))
+        rates = _rates_of_part(part, grid, whole, codes == g)
+        within.append(rates)
+        told += [f"group {name}: {text}" for text in rates.warnings if not text.startswith("only ")]
+    sizes = np.bincount(codes, minlength=len(names))
+    small = small_groups(names, sizes.tolist())
+    if small:
+        listed = ", ".join(f"{name} ({sizes[names.index(name)]})" for name in small)
+        told.append(
+            f"groups with fewer than {SMALL} identities: {listed}. Their rates are given; comparisons between groups leave "
+            "them out"
+        )
+    if len(names) == 1:
+        told.append(f"all identities are in one group, {names[0]}: there is nothing to compare")
+    result = GroupRates(
+        threshold=float(grid[0]),
+        groups=names,
+        overall=overall,
+        within=tuple(within),
+        sums=group_sums(whole, codes, len(names)),
+        genuine=(whole.genuine.errors[0].astype(np.float64), whole.genuine.comparisons.astype(np.float64)),
+        too_small=small,
+        warnings=tuple(dict.fromkeys(told)),
+    )
+    for text in result.warnings:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return result
+
+
+def _rates_of_part(part: Recount, grid: FloatArray, whole: Tally, members: Any) -> ErrorRates:
+    """The rates of a group; a group without comparisons has the identities and nothing else."""
+    if len(part.source) >= (2 if isinstance(part.source, Embeddings) else 1):
+        return error_rates(part.tally(grid, pairs=True), (), part)[0]
+    size = int(np.count_nonzero(members))
+    none = np.zeros(size, dtype=np.int64)
+    table = PairTable(none[:0], none[:0], none[:0])
+    empty = Tally(
+        whole.identities[members],
+        grid,
+        whole.distance,
+        GenuineTally(none, none[None, :]),
+        ImpostorTally(none, none[None, :], 0, none[:0].sum(keepdims=True), none[:0].sum(keepdims=True), table, (table,)),
+    )
+    return error_rates(empty, ())[0]
+
+
+def _threshold_at_far(data: Source, far: float) -> float:
+    from matchbound.engine.ranks import rank_scores
+
+    if not 0.0 < far < 1.0:
+        raise UsageError(f"far must lie between 0 and 1; got {far!r}")
+    total = _ranked(data, "impostor")
+    count = int(far * total * (1.0 + 1e-12))
+    if count < 1:
+        raise DataError(f"a FAR of {far:g} is less than one error in {total} impostor comparisons; ask for a larger one")
+    return float(rank_scores(data, [count], "impostor")[0])

@@ -1,0 +1,108 @@
+"""``matchbound report``: one page, or tables for a paper, about a data set."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from matchbound.cli import common
+from matchbound.cli.common import (
+    Distance,
+    Files,
+    Level,
+    Method,
+    Output,
+    Quiet,
+    Reader,
+    Resamples,
+    Seed,
+    Similarity,
+    Threshold,
+    Workers,
+)
+from matchbound.errors import UsageError
+from matchbound.results.rates import METHODS
+
+Targets = Annotated[
+    list[float] | None,
+    Parameter(help="FAR at which FRR is reported; repeat it for several.", negative_iterable=""),
+]
+ReportFormat = Annotated[
+    Literal["html", "markdown", "latex"] | None,
+    Parameter(name="--format", help="html, markdown or latex; by default from the ending of the output, else html."),
+]
+Title = Annotated[str | None, Parameter(help="Title of the report.")]
+ShowLabels = Annotated[bool, Parameter(help="Name the identities that drive the uncertainty.", negative="")]
+
+
+def report(
+    *files: Files,
+    far: Targets = None,
+    threshold: Threshold = None,
+    method: Method = "wilson",
+    level: Level = 0.95,
+    resamples: Resamples = 2000,
+    seed: Seed = 0,
+    title: Title = None,
+    show_labels: ShowLabels = False,
+    distance: Distance = False,
+    similarity: Similarity = "cosine",
+    reader: Reader = None,
+    format: ReportFormat = None,
+    output: Output = None,
+    workers: Workers = None,
+    quiet: Quiet = False,
+) -> int:
+    """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
+
+    Example: `matchbound report scores.csv --output report.html`
+    """
+    from matchbound.reporting import SUFFIXES, make_report
+    from matchbound.views.files import write_atomically
+    from matchbound.views.report import render
+
+    if method not in METHODS:
+        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
+    with common.listening(quiet):
+        data = common.load(files, reader=reader, distance=distance, similarity=similarity)
+        source = common.provenance(
+            files,
+            seed,
+            {
+                "verb": "report",
+                "far": far or None,
+                "threshold": threshold or None,
+                "method": method,
+                "level": level,
+                "resamples": resamples,
+                "distance": data.distance,
+                "similarity": getattr(data, "similarity", None) if not hasattr(data, "score") else None,
+                "reader": reader,
+            },
+        )
+        made = make_report(
+            data,
+            far=far or None,
+            threshold=threshold or None,
+            level=level,
+            method=method,
+            title=title,
+            show_labels=show_labels,
+            workers=workers,
+            rng=seed,
+            n_resamples=resamples,
+            provenance=source,
+        )
+        content = render(made, chosen)
+    if output is None:
+        sys.stdout.write(content)
+        sys.stdout.flush()
+    else:
+        write_atomically(output, content)
+    return 0

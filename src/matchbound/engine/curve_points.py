@@ -1,0 +1,86 @@
+"""Curves of embeddings: every step of a small set, chosen thresholds of a large one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchbound.engine.curve import CurveTally, both_kinds, curve_of_comparisons, curve_of_tally
+from matchbound.engine.tally import FloatArray, IntArray
+from matchbound.sources.embeddings import Embeddings
+
+EXACT_COMPARISONS = 3_000_000
+"""All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
+CURVE_POINTS = 1500
+
+
+def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 2_000_000) -> FloatArray:
+    """Thresholds for the curve of a large set, strictest first, shape (about `points`,).
+
+    Half follow the impostor scores of a random sample of pairs, evenly in the probit of FAR with as many again in
+    the tail; the others follow genuine scores. Chosen from a sample, counted exactly: the sample decides only where
+    the curve has points. The same data always give the same thresholds.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(len(source)))
+    sign = -1.0 if source.distance else 1.0
+    first, second = _random_pairs(len(source), sample, rng)
+    impostor = source.codes[first] != source.codes[second]
+    strangers = np.sort(sign * source.score_pairs(first[impostor], second[impostor]))[::-1]
+    inside = _genuine_pairs(source, sample // 4, rng)
+    both_kinds(inside[0].size, strangers.size)
+    kin = np.sort(sign * source.score_pairs(*inside))[::-1]
+    tail = np.unique(np.geomspace(1, strangers.size, points // 2).astype(np.int64)) - 1
+    body = np.linspace(0, kin.size - 1, points // 4).astype(np.int64)
+    top = max(float(strangers[0]), float(kin[0]))
+    spread = np.linspace(float(strangers[0]), top, max(points // 8, 2))
+    ends = [_least_similarity(source), np.nextafter(top, np.inf)]
+    grid = np.unique(np.concatenate([strangers[tail], kin[body], spread, ends]))[::-1]
+    return sign * grid
+
+
+def _least_similarity(source: Embeddings, block: int = 65536) -> float:
+    """A similarity that no pair goes below: the threshold at which everything matches."""
+    if source.similarity == "cosine":
+        return -1.001
+    squares = 0.0
+    for start in range(0, len(source), block):
+        part = source.vectors[start : start + block]
+        squares = max(squares, float(np.einsum("ij,ij->i", part, part, dtype=np.float64).max()))
+    return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
+
+
+def curve_of_embeddings(source: Embeddings, *, workers: int | None = None) -> CurveTally:
+    """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
+    rows = len(source)
+    if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
+        return curve_of_comparisons(source.comparisons())
+    from matchbound.engine.allpairs import tally_embeddings
+
+    return curve_of_tally(tally_embeddings(source, curve_thresholds(source), workers=workers))
+
+
+def _random_pairs(rows: int, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    first = rng.integers(0, rows, size)
+    second = rng.integers(0, rows - 1, size)
+    second += second >= first
+    return first, second
+
+
+def _genuine_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """All genuine pairs of rows, or a random sample of `size` of them (identities weigh by their pairs)."""
+    counts = source.instance_counts
+    order = np.argsort(source.codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    weight = counts * (counts - 1) // 2
+    total = int(weight.sum())
+    if not total:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    drawn = np.arange(total) if total <= size else np.sort(rng.integers(0, total, size))
+    edges = np.cumsum(weight)
+    identity = np.searchsorted(edges, drawn, side="right")
+    rank = drawn - (edges[identity] - weight[identity])
+    high = ((1.0 + np.sqrt(1.0 + 8.0 * rank)) / 2.0).astype(np.int64)
+    high -= high * (high - 1) // 2 > rank
+    high += (high + 1) * high // 2 <= rank
+    low = rank - high * (high - 1) // 2
+    start = starts[identity]
+    return order[start + low], order[start + high]

@@ -1,0 +1,140 @@
+"""Rule comparisons out before they are scored: a bound from their first principal axes.
+
+Rotate the vectors onto their principal axes. With z the first k coordinates and r the length of the rest,
+x·y = z_x·z_y + rest_x·rest_y ≤ z_x·z_y + r_x·r_y (Cauchy–Schwarz), and with r as one more column the bound
+is itself a product, of k + 1 columns instead of d. Only comparisons whose bound reaches the lowest threshold are finished.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.engine.factors import UNIT32, Factors, rounding_band
+from matchbound.sources.embeddings import Similarity
+
+Float32Array = NDArray[np.float32]
+
+SAMPLE_AXES = 4096
+SAMPLE_PAIRS = 512
+SHARES_OF_AXES: tuple[float, ...] = (1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2)
+FEWEST_ROWS = 4096
+WORK_ROWS = 8192
+# Costs in units of one column of the product (0.02 ns a comparison where this was measured).
+COST_OF_COMPARISON = 14.0
+COST_OF_SURVIVOR = 500.0
+COST_OF_SURVIVING_COLUMN = 5.0
+MUST_SAVE = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """float32 factors whose product is an upper bound of the oriented value.
+
+    left, right : float32, shape (n, w)
+    slip : float
+        How far the coordinates can be from those on orthonormal axes, as a share of the length.
+    """
+
+    left: Float32Array = field(repr=False)
+    right: Float32Array = field(repr=False)
+    similarity: Similarity
+    slip: float
+
+    def allowance(self, reach_rows: float, reach_cols: float) -> float:
+        """How far the float32 product can fall below the oriented value.
+
+        Let z' be the coordinates as computed, z = Q'x and e = z − z'. With rest = x − Qz' the product is
+        x·y = z'_x·z'_y + rest_x·rest_y + z'_x·e_y + e_x·z'_y, and Cauchy–Schwarz holds for the rests: it loses
+        at most 2·slip·‖x‖‖y‖ beyond the rounding of the product itself (`Factors.band`; four columns more
+        stand for the rounding of the factors).
+        """
+        rounding = rounding_band(self.left.shape[1] + 4, self.similarity, reach_rows, reach_cols)
+        return rounding + 3 * self.slip * reach_rows * reach_cols
+
+
+def bounds_that_pay(
+    factors: Factors, value: float, genuine_share: float, force: bool | None
+) -> Bounds | None:
+    """Bounds on the number of axes that a sample of the data says is cheapest; None where they do not pay.
+
+    Parameters
+    ----------
+    value
+        The lowest threshold among oriented values.
+    genuine_share
+        The share of comparisons that are genuine; most of them have to be finished.
+    force
+        ``True``: always give bounds. ``False``: never. ``None``: where they pay.
+    """
+    n, width = factors.left.shape
+    extra = 2 if factors.similarity == "euclidean" else 0
+    d = width - extra
+    if force is False or (force is None and (n < FEWEST_ROWS or d < 16)) or n < 2:
+        return None
+    axes = _principal_axes(factors.left[:, :d])
+    best, cost = _cheapest(factors, axes, value, genuine_share, extra)
+    if force is None and cost > MUST_SAVE * (width + COST_OF_COMPARISON):
+        return None
+    return _make_bounds(factors, axes, best, extra)
+
+
+def _principal_axes(rows: Float32Array) -> Float32Array:
+    """Orthonormal axes, shape (d, d), those with the largest mean square first; from a sample of rows."""
+    step = max(1, rows.shape[0] // SAMPLE_AXES)
+    sample = np.asarray(rows[::step], dtype=np.float32)
+    _, axes = np.linalg.eigh((sample.T @ sample).astype(np.float64))
+    return np.ascontiguousarray(axes[:, ::-1], dtype=np.float32)
+
+
+def _cheapest(
+    factors: Factors, axes: Float32Array, value: float, genuine_share: float, extra: int
+) -> tuple[int, float]:
+    """The number of axes that costs least on a sample of pairs, and that cost."""
+    n, width = factors.left.shape
+    d = width - extra
+    order = np.random.default_rng(0).permutation(n)[: 2 * SAMPLE_PAIRS]
+    rotated = factors.left[order, :d] @ axes
+    squares = np.cumsum(rotated[:, ::-1] ** 2, axis=1)[:, ::-1]
+    half = squares[:, 0] / 2 if extra else np.zeros(order.size, dtype=np.float32)
+    a, b = slice(0, order.size // 2), slice(order.size // 2, None)
+    offset = half[a, None] + half[None, b] + np.float32(min(max(value, -8.0), 8.0))
+    best, least = max(1, d // 4), np.inf
+    for k in sorted({max(1, round(share * d)) for share in SHARES_OF_AXES} - {d}):
+        columns = np.column_stack([rotated[:, :k], np.sqrt(squares[:, k])])
+        survivors = float(np.mean(columns[a] @ columns[b].T >= offset)) + genuine_share
+        cost = k + 1 + extra + COST_OF_COMPARISON + survivors * (COST_OF_SURVIVOR + COST_OF_SURVIVING_COLUMN * d)
+        if cost < least:
+            best, least = k, cost
+    return best, least
+
+
+def _make_bounds(factors: Factors, axes: Float32Array, k: int, extra: int) -> Bounds:
+    n, width = factors.left.shape
+    d = width - extra
+    left = np.empty((n, k + 1 + extra), dtype=np.float32)
+    slip = _slip(k, d)
+    for at in range(0, n, WORK_ROWS):
+        rows = slice(at, at + WORK_ROWS)
+        z = factors.left[rows, :d] @ axes[:, :k]
+        squares = factors.reach[rows] ** 2 * (1 + 2.0**-20) - np.einsum("ij,ij->i", z, z, dtype=np.float64)
+        rest = np.sqrt(np.maximum(squares, 0.0) + 3 * slip * factors.reach[rows] ** 2)
+        left[rows, :k] = z
+        left[rows, k] = rest * (1 + 2.0**-20)
+    if not extra:
+        return Bounds(left, left, factors.similarity, slip)
+    right = left.copy()
+    left[:, k + 1 :] = factors.left[:, d:]
+    right[:, k + 1 :] = factors.right[:, d:]
+    return Bounds(left, right, factors.similarity, slip)
+
+
+def _slip(k: int, d: int) -> float:
+    """How far z, computed in float32, can be from the first k coordinates, as a share of the length.
+
+    Each coordinate is off by at most γ_d + 3u times the length (see `rounding_band`), the vector of them by
+    √k times that; the axes, rounded to float32, are orthonormal to within √(k·d)·2u.
+    """
+    return float(np.sqrt(k)) * rounding_band(d, "cosine", 1.0, 1.0) + 2 * float(np.sqrt(k * d)) * UNIT32

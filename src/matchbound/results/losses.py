@@ -1,0 +1,158 @@
+"""Mean losses and clustered rates: estimates with intervals that know which comparisons have something in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.errors import DataError, UsageError
+from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
+from matchbound.stats.differences import t_quantile
+from matchbound.stats.intervals import effective_n
+from matchbound.stats.resampling import seed_of
+
+FloatArray = NDArray[np.float64]
+LOSS_METHODS = ("t", "vertex", "double-or-nothing")
+Draw = Callable[[str, int, int], FloatArray]
+"""``draw(method, n_resamples, seed)`` gives replicates."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanLoss:
+    """The mean of a loss over comparisons.
+
+    estimate
+        π·genuine + (1−π)·impostor at the prior π, or the mean over all comparisons.
+    genuine, impostor
+        The mean loss of either kind; NaN where there is none.
+    prior
+        π, or None.
+    variance
+        Of the estimate: dyadic, without the bias of the plug-in.
+    n_units, unit
+        How many independent units there are, and what they are (``"identity"`` or ``"cluster"``).
+    freedom
+        Degrees of freedom of Student's t: effective units − 1.
+    support
+        The smallest and largest loss that can be; limits stay inside.
+    """
+
+    estimate: float
+    genuine: float
+    impostor: float
+    prior: float | None
+    variance: float
+    n_comparisons: int
+    n_units: int
+    unit: str
+    freedom: float
+    support: tuple[float, float] = field(repr=False)
+    draw: Draw | None = field(repr=False)
+    warnings: tuple[str, ...] = field(repr=False, default=())
+
+    def interval(
+        self,
+        method: str = "t",
+        level: float = 0.95,
+        *,
+        side: Side = "two-sided",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+    ) -> Interval:
+        """A confidence interval: ``"t"`` (± t standard errors), ``"vertex"`` or ``"double-or-nothing"`` (bootstraps)."""
+        tail = tail_of(level, side)
+        if method == "t":
+            half = t_quantile(tail, self.freedom) * math.sqrt(self.variance)
+            low, high = self.estimate - half, self.estimate + half
+        else:
+            found = self.bootstrap(method, n_resamples, rng).interval(1.0 - 2.0 * tail)
+            low, high = found.low, found.high
+        low, high = max(low, self.support[0]), min(high, self.support[1])
+        return Interval(
+            self.support[0] if side == "upper" else low,
+            self.support[1] if side == "lower" else high,
+            level,
+            method,
+            side,
+        )
+
+    def bootstrap(
+        self, method: str = "vertex", n_resamples: int = 2000, rng: int | np.random.Generator | None = None
+    ) -> Bootstrap:
+        """Replicates of the mean loss."""
+        if method not in LOSS_METHODS[1:]:
+            raise UsageError(f"method must be one of {', '.join(LOSS_METHODS)}; got {method!r}")
+        if self.draw is None:
+            raise UsageError("bootstraps need units that each comparison has one or two of; use method='t'")
+        seed = seed_of(rng)
+        return Bootstrap(self.draw(method, n_resamples, seed), self.estimate, method, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRate:
+    """FAR or FRR with another unit than the identity.
+
+    errors, comparisons
+    variance
+        Without the bias of the plug-in.
+    n_units
+        Independent units that take part.
+    floor
+        The least effective number of trials: units that can be paired without using one twice.
+    freedom
+        Degrees of freedom of Student's t.
+    """
+
+    metric: str
+    errors: int
+    comparisons: int
+    variance: float
+    n_units: int
+    floor: float
+    freedom: float
+
+    @property
+    def estimate(self) -> float:
+        """errors / comparisons; NaN without comparisons."""
+        return self.errors / self.comparisons if self.comparisons else float("nan")
+
+    @property
+    def effective_n(self) -> float:
+        """How many independent comparisons would tell as much."""
+        if not self.comparisons:
+            return float("nan")
+        return effective_n(self.estimate, self.variance, max(self.floor, 1.0))
+
+    @property
+    def design_effect(self) -> float:
+        """comparisons / effective_n."""
+        return self.comparisons / self.effective_n if self.comparisons else float("nan")
+
+    def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
+        """Wilson's interval at the effective number of trials, with Student's t."""
+        from matchbound.stats.curves_influence import EffectiveRate, wilson_t
+
+        if not self.comparisons:
+            raise DataError(f"the data hold no comparisons for {self.metric.upper()}")
+        rate = EffectiveRate(self.estimate, self.variance, self.effective_n, max(self.freedom, 1.0))
+        low, high = wilson_t(rate, tail_of(level, side))
+        return Interval(*one_side(low, high, side), level, "wilson", side)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRates:
+    """FAR and FRR with another unit than the identity.
+
+    unit
+        ``"cluster"``, ``"identity or cluster"``, ``"probe and gallery"`` or ``"identity"``.
+    """
+
+    threshold: float
+    far: UnitRate
+    frr: UnitRate
+    unit: str
+    warnings: tuple[str, ...] = field(repr=False, default=())

@@ -1,0 +1,175 @@
+"""Variances of sums of comparisons for other units than identities: clusters, crossed clusters, two sets of people.
+
+A statistic is Σ_x w_x + constant, one residual w_x a comparison x. Comparisons that have no unit in common are
+independent, so its variance is estimated by Σ w_x·w_y over all pairs (x, y) that have one (Aronow, Samii & Assenova 2015,
+eq. 3). With u_x the units of a comparison (one or two), that sum is Σ_u (Σ_{x∋u} w_x)² − Σ_{u<v} (Σ_{x={u,v}} w_x)²:
+comparisons of the same two units are counted twice in the first sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class DyadicSums:
+    """What residuals add up to.
+
+    by_unit : float64 array, shape (U,)
+        Σ of the residuals of the comparisons that touch each unit.
+    own : float64 array, shape (U,)
+        Σ of the residuals of the comparisons within each unit.
+    pair_square : float
+        Σ_{u<v} (Σ of the residuals of {u, v})².
+    """
+
+    by_unit: FloatArray
+    own: FloatArray
+    pair_square: float
+
+    @property
+    def variance(self) -> float:
+        """Σ_u (…)² − Σ_{u<v} (…)²; it can be negative in small samples."""
+        return float(self.by_unit @ self.by_unit) - self.pair_square
+
+    @property
+    def floor(self) -> float:
+        """The variance if comparisons had nothing in common beyond those of the same two units (or of one unit)."""
+        return self.pair_square + float(self.own @ self.own)
+
+
+def dyadic_sums(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, n_units: int) -> DyadicSums:
+    """Sums by unit and by pair of units.
+
+    Parameters
+    ----------
+    residual : float64 array, shape (n,)
+    unit_a, unit_b : int64 arrays, shape (n,)
+        The units of each comparison; the same twice for one within a unit.
+    """
+    within = unit_a == unit_b
+    own = np.bincount(unit_a[within], weights=residual[within], minlength=n_units)
+    between = ~within
+    one, two, w = unit_a[between], unit_b[between], residual[between]
+    by_unit = own + np.bincount(one, weights=w, minlength=n_units) + np.bincount(two, weights=w, minlength=n_units)
+    keys = np.minimum(one, two) * np.int64(max(n_units, 1)) + np.maximum(one, two)
+    return DyadicSums(by_unit, own, _square_by([keys], w))
+
+
+def crossed_variance(
+    residual: FloatArray, unit_a: IntArray, unit_b: IntArray, other_a: IntArray, other_b: IntArray
+) -> float:
+    """Σ w_x·w_y over pairs that share a unit of the first kind (identity) or of the second (day, camera).
+
+    P(A or B) = P(A) + P(B) − P(A and B), where "A and B" is the product of two sums over shared units less repeated
+    pairs, so that four groupings of the comparisons suffice.
+    """
+    first = dyadic_sums(residual, unit_a, unit_b, _size(unit_a, unit_b)).variance
+    second = dyadic_sums(residual, other_a, other_b, _size(other_a, other_b)).variance
+    return first + second - _both(residual, unit_a, unit_b, other_a, other_b)
+
+
+def _both(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, other_a: IntArray, other_b: IntArray) -> float:
+    """Σ w_x·w_y over pairs that share a unit of either kind."""
+    two, pair = unit_a != unit_b, other_a != other_b
+    units = _pair_code(unit_a, unit_b)
+    others = _pair_code(other_a, other_b)
+    every = np.ones(residual.size, dtype=bool)
+    combined: list[tuple[IntArray, IntArray, BoolArray]] = [
+        (unit_a, other_a, every),
+        (unit_a, other_b, pair),
+        (unit_b, other_a, two),
+        (unit_b, other_b, two & pair),
+    ]
+    total = _long_square(combined, residual)
+    total -= _long_square([(units, other_a, two), (units, other_b, two & pair)], residual)
+    total -= _long_square([(others, unit_a, pair), (others, unit_b, two & pair)], residual)
+    total += _long_square([(units, others, two & pair)], residual)
+    return total
+
+
+def _long_square(parts: Sequence[tuple[IntArray, IntArray, BoolArray]], residual: FloatArray) -> float:
+    """Σ over keys of (Σ residuals with the key)², each comparison under every key that it has."""
+    left = np.concatenate([one[kept] for one, _, kept in parts])
+    right = np.concatenate([two[kept] for _, two, kept in parts])
+    return _square_by([left, right], np.concatenate([residual[kept] for _, _, kept in parts]))
+
+
+def _square_by(keys: Sequence[IntArray], values: FloatArray) -> float:
+    if not values.size:
+        return 0.0
+    key = keys[0]
+    for other in keys[1:]:
+        key = key * np.int64(int(other.max()) + 1) + other
+    _, inverse = np.unique(key, return_inverse=True)
+    total = np.bincount(inverse.reshape(-1), weights=values)
+    return float(total @ total)
+
+
+def _pair_code(a: IntArray, b: IntArray) -> IntArray:
+    """A small number for each unordered pair."""
+    keys = np.minimum(a, b) * np.int64(_size(a, b)) + np.maximum(a, b)
+    _, inverse = np.unique(keys, return_inverse=True)
+    return inverse.astype(np.int64, copy=False).reshape(-1)
+
+
+def _size(a: IntArray, b: IntArray) -> int:
+    return int(max(a.max(initial=-1), b.max(initial=-1))) + 1
+
+
+def bipartite_variance(
+    rows: FloatArray, columns: FloatArray, pair_square: float, row_size: float, column_size: float
+) -> float:
+    """Variance of a mean over comparisons of two sets of different people, without the bias of the plug-in.
+
+    With D_ij the residuals of probe i and gallery person j, r_i and c_j their sums, the plug-in is Σr² + Σc² − ΣD². For n
+    probes and k gallery people, each compared with each, residuals are centred by the grand mean; analysis of variance of
+    the two-way layout gives n/(n−1)·Σr² + k/(k−1)·Σc² − nk/((n−1)(k−1))·(ΣD² − Σr²/k − Σc²/n), which is unbiased
+    (Owen 2007, §4).
+
+    Parameters
+    ----------
+    rows, columns : float64 arrays
+        r_i and c_j, each comparison divided by the number of all.
+    pair_square
+        ΣD_ij².
+    row_size, column_size
+        n and k, or effective numbers in unbalanced data. A side with one person says nothing about people, and its
+        factor is 1.
+    """
+    r, c = float(rows @ rows), float(columns @ columns)
+    n = row_size if row_size > 1.0 else np.inf
+    k = column_size if column_size > 1.0 else np.inf
+    up_n, up_k = 1.0 / (1.0 - 1.0 / n), 1.0 / (1.0 - 1.0 / k)
+    return up_n * r + up_k * c - up_n * up_k * (pair_square - r / k - c / n)
+
+
+def bipartite_sums(
+    residual: FloatArray, row: IntArray, column: IntArray, n_rows: int, n_columns: int
+) -> tuple[FloatArray, FloatArray, float]:
+    """(r_i, c_j, ΣD_ij²) of residuals."""
+    r = np.bincount(row, weights=residual, minlength=n_rows)
+    c = np.bincount(column, weights=residual, minlength=n_columns)
+    return r, c, _square_by([row, column], residual)
+
+
+def corrected_variance(sums: DyadicSums, size: float) -> float:
+    """The dyadic variance without the bias of the plug-in, and not below its floor.
+
+    Residuals within units, between units, and their products each have their own factor: G/(G−1), G(G−1)/((G−2)(G−3)) and
+    G/(G−2), with G the effective number of units.
+    """
+    g = max(size, 4.0)
+    shared = sums.by_unit - sums.own
+    between = float(shared @ shared) - sums.pair_square
+    value = float(sums.own @ sums.own) * g / (g - 1.0) + 2.0 * float(sums.own @ shared) * g / (g - 2.0)
+    value += max(between * g * (g - 1.0) / ((g - 2.0) * (g - 3.0)), sums.pair_square)
+    return max(value, sums.floor)

@@ -1,0 +1,197 @@
+"""Mean losses of scored comparisons: any function of score and label.
+
+The mean over genuine and the mean over impostor comparisons are weighed by a prior, π·mean_genuine + (1−π)·mean_impostor,
+or all comparisons count alike. Either way the statistic is a sum of residuals over comparisons, one a comparison:
+π(l − mean_genuine)/T or (1−π)(l − mean_impostor)/N, and its variance is the dyadic one of `matchbound.stats.clusters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.errors import DataError, UsageError
+from matchbound.stats.resampling import DENSE_IDENTITIES, Scheme, block_rng, identity_weights
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Loss = Callable[[FloatArray, BoolArray], FloatArray]
+"""``loss(score, genuine)`` gives one number a comparison; both arrays have shape (n,)."""
+
+BLOCK = 100
+
+
+def cross_entropy(score: FloatArray, genuine: BoolArray) -> FloatArray:
+    """−log of the probability given to what is true; the score is the probability of "same", above 0 and below 1."""
+    p = _probability(score, "cross-entropy")
+    if np.any((p <= 0.0) & genuine) or np.any((p >= 1.0) & ~genuine):
+        raise DataError("cross-entropy is infinite where a score of 0 or 1 is wrong; keep scores between 1e-6 and 1 − 1e-6")
+    result: FloatArray = -np.log(np.where(genuine, p, 1.0 - p))
+    return result
+
+
+def brier(score: FloatArray, genuine: BoolArray) -> FloatArray:
+    """(score − label)²; the score is the probability of "same"."""
+    result: FloatArray = (_probability(score, "brier") - genuine) ** 2
+    return result
+
+
+def cllr(score: FloatArray, genuine: BoolArray) -> FloatArray:
+    """log₂(1 + 1/LR) for genuine and log₂(1 + LR) for impostor comparisons; the score is the natural logarithm of LR.
+
+    With a prior of ½ its mean is Cllr (Brümmer & du Preez 2006, §5).
+    """
+    signed = np.where(genuine, -score, score)
+    result: FloatArray = np.logaddexp(0.0, signed) / np.log(2.0)
+    return result
+
+
+def detection_cost(
+    threshold: float, *, cost_reject: float = 1.0, cost_accept: float = 1.0, distance: bool = False
+) -> Loss:
+    """The loss whose mean at a prior π is the detection cost π·C_reject·FRR + (1−π)·C_accept·FAR."""
+
+    def loss(score: FloatArray, genuine: BoolArray) -> FloatArray:
+        match = score <= threshold if distance else score >= threshold
+        result: FloatArray = np.where(genuine, cost_reject * ~match, cost_accept * match).astype(np.float64)
+        return result
+
+    return loss
+
+
+LOSSES: dict[str, tuple[Loss, float | None]] = {
+    "cllr": (cllr, 0.5),
+    "cross-entropy": (cross_entropy, None),
+    "brier": (brier, None),
+}
+"""Losses by name, each with the prior that goes with it (None: all comparisons count alike)."""
+
+
+def _probability(score: FloatArray, name: str) -> FloatArray:
+    if score.size and not (float(score.min()) >= 0.0 and float(score.max()) <= 1.0):
+        raise DataError(f"{name} takes scores that are probabilities of \"same\", between 0 and 1; these go outside")
+    return score
+
+
+@dataclass(frozen=True, eq=False)
+class LossTerms:
+    """A mean loss and what each comparison adds to it.
+
+    estimate
+    residual : float64 array, shape (n,)
+        They sum to 0.
+    genuine_mean, impostor_mean
+        NaN where there is no comparison of the kind.
+    """
+
+    estimate: float
+    residual: FloatArray
+    genuine_mean: float
+    impostor_mean: float
+
+
+def loss_terms(value: FloatArray, genuine: BoolArray, prior: float | None) -> LossTerms:
+    """The mean of `value` (shape (n,)) over comparisons, weighed by the prior of genuine ones."""
+    kin, strangers = int(np.count_nonzero(genuine)), int(np.count_nonzero(~genuine))
+    own = float(value[genuine].mean()) if kin else float("nan")
+    other = float(value[~genuine].mean()) if strangers else float("nan")
+    if prior is None:
+        estimate = float(value.mean())
+        return LossTerms(estimate, (value - estimate) / value.size, own, other)
+    if not 0.0 <= prior <= 1.0:
+        raise UsageError(f"prior must lie between 0 and 1; got {prior!r}")
+    if (prior > 0.0 and not kin) or (prior < 1.0 and not strangers):
+        raise DataError(f"a prior of {prior:g} needs genuine and impostor comparisons, and the data lack one kind")
+    estimate = (prior * own if prior > 0.0 else 0.0) + ((1.0 - prior) * other if prior < 1.0 else 0.0)
+    residual = np.zeros(value.size)
+    if kin:
+        residual[genuine] = prior * (value[genuine] - own) / kin
+    if strangers:
+        residual[~genuine] = (1.0 - prior) * (value[~genuine] - other) / strangers
+    return LossTerms(estimate, residual, own, other)
+
+
+def loss_replicates(
+    value: FloatArray,
+    a: IntArray,
+    b: IntArray,
+    n_units: int,
+    prior: float | None,
+    method: str,
+    n_resamples: int,
+    seed: int,
+) -> FloatArray:
+    """Bootstrap replicates of the mean loss, shape (B,).
+
+    A comparison between units i and j counts W_i·W_j times, one within unit i W_i times, W double-or-nothing or (vertex)
+    multinomial. In the vertex bootstrap two copies of a unit stand for comparisons at the mean impostor loss, as many as a
+    random pairing with the same numbers would have.
+    """
+    within = a == b
+    own_loss = np.bincount(a[within], weights=value[within], minlength=n_units)
+    own_count = np.bincount(a[within], minlength=n_units).astype(np.float64)
+    keys = np.minimum(a, b)[~within] * np.int64(n_units) + np.maximum(a, b)[~within]
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    first, second = distinct // n_units, distinct % n_units
+    loss = np.bincount(inverse, weights=value[~within], minlength=distinct.size)
+    count = np.bincount(inverse, minlength=distinct.size).astype(np.float64)
+    touching = np.bincount(first, count, n_units) + np.bincount(second, count, n_units)
+    mean = float(loss.sum() / count.sum()) if count.size else 0.0
+    copies = touching**2 / touching.sum() if count.size else touching
+    share = prior if prior is not None else own_count.sum() / value.size
+    forms = _forms(first, second, loss, count, n_units)
+    out = np.empty(n_resamples)
+    for block in range(-(-n_resamples // BLOCK)):
+        rng = block_rng(seed, block)
+        rows = min(BLOCK, n_resamples - block * BLOCK)
+        todo = np.arange(rows)
+        while todo.size:
+            w = identity_weights(Scheme(method), n_units, todo.size, rng)
+            top, bottom = forms(w)
+            if method == "vertex":
+                extra = (w * (w - 1.0)) @ copies / 2.0
+                top, bottom = top + extra * mean, bottom + extra
+            own_top, own_bottom = w @ own_loss, w @ own_count
+            usable = ((bottom > 0.0) | (count.size == 0) | (share >= 1.0)) & ((own_bottom > 0.0) | (share <= 0.0))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                if prior is None:
+                    made = (top + own_top) / (bottom + own_bottom)
+                else:
+                    made = (1.0 - prior) * _or_zero(top, bottom) + prior * _or_zero(own_top, own_bottom)
+            out[block * BLOCK + todo[usable]] = made[usable]
+            todo = todo[~usable]
+    return out
+
+
+def _or_zero(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0.0)
+
+
+def _forms(
+    first: IntArray, second: IntArray, loss: FloatArray, count: FloatArray, size: int
+) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+    """Σ_{i<j} W_i·W_j·loss_ij and the same of counts, for rows of weights: dense for few units, else pair by pair."""
+    if size <= DENSE_IDENTITIES:
+        matrices = []
+        for value in (loss, count):
+            matrix = np.zeros((size, size))
+            matrix[first, second] = value
+            matrices.append(matrix)
+        return lambda w: (
+            np.einsum("bi,bi->b", w @ matrices[0], w),
+            np.einsum("bi,bi->b", w @ matrices[1], w),
+        )
+
+    def sparse(w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        made = np.empty((2, w.shape[0]))
+        for row in range(w.shape[0]):
+            pair = w[row, first] * w[row, second]
+            made[:, row] = pair @ loss, pair @ count
+        return made[0], made[1]
+
+    return sparse

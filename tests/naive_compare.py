@@ -1,0 +1,140 @@
+"""Slow, literal twins of the formulas for systems, groups, losses and clusters: sums over comparisons, one pair at a time.
+
+Nothing here uses the package.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+Outcome = tuple[str, str, float]
+"""Two units and a residual."""
+
+
+def sum_over_sharing(outcomes: Sequence[Outcome]) -> float:
+    """Σ w_x·w_y over all pairs of comparisons that have a unit in common."""
+    total = 0.0
+    for a, b, w in outcomes:
+        for c, d, v in outcomes:
+            if {a, b} & {c, d}:
+                total += w * v
+    return total
+
+
+def sum_over_same_pair(outcomes: Sequence[Outcome]) -> float:
+    """Σ w_x·w_y over all pairs of comparisons of the same two units."""
+    return sum(w * v for a, b, w in outcomes for c, d, v in outcomes if {a, b} == {c, d})
+
+
+def sum_over_crossed(outcomes: Sequence[tuple[str, str, str, str, float]]) -> float:
+    """Σ w_x·w_y over pairs of comparisons that share a unit of the first kind or one of the second."""
+    total = 0.0
+    for a, b, p, q, w in outcomes:
+        for c, d, r, s, v in outcomes:
+            if {a, b} & {c, d} or {p, q} & {r, s}:
+                total += w * v
+    return total
+
+
+def residuals(first: Sequence[float], second: Sequence[float], u: float, v: float) -> list[float]:
+    """u·(y_A − mean)/n − v·(y_B − mean)/n of each comparison."""
+    n = len(first)
+    mean_a, mean_b = sum(first) / n, sum(second) / n
+    return [(u * (x - mean_a) - v * (y - mean_b)) / n for x, y in zip(first, second, strict=True)]
+
+
+def bipartite_anova(values: Sequence[Sequence[float]]) -> float:
+    """Variance of the mean of a complete two-way table: mean squares of rows, columns and what is left."""
+    n, k = len(values), len(values[0])
+    grand = sum(map(sum, values)) / (n * k)
+    rows = [sum(row) / k for row in values]
+    columns = [sum(values[i][j] for i in range(n)) / n for j in range(k)]
+    ms_rows = sum((x - grand) ** 2 for x in rows) / (n - 1)
+    ms_columns = sum((x - grand) ** 2 for x in columns) / (k - 1)
+    left = sum((values[i][j] - rows[i] - columns[j] + grand) ** 2 for i in range(n) for j in range(k))
+    return ms_rows / n + ms_columns / k - left / ((n - 1) * (k - 1)) / (n * k)
+
+
+def moments(
+    pairs: Sequence[tuple[str, str]], first: Sequence[int], second: Sequence[int]
+) -> tuple[float, float, float, float]:
+    """Mean products of (y − p_A)(y' − p_B): of comparisons of one pair, sharing one identity, disjoint; and the errors of both."""
+    n = len(pairs)
+    p, q = sum(first) / n, sum(second) / n
+    sums: dict[str, float] = defaultdict(float)
+    count: dict[str, int] = defaultdict(int)
+    for x, y in ((x, y) for x in range(n) for y in range(n) if x != y):
+        shared = len(set(pairs[x]) & set(pairs[y]))
+        kind = ("disjoint", "sharing", "within")[shared]
+        sums[kind] += (first[x] - p) * (second[y] - q)
+        count[kind] += 1
+
+    def mean(kind: str) -> float:
+        return sums[kind] / count[kind] if count[kind] else 0.0
+
+    both = sum(x * y for x, y in zip(first, second, strict=True))
+    return mean("within"), mean("sharing"), mean("disjoint"), both
+
+
+def normal_cdf(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+
+def orthant(h: float, k: float, rho: float, steps: int = 20000) -> float:
+    """Φ₂(h, k; ρ) = ∫_{−∞}^h φ(x)·Φ((k − ρx)/√(1−ρ²)) dx, by the midpoint rule."""
+    low, spare = -9.0, math.sqrt(1.0 - rho * rho)
+    width = (h - low) / steps
+    total = 0.0
+    for step in range(steps):
+        x = low + (step + 0.5) * width
+        total += math.exp(-0.5 * x * x) * normal_cdf((k - rho * x) / spare)
+    return total * width / math.sqrt(2.0 * math.pi)
+
+
+def cell_outcomes(
+    rows: Sequence[tuple[str, str, int]], group: dict[str, str], g: str, h: str
+) -> list[tuple[str, str, int]]:
+    """Impostor comparisons with one side in g and the other in h."""
+    return [row for row in rows if row[0] != row[1] and sorted((group[row[0]], group[row[1]])) == sorted((g, h))]
+
+
+def common_keys(
+    first: Sequence[tuple[str, str, str, str]], second: Sequence[tuple[str, str, str, str]]
+) -> list[tuple[int, int]]:
+    """Rows of two tables (id, instance, id, instance) that compare the same instances, the k-th time with the k-th."""
+    left = list(range(len(second)))
+    found = []
+    for i, row in enumerate(first):
+        key = {row[:2], row[2:]}
+        for j in left:
+            if {second[j][:2], second[j][2:]} == key:
+                found.append((i, j))
+                left.remove(j)
+                break
+    return found
+
+
+def weighted_mean_loss(
+    rows: Sequence[tuple[str, str, float]], weight: dict[str, float], prior: float | None
+) -> float | None:
+    """Each comparison counts with the product of its identities' weights; a genuine one with its identity's."""
+    top = {True: 0.0, False: 0.0}
+    bottom = {True: 0.0, False: 0.0}
+    for a, b, value in rows:
+        w = weight[a] if a == b else weight[a] * weight[b]
+        top[a == b] += w * value
+        bottom[a == b] += w
+    if prior is None:
+        return sum(top.values()) / sum(bottom.values()) if sum(bottom.values()) else None
+    if (prior > 0 and not bottom[True]) or (prior < 1 and not bottom[False]):
+        return None
+    own = top[True] / bottom[True] if bottom[True] else 0.0
+    other = top[False] / bottom[False] if bottom[False] else 0.0
+    return prior * own + (1.0 - prior) * other
+
+
+def all_unordered(names: Sequence[str]) -> list[tuple[str, str]]:
+    return list(combinations(names, 2))

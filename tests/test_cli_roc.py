@@ -1,0 +1,115 @@
+"""``matchbound roc``: what the curve gives, in the layout of the contract, and pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import DATA, golden_table
+from matchbound.cli import main
+from matchbound.results.roc import roc
+from matchbound.views.records import RATE_FIELDS
+
+FILE = str(DATA / "larger.csv")
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert main(["roc", *arguments, "--format", "json"]) == 0
+    document: dict = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_the_numbers_are_those_of_the_curve(capsys: pytest.CaptureFixture[str]) -> None:
+    document = run_json(capsys, FILE, "--far", "0.1", "--far", "0.01", "--frr", "0.05", "--level", "0.9")
+    curve = roc(golden_table("larger"))
+    expected = [curve.at_far(0.1), curve.at_far(0.01), curve.at_frr(0.05), curve.eer(), curve.auc()]
+    assert [row["metric"] for row in document["results"]] == ["frr@far", "frr@far", "far@frr", "eer", "auc"]
+    assert [row["target"] for row in document["results"]] == [0.1, 0.01, 0.05, None, None]
+    for row, point in zip(document["results"], expected, strict=True):
+        assert set(RATE_FIELDS) <= set(row)
+        interval = point.interval(level=0.9)
+        assert (row["estimate"], row["low"], row["high"]) == (point.estimate, interval.low, interval.high)
+        assert (row["level"], row["method"], row["identities"]) == (0.9, "influence", curve.n_identities)
+        assert row["effective_n"] == point.effective_n
+        assert row["threshold"] == (None if row["metric"] == "auc" else point.threshold)
+    first = document["results"][0]
+    assert first["errors"] / first["comparisons"] == first["estimate"]
+    assert first["design_effect"] == pytest.approx(first["comparisons"] / first["effective_n"])
+    assert document["provenance"]["parameters"]["far"] == [0.1, 0.01]
+
+
+@pytest.mark.parametrize("method", ["union", "vertex", "double-or-nothing"])
+def test_methods(capsys: pytest.CaptureFixture[str], method: str) -> None:
+    document = run_json(
+        capsys, FILE, "--far", "0.1", "--method", method, "--resamples", "200", "--seed", "4", "--quiet"
+    )
+    curve = roc(golden_table("larger"))
+    options = {} if method == "union" else {"n_resamples": 200, "rng": 4}
+    interval = curve.at_far(0.1).interval(method, **options)
+    row, eer = document["results"][0], document["results"][1]
+    assert (row["low"], row["high"], row["method"]) == (interval.low, interval.high, method)
+    assert eer["method"] == ("influence" if method == "union" else method)
+
+
+def test_default_targets_and_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["roc", FILE]) == 0
+    shown = capsys.readouterr()
+    assert "FRR at FAR 0.001" in shown.out
+    assert "EER" in shown.out
+    assert "95% intervals, influence" in shown.out
+    assert max(len(line) for line in shown.out.splitlines()) <= 80
+    assert main(["roc", FILE, "--frr", "0.1", "--format", "csv", "-q"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["metric"] for row in rows] == ["far@frr", "eer", "auc"]
+    assert rows[2]["threshold"] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "magic"),
+    [("a.png", "det", b"\x89PNG"), ("b.svg", "roc", b"<?xml"), ("c.pdf", "scores", b"%PDF")],
+)
+def test_pictures(tmp_path: Path, name: str, kind: str, magic: bytes) -> None:
+    command = ["roc", FILE, "-q", "--output", str(tmp_path / "table.txt"), "--kind", kind, "--plot"]
+    assert main([*command, str(tmp_path / name)]) == 0
+    made = (tmp_path / name).read_bytes()
+    assert made.startswith(magic)
+    assert main([*command, str(tmp_path / name)]) == 0
+    assert (tmp_path / name).read_bytes() == made
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "match"),
+    [
+        (["--far", "1.5"], 2, "--far"),
+        (["--frr", "-0.1"], 2, "--frr"),
+        (["--level", "2"], 2, "--level"),
+        (["--method", "wilson"], 2, "--method"),
+        (["--plot", "det.gif"], 2, "--plot"),
+        (["--kind", "pie"], 2, "pie"),
+        (["--plot", "no/such/folder/det.png"], 1, "cannot be written"),
+    ],
+)
+def test_failures(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    code: int,
+    match: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["roc", FILE, *options]) == code
+    shown = capsys.readouterr()
+    assert match in shown.err
+    assert shown.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("roc", "report"):
+        assert main([verb, "--help"]) == 0
+        assert f"matchbound {verb}" in capsys.readouterr().out

@@ -1,0 +1,466 @@
+"""Two systems: every formula against its literal twin, and the promises that results make."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+import matchbound as mb
+import naive_compare as naive
+from matchbound.api_compare import compare, compare_all
+from matchbound.engine.joint import joint_tally, joint_tally_of_embeddings
+from matchbound.sources.matching import match
+from matchbound.stats import difference_model as model
+from matchbound.stats import differences as stats
+from matchbound.stats.latent.moments import impostor_design
+from matchbound.stats.simultaneous import adjusted_level, max_t, max_t_p_values
+from strategies import tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+def two_systems(rows: list, seed: int) -> tuple[mb.Comparisons, mb.Comparisons]:
+    rng = np.random.default_rng(seed)
+    other = rng.integers(-4, 5, len(rows)) / 4.0
+    ids = [r[0] for r in rows], [r[1] for r in rows]
+    return mb.Comparisons(*ids, [r[2] for r in rows]), mb.Comparisons(*ids, other)
+
+
+@given(tables(min_identities=3), st.integers(0, 2**31), st.sampled_from([-0.5, 0.0, 0.5]))
+def test_variances_of_differences_are_sums_over_comparisons_that_share_people(rows: list, seed: int, at: float) -> None:
+    a, b = two_systems(rows, seed)
+    joint = joint_tally(a, b, np.array([at]), np.array([at + 0.25]))
+    u, v = 1.3, 0.7
+    kinds = (
+        (~a.genuine, stats.far_spread, stats.far_influence, True),
+        (a.genuine, stats.frr_spread, stats.frr_influence, False),
+    )
+    for kind, spread_of, influence_of, impostor in kinds:
+        chosen = np.flatnonzero(kind)
+        if not chosen.size:
+            continue
+        y_a = (a.score[chosen] >= at) == impostor
+        y_b = (b.score[chosen] >= at + 0.25) == impostor
+        w = naive.residuals(y_a.astype(float).tolist(), y_b.astype(float).tolist(), u, v)
+        outcomes = [(rows[i][0], rows[i][1], x) for i, x in zip(chosen, w, strict=True)]
+        spread = spread_of(joint, 0, u, v)
+        assert spread.variance == pytest.approx(naive.sum_over_sharing(outcomes), abs=1e-12)
+        if impostor:
+            assert spread.floor == pytest.approx(naive.sum_over_same_pair(outcomes), abs=1e-12)
+        moved = influence_of(joint, 0, u, v)
+        for i, name in enumerate(a.identities):
+            assert moved[i] == pytest.approx(sum(x for p, q, x in outcomes if name in (p, q)), abs=1e-12)
+        both = joint.both_impostor if impostor else joint.both_genuine
+        assert both[0] == np.count_nonzero(y_a & y_b)
+
+
+@given(tables(min_identities=4, max_rows=30), st.integers(0, 2**31))
+def test_moments_across_systems(rows: list, seed: int) -> None:
+    """The correlations of the model reproduce mean products over pairs of comparisons, one by one."""
+    rows = [row for row in rows if row[0] != row[1]]
+    if len(rows) < 3:
+        return
+    a, b = two_systems(rows, seed)
+    joint = joint_tally(a, b, np.array([0.0]), np.array([0.25]))
+    y_a, y_b = (a.score >= 0.0).astype(int).tolist(), (b.score >= 0.25).astype(int).tolist()
+    within, sharing, disjoint, both = naive.moments([(r[0], r[1]) for r in rows], y_a, y_b)
+    design = impostor_design(joint.a.impostor)
+    p, q = np.mean(y_a), np.mean(y_b)
+    one, two = joint.a.impostor, joint.b.impostor
+    m = one.comparisons.astype(float)
+    r = float(((one.errors[0] - p * m) * (two.errors[0] - q * m)).sum())
+    pairs = float(joint.sum_nn[0] - p * two.sum_nm[0] - q * one.sum_nm[0] + p * q * one.sum_mm)
+    assert joint.both_impostor[0] == both
+    if design.within > 0:
+        assert (pairs / 2 - (both - len(rows) * p * q)) / design.within == pytest.approx(within, abs=1e-10)
+    if design.sharing > 0:
+        assert (r - pairs) / design.sharing == pytest.approx(sharing, abs=1e-10)
+    if design.disjoint > 0:
+        assert -(r - pairs / 2) / design.disjoint == pytest.approx(disjoint, abs=1e-10)
+
+
+@pytest.mark.parametrize(("h", "k", "rho"), [(-1.0, -2.0, 0.3), (0.4, -1.2, 0.9), (-3.0, -2.9, 0.5), (1.0, 1.0, -0.4)])
+def test_orthants(h: float, k: float, rho: float) -> None:
+    literal = naive.orthant(h, k, rho)
+    assert float(model.orthant(h, k, rho)) == pytest.approx(literal, rel=1e-5)
+    product = naive.normal_cdf(h) * naive.normal_cdf(k)
+    assert float(model.excess_of_two(h, k, rho)) == pytest.approx(literal - product, rel=2e-4)
+
+
+def test_orthants_of_zero_and_of_equal_arguments() -> None:
+    assert float(model.orthant(0.0, 0.0, 0.5)) == pytest.approx(1 / 3, abs=1e-9)
+    lost = scipy_stats.norm.pdf(2.0) * math.sqrt(1e-6 / math.pi)  # to first order in √(1−ρ)
+    assert naive.normal_cdf(-2.0) - float(model.orthant(-2.0, -2.0, 0.999999)) == pytest.approx(lost, rel=1e-3)
+
+
+def _equal_systems(seed: int, identities: int = 30, apart: float = 0.5) -> tuple[mb.Embeddings, mb.Embeddings]:
+    rng = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(identities), 4)
+    shared = rng.standard_normal((identities, 24))[owner] + rng.standard_normal((owner.size, 24))
+    made = [shared + apart * rng.standard_normal(shared.shape) for _ in range(2)]
+    names = [f"x{i}" for i in range(owner.size)]
+    return tuple(mb.Embeddings(vectors, owner, instance=names) for vectors in made)  # type: ignore[return-value]
+
+
+def test_the_model_is_its_formula() -> None:
+    """V_mod = [N·v₀ + ½WI·K_w + SH·K_s]/N², with the correlations that it was fitted."""
+    a, b = (system.comparisons() for system in _equal_systems(1))
+    n = int(np.count_nonzero(~a.genuine))
+    ranks = model.paired_ranks(n)
+    grids = [np.sort(system.score[~system.genuine])[::-1][ranks - 1] for system in (a, b)]
+    fitted = model.fit_far_difference(joint_tally(a, b, grids[0], grids[1]))
+    p, q, u, v = 0.02, 0.03, 1.0, 1.5
+    z_a, z_b = scipy_stats.norm.ppf([p, q])
+    z = np.array([(z_a + z_b) / 2])
+
+    def k_of(rho: float, gap: float) -> float:
+        across = rho - gap / 2
+        return (
+            u * u * (naive.orthant(z_a, z_a, rho) - p * p)
+            + v * v * (naive.orthant(z_b, z_b, rho) - q * q)
+            - 2 * u * v * (naive.orthant(z_a, z_b, across) - p * q)
+        )
+
+    design = fitted.design
+    own = u * u * p * (1 - p) + v * v * q * (1 - q)
+    own -= 2 * u * v * (naive.orthant(z_a, z_b, 1 - float(fitted.self_gap(z)[0])) - p * q)
+    total = n * own + float(design.within) * k_of(float(fitted.pair(z)[0]), float(fitted.pair_gap(z)[0]))
+    total += float(design.sharing) * k_of(float(fitted.identity(z)[0]), float(fitted.identity_gap(z)[0]))
+    assert fitted.variance(p, q, u, v) == pytest.approx(max(total, n * own) / n**2, rel=1e-3)
+    for curve in (fitted.identity_gap, fitted.pair_gap, fitted.self_gap):
+        assert 0.0 <= float(curve(z)[0]) < 1.5
+
+
+def test_a_system_that_equals_itself_has_no_gap_in_the_model() -> None:
+    a = _equal_systems(2)[0].comparisons()
+    n = int(np.count_nonzero(~a.genuine))
+    grid = np.sort(a.score[~a.genuine])[::-1][model.paired_ranks(n) - 1]
+    fitted = model.fit_far_difference(joint_tally(a, a, grid, grid))
+    z = np.array([-2.0])
+    assert float(fitted.identity_gap(z)[0]) == pytest.approx(0.0, abs=1e-6)
+    assert float(fitted.pair_gap(z)[0]) == pytest.approx(0.0, abs=1e-6)
+    assert 0.0 < fitted.variance(0.02, 0.02) < 1e-4
+
+
+def test_fixed_thresholds() -> None:
+    a, b = _equal_systems(3)
+    made = compare(a, b, threshold=(0.5, 0.45))
+    alone = mb.evaluate(a, 0.5), mb.evaluate(b, 0.45)
+    for metric in ("far", "frr"):
+        difference = getattr(made, metric)
+        assert difference.rate_a == getattr(alone[0], metric).estimate
+        assert difference.rate_b == getattr(alone[1], metric).estimate
+        assert difference.estimate == difference.rate_a - difference.rate_b
+        assert difference.ratio == difference.rate_a / difference.rate_b
+        interval = difference.interval("dyadic")
+        half = stats.t_quantile(0.025, difference.freedom) * math.sqrt(difference.variance)
+        assert interval.high == pytest.approx(difference.estimate + half)
+        assert difference.interval("latent").width >= interval.width
+        assert difference.ratio in difference.ratio_interval()
+        wanted = "latent" if difference.p_value < 0.02 else "dyadic"
+        assert difference.interval() == difference.interval(wanted)
+        inside = difference.interval("dyadic", level=1 - difference.p_value)
+        assert min(abs(inside.low), abs(inside.high)) == pytest.approx(0.0, abs=1e-9)
+    assert made.threshold == (0.5, 0.45)
+    assert made.p_value == pytest.approx(min(1.0, 2 * min(made.far.p_value, made.frr.p_value)))
+    assert made.matched == len(a)
+    assert made.unmatched == (0, 0)
+
+
+def test_swapping_the_systems_turns_the_answer_round() -> None:
+    a, b = _equal_systems(4)
+    one, two = compare(a, b, far=0.05), compare(b, a, far=0.05)
+    for metric in ("far", "frr", "eer"):
+        x, y = getattr(one, metric), getattr(two, metric)
+        assert x.estimate == pytest.approx(-y.estimate)
+        assert x.p_value == pytest.approx(y.p_value)
+        assert x.interval().low == pytest.approx(-y.interval().high)
+        assert x.ratio_interval("dyadic").low == pytest.approx(1 / y.ratio_interval("dyadic").high)
+
+
+def test_sides_and_levels() -> None:
+    far = compare(*_equal_systems(5), threshold=0.5).far
+    two = far.interval(level=0.9)
+    assert far.interval(level=0.95, side="upper").high == pytest.approx(two.high)
+    assert far.interval(level=0.95, side="upper").low == -1.0
+    assert far.interval(level=0.95, side="lower").low == pytest.approx(two.low)
+    assert far.interval(level=0.99).width > two.width
+
+
+def test_bootstraps_share_their_draws() -> None:
+    """The replicates of the difference are those of the two rates under the same weights, far less spread than apart."""
+    made = compare(*_equal_systems(6, apart=0.2), threshold=0.5).far
+    drawn = made.bootstrap("vertex", 400, rng=3)
+    alone = [rate.bootstrap("vertex", 400, rng=3).replicates for rate in (made.a, made.b)]
+    assert np.array_equal(drawn.replicates, alone[0] - alone[1])
+    assert drawn.variance < 0.7 * (alone[0].var() + alone[1].var())
+    assert drawn.variance == pytest.approx(made.variance, rel=0.5)
+    assert made.interval("vertex", n_resamples=400, rng=3) == made.interval("vertex", n_resamples=400, rng=3)
+
+
+@pytest.mark.parametrize("metric", ["far", "frr"])
+def test_identical_systems_never_get_an_interval_of_no_width(metric: str) -> None:
+    a, _ = _equal_systems(7)
+    for threshold in (0.4, 0.6, 0.99, -0.9):
+        made = compare(a, a, threshold=threshold)
+        difference = getattr(made, metric)
+        assert difference.estimate == 0.0
+        assert difference.p_value == 1.0
+        for method in ("auto", "dyadic", "latent", "vertex"):
+            interval = difference.interval(method, rng=0)
+            assert interval.low < 0.0 < interval.high
+        assert any("never disagree" in text for text in difference.notes)
+
+
+def test_no_error_in_either_system_takes_the_upper_limits() -> None:
+    made = compare(*_equal_systems(8), threshold=0.999)
+    assert made.far.rate_a == made.far.rate_b == 0.0
+    interval = made.far.interval()
+    assert interval.high == pytest.approx(made.a.far.interval("latent").high)
+    assert interval.low == pytest.approx(-made.b.far.interval("latent").high)
+    assert list(made.far.ratio_interval()) == [0.0, math.inf]
+
+
+def test_at_equal_far_thresholds_are_those_of_the_curve() -> None:
+    a, b = _equal_systems(9)
+    made = compare(a, b, far=0.05)
+    for rates in (made.a, made.b):
+        assert rates.far.estimate <= 0.05
+        assert rates.far.errors + 1 > 0.05 * rates.far.comparisons
+    assert made.frr.rate_a == made.a.frr.estimate
+    assert made.frr.metric == "frr@far"
+    assert made.p_value == made.frr.p_value
+    fixed = compare(a, b, threshold=made.threshold).frr
+    assert made.frr.variance != pytest.approx(fixed.variance, rel=0.01)
+    other = compare(a, b, frr=0.2)
+    assert other.a.frr.estimate <= 0.2
+    assert other.far.metric == "far@frr"
+    assert other.p_value == other.far.p_value
+
+
+def test_point_variance_is_the_sum_over_comparisons() -> None:
+    """Before corrections, Var of FRR@FAR differences = Σ over pairs of comparisons that share people of linear terms."""
+    a, b = _equal_systems(10, identities=8)
+    made = compare(a, b, far=0.1).frr
+    terms = made.terms  # type: ignore[attr-defined]
+    tables_ = [system.comparisons() for system in (a, b)]
+    genuine = tables_[0].genuine
+    outcomes = []
+    for row in range(len(tables_[0])):
+        w = 0.0
+        for sign, place, table, threshold in (
+            (1, 0, tables_[0], made.threshold_a),  # type: ignore[attr-defined]
+            (-1, 1, tables_[1], made.threshold_b),  # type: ignore[attr-defined]
+        ):
+            kind = genuine if genuine[row] else ~genuine
+            erred = (table.score >= threshold) != genuine[row]
+            share = terms.frr_shares[place] if genuine[row] else terms.far_shares[place]
+            w += sign * share * (float(erred[row]) - float(erred[kind].mean())) / np.count_nonzero(kind)
+        outcomes.append((str(tables_[0].a[row]), str(tables_[0].b[row]), w))
+    plain = stats.PointTerms(terms.joint, terms.frr_shares, terms.far_shares)
+    literal = naive.sum_over_sharing(outcomes)
+    own, shared = plain._parts(1.0, 1.0)
+    spread = stats.far_spread(terms.joint, 0, *terms.far_shares)
+    assert float(own @ own) + 2 * float(own @ shared) + spread.variance == pytest.approx(literal, rel=1e-9)
+    assert plain.variance() >= literal - 1e-15
+
+
+def test_large_embeddings_are_counted_in_blocks() -> None:
+    a, b = _equal_systems(11)
+    first, second = np.array([0.3, 0.5]), np.array([0.35, 0.45])
+    whole = joint_tally(a.comparisons(), b.comparisons(), first, second)
+    blocks = joint_tally_of_embeddings(a, b, first, second)
+    for name in ("sum_nn", "both_impostor", "both_genuine"):
+        assert np.array_equal(getattr(whole, name), getattr(blocks, name))
+    for k in range(2):
+        assert stats.far_spread(whole, k).variance == pytest.approx(stats.far_spread(blocks, k).variance)
+
+
+def test_large_embeddings_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    import matchbound.api_compare as api
+
+    a, b = _equal_systems(12)
+    small = compare(a, b, threshold=0.5)
+    monkeypatch.setattr(api, "EXACT_COMPARISONS", 10)
+    large = compare(a, b, threshold=0.5)
+    assert large.far.interval("latent") == small.far.interval("latent")
+    assert large.frr.interval() == small.frr.interval()
+    monkeypatch.setattr(api, "MODEL_COMPARISONS", 2000)
+    assert compare(a, b, threshold=0.5).far.interval("latent").width > 0.0
+
+
+def test_arguments() -> None:
+    a, b = _equal_systems(13)
+    for options in ({}, {"threshold": 0.5, "far": 0.1}, {"far": 0.0}, {"far": 1.5}, {"threshold": (1, 2, 3)}, {"threshold": "x"}):
+        with pytest.raises(mb.UsageError):
+            compare(a, b, **options)  # type: ignore[arg-type]
+    far = compare(a, b, threshold=0.5).far
+    with pytest.raises(mb.UsageError, match="auto, dyadic, latent"):
+        far.interval("wilson")
+    with pytest.raises(mb.UsageError):
+        far.ratio_interval("vertex")
+    with pytest.raises(mb.UsageError):
+        far.bootstrap("subsets")
+    with pytest.raises(mb.UsageError):
+        compare_all([a], threshold=0.5)
+
+
+# --- several systems ---------------------------------------------------------------------------------------------
+
+
+def test_max_t_of_independent_and_of_equal_statistics() -> None:
+    z = scipy_stats.norm.ppf
+    independent = np.eye(4)
+    assert max_t(independent, 0.95, n_resamples=40_000) == pytest.approx(z((1 + 0.95 ** (1 / 4)) / 2), abs=0.03)
+    equal = np.ones((4, 3))
+    assert max_t(equal, 0.95, n_resamples=40_000) == pytest.approx(z(0.975), abs=0.03)
+    assert max_t(np.zeros((2, 3))) == pytest.approx(z(0.975))
+    assert adjusted_level(z(0.975)) == pytest.approx(0.95)
+    p = max_t_p_values(independent, np.array([0.0, 1.959964, 2.5, 9.0]), n_resamples=40_000)
+    assert p[0] == 1.0
+    assert p[1] == pytest.approx(1 - 0.95**4, abs=0.01)
+    assert p[3] < 1e-4
+
+
+def test_all_pairs_of_systems() -> None:
+    a, b = _equal_systems(14)
+    rng = np.random.default_rng(0)
+    worse = mb.Embeddings(a.vectors + 1.5 * rng.standard_normal(a.vectors.shape), a.identities[a.codes], instance=a.instance)
+    table = compare_all({"a": a, "b": b, "worse": worse}, threshold=0.5)
+    rows = table.differences("frr")
+    assert [(row.a, row.b) for row in rows] == [("a", "b"), ("a", "worse"), ("b", "worse")]
+    for row in rows:
+        single = compare(*({"a": a, "b": b, "worse": worse}[name] for name in (row.a, row.b)), threshold=0.5).frr
+        assert row.difference.estimate == single.estimate
+        assert row.interval.width > single.interval("dyadic").width
+        assert row.p_value >= single.p_value - 0.01
+    assert rows[1].p_value < 0.01
+    assert table.rates("frr")["worse"] == rows[1].difference.rate_b
+    with pytest.raises(mb.UsageError, match="metric"):
+        table.differences("auc")
+    with pytest.raises(mb.UsageError, match="level"):
+        table.differences("far", level=2.0)
+    by_number = compare_all([a, b], threshold=[0.5, 0.4])
+    assert by_number.names == ("1", "2")
+    assert len(by_number.differences("eer")) == 1
+
+
+# --- matching ----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**31), st.booleans())
+def test_matching_finds_what_both_have(seed: int, shuffled: bool) -> None:
+    rng = np.random.default_rng(seed)
+    names = [(f"p{i}", f"x{k}") for i in range(3) for k in range(2)]
+    tables_ = []
+    for _ in range(2):
+        pairs = [(names[i], names[j]) for i, j in rng.integers(0, 6, (8, 2))]
+        tables_.append([(*x, *y) if rng.random() < 0.5 else (*y, *x) for x, y in pairs])
+    expected = naive.common_keys(tables_[0], tables_[1])
+    scores = [rng.random(8), rng.random(8)]
+    systems = [
+        mb.Comparisons(
+            [r[0] for r in t], [r[2] for r in t], s, instance_a=[r[1] for r in t], instance_b=[r[3] for r in t]
+        )
+        for t, s in zip(tables_, scores, strict=True)
+    ]
+    if not expected:
+        with pytest.raises(mb.DataError, match="in common"):
+            match(systems)
+        return
+    found = match(systems)
+    one, two = found.systems
+    assert isinstance(one, mb.Comparisons) and isinstance(two, mb.Comparisons)
+    assert one.score.tolist() == [scores[0][i] for i, _ in expected]
+    assert two.score.tolist() == [scores[1][j] for _, j in expected]
+    assert [str(x) for x in one.identities[one.a]] == [tables_[0][i][0] for i, _ in expected]
+    assert np.array_equal(one.a, two.a)
+    assert found.unmatched == (8 - len(expected), 8 - len(expected))
+    assert bool(found.notes) == (len(expected) < 8)
+    assert one.instance_counts is not None and one.instance_counts.sum() == len(
+        {x for i, _ in expected for x in (tables_[0][i][:2], tables_[0][i][2:])}
+    )
+
+
+def test_matching_by_row_and_by_identity_pair() -> None:
+    one = mb.Comparisons(["a", "b", "c"], ["b", "c", "a"], [1, 2, 3])
+    two = mb.Comparisons(["b", "c", "a"], ["a", "b", "c"], [4, 5, 6])
+    found = match([one, two])
+    assert found.how == "row"
+    assert found.systems[1].score.tolist() == [4, 5, 6]  # type: ignore[union-attr]
+    assert "row n" in found.notes[0]
+    three = mb.Comparisons(["c", "a"], ["a", "b"], [7, 8], distance=True)
+    found = match([one, three])
+    assert found.how == "identity pair"
+    assert found.systems[0].score.tolist() == [1, 3]  # type: ignore[union-attr]
+    assert found.systems[1].score.tolist() == [8, 7]  # type: ignore[union-attr]
+    assert found.systems[1].distance
+    assert found.unmatched == (1, 0)
+    with pytest.raises(mb.DataError, match="system 2 compares an identity pair more than once"):
+        match([one, mb.Comparisons(["a", "a"], ["b", "b"], [1, 2])])
+    with pytest.raises(mb.DataError, match="at least two"):
+        match([one])
+
+
+def test_matching_of_embeddings() -> None:
+    a, b = _equal_systems(15, identities=5)
+    order = np.random.default_rng(0).permutation(len(b))[:12]
+    part = mb.Embeddings(b.vectors[order], b.identities[b.codes[order]], instance=np.asarray(b.instance)[order])
+    found = match([a, part])
+    assert found.matched == 12
+    assert found.unmatched == (8, 0)
+    one, two = found.systems
+    assert isinstance(one, mb.Embeddings) and isinstance(two, mb.Embeddings)
+    assert np.array_equal(two.vectors, b.vectors[np.sort(order)])
+    assert np.array_equal(one.instance, two.instance)
+    bare = [mb.Embeddings(s.vectors, s.identities[s.codes]) for s in (a, b)]
+    assert match(bare).how == "row"
+    with pytest.raises(mb.DataError, match="name no instances"):
+        match([bare[0], mb.Embeddings(b.vectors[:5], b.identities[b.codes[:5]])])
+    with pytest.raises(mb.DataError, match="no instance in common"):
+        match([a, mb.Embeddings(b.vectors, b.identities[b.codes], instance=[f"y{i}" for i in range(len(b))])])
+    with pytest.raises(mb.DataError, match="row 1 has the identity and the name"):
+        match([a, mb.Embeddings(b.vectors[:2], ["q", "q"], instance=["x", "x"])])
+
+
+def test_embeddings_are_scored_as_the_comparisons_say() -> None:
+    a, b = _equal_systems(16, identities=5)
+    table = b.comparisons()
+    rows = np.arange(0, len(table), 3)
+    part = mb.Comparisons(
+        table.identities[table.a[rows]],
+        table.identities[table.b[rows]],
+        table.score[rows],
+        instance_a=table.instances[table.instance_a[rows]],
+        instance_b=table.instances[table.instance_b[rows]],
+    )
+    one, two = match([a, part]).systems
+    assert np.array_equal(one.score, a.comparisons().score[rows])  # type: ignore[union-attr]
+    assert np.array_equal(two.score, part.score)  # type: ignore[union-attr]
+    with pytest.raises(mb.DataError, match="only by instance"):
+        match([mb.Embeddings(a.vectors, a.identities[a.codes]), part])
+
+
+# --- small functions ---------------------------------------------------------------------------------------------
+
+
+def test_mover() -> None:
+    low, high = stats.mover(0.3, (0.2, 0.45), 0.1, (0.05, 0.2))
+    assert low == pytest.approx(0.2 - math.hypot(0.1, 0.1))
+    assert high == pytest.approx(0.2 + math.hypot(0.15, 0.05))
+    low, high = stats.mover_ratio(0.3, (0.2, 0.45), 0.1, (0.05, 0.2))
+    ab = 0.3 * 0.1
+    assert high == pytest.approx((ab + math.sqrt(ab**2 - 0.45 * 0.05 * 0.15 * 0.15)) / (0.05 * 0.15))
+    assert low == pytest.approx(0.2 * 0.4 / (2 * ab))  # the upper limit of b is 2b: the root is ab
+    assert stats.mover_ratio(0.3, (0.2, 0.4), 0.0, (0.0, 0.1)) [1] == math.inf
+    assert stats.mover_ratio(0.0, (0.0, 0.1), 0.2, (0.1, 0.3))[0] == 0.0
+
+
+def test_student() -> None:
+    assert stats.t_quantile(0.025, 7) == pytest.approx(scipy_stats.t.ppf(0.975, 7))
+    assert stats.t_tails(2.0, 7) == pytest.approx(2 * scipy_stats.t.sf(2.0, 7))

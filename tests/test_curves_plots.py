@@ -1,0 +1,92 @@
+"""Pictures of curves draw what the curve says, and open no window."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+import matchbound as mb
+from matchbound.results.roc import RocCurve
+from test_curves import model, quiet
+
+matplotlib = pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def curve() -> RocCurve:
+    return quiet(model(40, 5, seed=11))
+
+
+def test_det_has_probit_axes_and_a_band(curve: RocCurve, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    ax = curve.plot(kind="det", label="system A")
+    x, y = ax.lines[0].get_data()
+    inside = (np.asarray(x) > ax.get_xlim()[0]) & (np.asarray(x) < ax.get_xlim()[1])
+    points = set(zip(ndtri(curve.far).round(9).tolist(), ndtri(curve.frr).round(9).tolist(), strict=True))
+    drawn = set(zip(np.round(x, 9)[inside].tolist(), np.round(y, 9)[inside].tolist(), strict=True))
+    assert len(drawn & points) > 100
+    assert len(drawn - points) <= 2  # ends of the axes
+    labels = [text.get_text() for text in ax.get_xticklabels()]
+    places = ax.get_xticks()
+    assert "1%" in labels
+    assert places[labels.index("1%")] == pytest.approx(ndtri(0.01))
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["95% pointwise", "system A"]
+    assert len(ax.collections) == 1
+    marker = ax.lines[1].get_data()
+    assert float(marker[0][0]) == pytest.approx(ndtri(curve.eer().estimate))
+    target = tmp_path / "det.png"
+    ax.figure.savefig(target)
+    assert target.stat().st_size > 5000
+
+
+def test_roc_has_a_logarithmic_far_and_takes_axes(curve: RocCurve) -> None:
+    from matplotlib.figure import Figure
+
+    given = Figure().subplots()
+    ax = curve.plot(kind="roc", ax=given, band="simultaneous", label="A")
+    assert ax is given
+    assert ax.get_xscale() == "log"
+    x, y = ax.lines[0].get_data()
+    assert np.all(np.diff(x) >= 0)
+    assert np.all(np.diff(y) >= 0)
+    assert "95% simultaneous" in [t.get_text() for t in ax.get_legend().get_texts()]
+    assert curve.plot(kind="roc", band=None).get_legend() is None
+
+
+def test_histograms_have_area_one(curve: RocCurve) -> None:
+    ax = curve.plot(kind="scores", bins=30, threshold=curve.eer().threshold)
+    assert ax.get_xlabel() == "distance"
+    for patch in ax.patches[::2]:
+        values, edges, _ = patch.get_data()
+        assert float((values * np.diff(edges)).sum()) == pytest.approx(1.0)
+    assert len(ax.lines) == 1
+    assert curve.plot(kind="scores", log=True).get_yscale() == "log"
+    with pytest.raises(mb.UsageError, match="bins"):
+        curve.plot(kind="scores", bins=1)
+    with pytest.raises(mb.UsageError, match="band must be"):
+        curve.plot(kind="det", band="wide")
+
+
+def test_thinning_invents_no_point() -> None:
+    from matchbound.views.plots import DRAWN_POINTS, _steps
+
+    curve = quiet(model(40, 5, seed=1))
+    x, y = _steps(curve)
+    assert x.size <= DRAWN_POINTS + 2 < len(curve)
+    assert set(zip(x, y, strict=True)) <= set(zip(curve.far, curve.frr, strict=True))
+    assert (x[0], y[0], x[-1], y[-1]) == (0.0, 1.0, 1.0, 0.0)
+
+
+def test_drawing_loads_no_window_toolkit() -> None:
+    code = (
+        "import sys, warnings; warnings.simplefilter('ignore'); import matchbound as mb\n"
+        "from matchbound.results.roc import roc\n"
+        "curve = roc(mb.demo_data(n_identities=25, seed=1))\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "curve.plot(kind='det')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

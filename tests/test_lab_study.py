@@ -1,0 +1,271 @@
+"""Coverage studies: what they count, who may run them, and how they resume."""
+
+from __future__ import annotations
+
+import csv
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive_lab
+from matchbound.lab import CoverageStudy, SyntheticModel, coverage_study
+from matchbound.lab.runner import BLOCK, Outcomes, Plan
+from matchbound.lab.samples import Cell
+from matchbound.lab.splits import HalfSampler, split_identities
+from matchbound.lab.study import ModelSampler, _stretched, summary
+
+MODEL = SyntheticModel(dimensions=16)
+
+
+def small(**changes: object) -> CoverageStudy:
+    options: dict[str, object] = {
+        "methods": ["wilson", "vertex", "two-level"],
+        "levels": (0.8, 0.95),
+        "G": 8,
+        "M": 3,
+        "rates": {"far": [0.1], "frr": [0.2]},
+        "replications": 2 * BLOCK + 3,
+        "rng": 5,
+        "n_resamples": 39,
+        "truth_identities": 2000,
+    }
+    return coverage_study(MODEL, **(options | changes))  # type: ignore[arg-type]
+
+
+def same(left: CoverageStudy, right: CoverageStudy) -> bool:
+    return left.rows == right.rows and all(
+        np.array_equal(a.limits, b.limits, equal_nan=True) for a, b in zip(left.outcomes, right.outcomes, strict=True)
+    )
+
+
+def test_the_answer_depends_on_the_seed_alone() -> None:
+    alone = small()
+    assert same(alone, small(workers=2))
+    with ThreadPoolExecutor(3) as pool:
+        assert same(alone, small(executor=pool))
+    assert not same(alone, small(rng=6))
+
+
+def test_a_dask_client_gives_the_same_answer() -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert same(small(executor=client), small())
+
+
+def test_methods_and_replications_do_not_disturb_one_another() -> None:
+    alone, together = small(methods=["two-level"]), small()
+    assert np.array_equal(alone.outcomes[0].limits[:, :, 0], together.outcomes[0].limits[:, :, 2])
+    longer = small(replications=60)
+    assert np.array_equal(longer.outcomes[0].limits[:43], together.outcomes[0].limits)
+
+
+def test_a_stopped_study_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matchbound.lab.runner.WRITE_EVERY", 0.0)
+    path = tmp_path / "study.npz"
+
+    def stop(done: int, total: int) -> None:
+        if done >= BLOCK:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small(resume=path, progress=stop)
+    seen: list[tuple[int, int]] = []
+    resumed = small(resume=path, progress=lambda done, total: seen.append((done, total)))
+    assert seen[0] == (BLOCK, 2 * BLOCK + 3)
+    assert seen[-1] == (2 * BLOCK + 3, 2 * BLOCK + 3)
+    assert same(resumed, small())
+    shorter = small(resume=path, replications=10)
+    assert np.array_equal(shorter.outcomes[0].limits, resumed.outcomes[0].limits[:10])
+    assert same(small(resume=path), resumed)
+    with pytest.raises(mb.UsageError, match="another study"):
+        small(resume=path, rng=6)
+    path.write_bytes(b"not an archive")
+    with pytest.raises(mb.DataError, match="delete it"):
+        small(resume=path)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), fraction=st.sampled_from([0.0, 0.4]))
+def test_summary_counts_one_by_one(seed: int, fraction: float) -> None:
+    rng = np.random.default_rng(seed)
+    cell = Cell("far", 0.1, 1.0, 0.12)
+    limits = np.sort(rng.random((15, 1, 1, 1, 2)) * 0.3, axis=-1)
+    if seed % 3 == 0:
+        limits[4] = np.nan
+    errors, comparisons = rng.integers(0, 50, (15, 1)).astype(float), np.full((15, 1), 100.0)
+    plan = Plan(ModelSampler(MODEL, 5), (cell,), (("wilson", lambda *_: limits[0]),), np.array([0.9]), 10, 0)
+    (row,) = summary(plan, Outcomes(limits, errors, comparisons), 5, fraction)
+    kept = [r for r in range(15) if not np.isnan(limits[r]).any()]
+    pairs = [(float(limits[r, 0, 0, 0, 0]), float(limits[r, 0, 0, 0, 1])) for r in kept]
+    assert (row.coverage, row.missed_below, row.missed_above) == pytest.approx(naive_lab.coverage(pairs, 0.12))
+    assert row.replications == len(kept)
+    assert row.mean_width == pytest.approx(np.mean([high - low for low, high in pairs]))
+    assert row.median_width == pytest.approx(np.median([high - low for low, high in pairs]))
+    assert row.coverage_low < row.coverage < row.coverage_high or row.coverage in (0.0, 1.0)
+    moved = [naive_lab.stretched_truth(int(errors[r, 0]), 100, 0.12, fraction) if fraction else 0.12 for r in kept]
+    share = np.mean([low <= there <= high for (low, high), there in zip(pairs, moved, strict=True)])
+    assert row.coverage_adjusted == pytest.approx(share)
+
+
+def test_wilson_keeps_its_promise_and_naive_wilson_does_not() -> None:
+    """200 data sets: a standard error of at most 3.5 points. The paper's Fig. 4, G = 20 and FAR 0.1."""
+    study = coverage_study(
+        SyntheticModel(),
+        methods=["wilson", "naive-wilson"],
+        G=20,
+        rates={"far": [0.1]},
+        replications=200,
+        rng=1,
+        truth_identities=40_000,
+    )
+    (wilson,) = study.select(method="wilson")
+    (naive_wilson,) = study.select(method="naive-wilson")
+    assert wilson.coverage > 0.85
+    assert naive_wilson.coverage < 0.6
+    assert wilson.mean_estimate == pytest.approx(0.1, abs=5 * 0.016 / np.sqrt(200) + 0.001)
+
+
+def test_several_numbers_of_identities(tmp_path: Path) -> None:
+    study = small(G=[5, 8], replications=6, resume=tmp_path / "s.npz")
+    assert {row.n_identities for row in study.rows} == {5, 8}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s-g5.npz", "s-g8.npz"]
+
+
+def test_tables_round_trip(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    study = small(replications=4)
+    study.to_csv(tmp_path / "rows.csv", {"command": "as written"})
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    assert "# command: as written" in lines
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    assert len(rows) == len(study.rows) == 2 * 3 * 2
+    assert float(rows[0]["coverage"]) == pytest.approx(study.rows[0].coverage)
+    study.to_parquet(tmp_path / "rows.parquet")
+    table = pq.read_table(tmp_path / "rows.parquet")
+    assert table.to_pydict() == study.columns()
+    assert table.schema.metadata[b"seed"] == b"5"
+    assert [row.method for row in study.select(metric="far", level=0.95)] == ["wilson", "vertex", "two-level"]
+    with pytest.raises(mb.UsageError, match="no field"):
+        study.select(colour="red")
+
+
+@pytest.mark.parametrize("kind", ["nominal", "rate", "identities", "width"])
+def test_plots(kind: str) -> None:
+    study = small(replications=3, G=[5, 8])
+    panels = study.plot(kind)  # type: ignore[arg-type]
+    drawn = {line.get_label() for line in panels[0].get_lines()}
+    assert {"Wilson", "vertex", "two-level"} <= drawn
+
+
+def test_plots_of_nothing_are_errors() -> None:
+    with pytest.raises(mb.UsageError, match="kind"):
+        small(replications=3).plot("pie")  # type: ignore[arg-type]
+
+
+def people(count: int, seed: int = 0) -> mb.Embeddings:
+    return SyntheticModel(dimensions=16, sizes=(1, 3, 12)).sample(count, rng=seed)
+
+
+def test_halves_share_nobody() -> None:
+    data = people(31)
+    one, other = split_identities(data, seed=3, most=10)
+    assert one.n_identities + other.n_identities == 31
+    assert max(one.sizes.max(), other.sizes.max()) == 10
+    rows = {row.tobytes() for row in data.vectors}
+    assert {row.tobytes() for row in one.vectors} | {row.tobytes() for row in other.vectors} <= rows
+    assert not {row.tobytes() for row in one.vectors} & {row.tobytes() for row in other.vectors}
+    again, _ = split_identities(data, seed=3, most=10)
+    assert repr(again) == repr(one) != repr(other)
+    sample = HalfSampler(one, 6).sample(np.random.default_rng(1), ())
+    assert sample.n_identities == 6
+    assert len({row.tobytes() for row in sample.vectors}) == int(sample.sizes.sum())
+    whole = HalfSampler(one, one.n_identities).sample(np.random.default_rng(1), ())
+    assert np.array_equal(whole.vectors, one.vectors)
+
+
+def test_truth_of_real_data_is_the_rate_of_the_half() -> None:
+    """A data set that is the whole half has the truth as its estimate."""
+    data = people(40)
+    study = coverage_study(
+        data, methods=["wilson"], G=20, rates={"far": [0.05, 0.2], "frr": [0.2]}, replications=2, rng=3
+    )
+    for row in study.rows:
+        assert row.mean_estimate == pytest.approx(row.truth)
+        assert row.coverage == 1.0
+    with pytest.raises(mb.UsageError, match="20 identities"):
+        coverage_study(data, methods=["wilson"], G=21, rates={"frr": [0.2]}, replications=1)
+    with pytest.raises(mb.DataError, match="only"):
+        coverage_study(people(8), methods=["wilson"], G=2, rates={"far": [1e-4]}, replications=1)
+
+
+def test_a_limited_population_flatters_and_the_adjustment_does_not() -> None:
+    """600 data sets of 30 of 60 people: the error of an estimate is √½ as large, so 90% intervals seem to cover 98%.
+
+    Stretched to an unlimited population it covers what it covers there, within 4 standard errors of the difference.
+    """
+    model = SyntheticModel(dimensions=16)
+    options = {"methods": ["wald"], "levels": (0.9,), "G": 30, "replications": 600, "rng": 2}
+    limited = coverage_study(model.sample(120, rng=5), rates={"frr": [0.3]}, M=5, **options)  # type: ignore[arg-type]
+    unlimited = coverage_study(model, rates={"frr": [0.3]}, truth_identities=20_000, **options)  # type: ignore[arg-type]
+    (row,), (there,) = limited.rows, unlimited.rows
+    assert row.coverage > row.coverage_adjusted + 0.03
+    error = np.sqrt(2 * there.coverage * (1 - there.coverage) / 600)
+    assert abs(row.coverage_adjusted - there.coverage) < 4 * error + 0.02
+    assert there.coverage_adjusted == there.coverage
+    assert _stretched(np.array([5.0]), np.array([50.0]), 0.2, 0.0).tolist() == [0.2]
+
+
+def test_points_of_curves() -> None:
+    study = coverage_study(
+        MODEL,
+        G=12,
+        M=4,
+        rates={"frr@far": [0.1, 0.02]},
+        replications=4,
+        n_resamples=39,
+        rng=3,
+        truth_identities=2000,
+    )
+    assert {row.metric for row in study.rows} == {"frr@far"}
+    assert [row.target for row in study.select(method="union")] == [0.1, 0.02]
+    easy, hard = study.select(method="union")
+    assert easy.truth < hard.truth
+    assert all(row.replications == 4 for row in study.rows)
+    data = people(60)
+    (row,) = coverage_study(data, methods=["influence"], G=30, rates={"frr@far": [0.1]}, replications=2, rng=3).rows
+    assert row.mean_estimate == pytest.approx(row.truth)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"methods": []}, "methods"),
+        ({"methods": ["magic"]}, "magic"),
+        ({"levels": (1.0,)}, "levels"),
+        ({"rates": {"eer": [0.1]}}, "eer"),
+        ({"rates": {}}, "rates"),
+        ({"rates": {"far": [0.1], "frr@far": [0.1]}, "methods": None}, "not both"),
+        ({"replications": 0}, "replications"),
+        ({"n_resamples": 0}, "n_resamples"),
+        ({"workers": 0}, "workers"),
+    ],
+)
+def test_wrong_arguments(changes: dict, match: str) -> None:
+    with pytest.raises(mb.UsageError, match=match):
+        small(**changes)
+
+
+def test_wrong_source() -> None:
+    with pytest.raises(mb.UsageError, match="source"):
+        coverage_study("faces")  # type: ignore[arg-type]
+    with pytest.raises(mb.DataError, match="at least 4"):
+        coverage_study(people(3), G=1)

@@ -1,0 +1,323 @@
+"""What a report says: every number is what the library gives, on any data."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive_report
+from matchbound.engine.curve import CurveTally, curve_of_tally
+from matchbound.reporting import data_digest, make_report, write_report
+from matchbound.results.report import Report
+from matchbound.results.report_parts import curve_panel, tally_at
+from matchbound.results.roc import RocCurve, roc
+from matchbound.stats.contributions import contributions
+from matchbound.stats.panels import panel_points, score_histogram
+from strategies import comparisons, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+@pytest.fixture(scope="module")
+def demo() -> mb.Embeddings:
+    return mb.demo_data()
+
+
+@pytest.fixture(scope="module")
+def report(demo: mb.Embeddings) -> Report:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.MatchboundWarning)
+        return make_report(demo, far=[1e-1, 1e-2, 1e-3], threshold=0.62)
+
+
+def stepped(data: mb.Comparisons, thresholds: np.ndarray) -> CurveTally:
+    """A curve at some thresholds only, as large sets have."""
+    strict_first = np.sort(thresholds) if data.distance else np.sort(thresholds)[::-1]
+    return curve_of_tally(mb.tally(data, strict_first))
+
+
+# Contributions
+
+
+@pytest.mark.parametrize("metric", ["far", "frr"])
+@given(rows=tables(), distance=st.booleans())
+def test_contributions_equal_their_naive_twin(metric: str, rows: list, distance: bool) -> None:
+    assume(any((a != b) == (metric == "far") for a, b, _ in rows))
+    data = comparisons(rows, distance)
+    counted = mb.tally(data, [0.1])
+    part = counted.impostor if metric == "far" else counted.genuine
+    found = contributions(part.errors[0], part.comparisons, shared=metric == "far")
+    expected = naive_report.parts(rows, 0.1, metric, distance)
+    total = sum(item.excess**2 for item in expected.values())
+    for i, name in enumerate(counted.identities):
+        twin = expected[str(name)]
+        assert (found.errors[i], found.comparisons[i]) == (twin.errors, twin.comparisons)
+        assert found.excess[i] == pytest.approx(twin.excess, abs=1e-12)
+        assert found.share[i] == pytest.approx(twin.excess**2 / total if total > 1e-20 else 0.0, abs=1e-9)
+        if twin.rate_without is None:
+            assert math.isnan(found.rate_without[i])
+        else:
+            assert found.rate_without[i] == pytest.approx(twin.rate_without, abs=1e-12)
+
+
+def test_the_shares_of_frr_make_its_variance(report: Report, demo: mb.Embeddings) -> None:
+    rate = mb.evaluate(demo, 0.62).frr
+    part = rate.tally.genuine
+    found = contributions(part.errors[0], part.comparisons, shared=False)
+    assert (found.excess**2).sum() / part.comparisons.sum() ** 2 == pytest.approx(rate.variance, rel=1e-12)
+    assert found.share.sum() == pytest.approx(1.0)
+    assert report.drivers[1].top[0].share == pytest.approx(found.share.max())
+
+
+def test_how_few_make_half() -> None:
+    found = contributions(np.array([9, 0, 0, 0]), np.array([10, 10, 10, 10]), shared=False)
+    assert found.how_many_make(0.5) == 1
+    assert found.largest(2)[0] == 0
+    assert found.how_many_make(1.0) == 4
+    even = contributions(np.array([1, 1]), np.array([5, 5]), shared=False)
+    assert even.how_many_make(0.5) == 0
+    assert even.largest(3).size == 0
+
+
+# Histograms
+
+
+@given(rows=tables(max_rows=60), distance=st.booleans())
+def test_histograms_of_a_curve_with_every_step_are_exact(rows: list, distance: bool) -> None:
+    assume(any(a != b for a, b, _ in rows) and any(a == b for a, b, _ in rows))
+    curve = roc(comparisons(rows, distance)).tally
+    made = score_histogram(curve, bins=5)
+    for kind, counts in (("genuine", made.genuine), ("impostor", made.impostor)):
+        scores = [s for a, b, s in rows if (a == b) == (kind == "genuine")]
+        assert counts.sum() == len(scores)
+        if made.edges.size > 2:
+            edges = made.edges.tolist()
+            # the ends are put where the curve's ends are, an ulp beyond the scores
+            edges[-1], edges[0] = max(edges[-1], max(scores) + 1e-9), min(edges[0], min(scores) - 1e-9)
+            assert counts.tolist() == naive_report.histogram(scores, edges, distance)
+    assert made.outside == 0
+
+
+@pytest.mark.parametrize("distance", [False, True])
+def test_histograms_of_a_curve_with_some_points_are_exact_too(distance: bool) -> None:
+    rng = np.random.default_rng(5)
+    who = rng.integers(0, 12, (4000, 2))
+    score = rng.normal(np.where(who[:, 0] == who[:, 1], 1.5, 0.0), 1.0)
+    data = mb.Comparisons(who[:, 0], who[:, 1], -score if distance else score, distance=distance)
+    curve = stepped(data, np.quantile(data.score, np.linspace(0.0, 1.0, 60)))
+    made = score_histogram(curve, bins=20)
+    assert np.isin(made.edges, curve.thresholds).all()
+    for kind, counts in ((data.genuine, made.genuine), (~data.genuine, made.impostor)):
+        assert counts.tolist() == naive_report.histogram(data.score[kind].tolist(), made.edges.tolist(), distance)
+    assert made.outside == len(data) - made.genuine.sum() - made.impostor.sum()
+
+
+# The panel
+
+
+def check_panel(data: mb.Comparisons | mb.Embeddings, report: Report, picks: np.ndarray) -> None:
+    """The panel at some of its points against `evaluate`, by the threshold and by its reading."""
+    panel = report.panel
+    thresholds = panel.thresholds[picks].tolist()
+    told = [float(panel.readings[k]) for k in picks] if panel.exact else thresholds
+    for asked in (thresholds, told):
+        for k, rates in zip(picks, mb.evaluate(data, asked), strict=True):
+            for rate, shown in ((rates.far, panel.far), (rates.frr, panel.frr)):
+                assert (rate.errors, rate.comparisons) == (shown.errors[k], shown.comparisons)
+                assert shown.estimate[k] == rate.estimate
+                interval = rate.interval("wilson", report.level)
+                assert shown.low[k] == pytest.approx(interval.low, rel=1e-9, abs=1e-15)
+                assert shown.high[k] == pytest.approx(interval.high, rel=1e-9)
+                assert shown.upper[k] == pytest.approx(rate.upper_bound(report.level), rel=1e-9)
+
+
+def test_the_panel_is_what_evaluate_gives(demo: mb.Embeddings, report: Report) -> None:
+    assert 200 < len(report.panel) <= 400
+    assert np.all(np.diff(report.panel.thresholds) > 0)
+    check_panel(demo, report, np.arange(0, len(report.panel), 7))
+    assert report.panel.readings[report.panel.start] == "0.62"
+
+
+@given(rows=tables(min_identities=3, max_rows=60), distance=st.booleans())
+def test_the_panel_of_any_table_is_what_evaluate_gives(rows: list, distance: bool) -> None:
+    assume(any(a != b for a, b, _ in rows) and any(a == b for a, b, _ in rows))
+    data = comparisons(rows, distance)
+    made = make_report(data, far=0.3, level=0.9)
+    check_panel(data, made, np.arange(len(made.panel)))
+
+
+def test_the_panel_of_a_curve_with_some_points() -> None:
+    rng = np.random.default_rng(6)
+    who = rng.integers(0, 30, (5000, 2))
+    score = np.abs(rng.normal(np.where(who[:, 0] == who[:, 1], 0.4, 1.0), 0.2))
+    data = mb.Comparisons(who[:, 0], who[:, 1], score, distance=True)
+    curve = RocCurve(stepped(data, np.quantile(score, np.linspace(0.0, 1.0, 300))))
+    extra = list(mb.evaluate(data, [0.512345678]))
+    panel = curve_panel(curve, 0.95, np.array([0, 299]), extra, 0.512345678)
+    assert not panel.exact
+    assert panel.thresholds[panel.start] == 0.512345678
+    assert panel.far.errors[panel.start] == extra[0].far.errors
+    for k in range(0, len(panel), 11):
+        rates = mb.evaluate(data, float(panel.thresholds[k]))
+        assert rates.far.interval().low == pytest.approx(panel.far.low[k], rel=1e-9, abs=1e-15)
+        assert rates.frr.interval().high == pytest.approx(panel.frr.high[k], rel=1e-9)
+
+
+def test_panel_points_reach_into_both_tails() -> None:
+    far = np.linspace(0.0, 1.0, 100_001) ** 3
+    frr = 1.0 - np.linspace(0.0, 1.0, 100_001)
+    chosen = panel_points(far, frr, 300, np.array([17, 4000]))
+    assert chosen.size <= 302
+    assert {17, 4000} <= set(chosen.tolist())
+    assert np.count_nonzero((far[chosen] > 0) & (far[chosen] < 1e-6)) > 30
+    assert np.count_nonzero((frr[chosen] > 0) & (frr[chosen] < 1e-3)) > 10
+
+
+def test_a_tally_at_points_of_a_curve_is_the_tally(demo: mb.Embeddings) -> None:
+    curve = roc(demo)
+    points = np.array([3, 500, 90_000])
+    made, expected = tally_at(curve.tally, points), mb.tally(demo, curve.thresholds[points])
+    assert np.array_equal(made.genuine.errors, expected.genuine.errors)
+    assert np.array_equal(made.impostor.errors, expected.impostor.errors)
+    assert np.array_equal(made.impostor.sum_nn, expected.impostor.sum_nn)
+    assert np.array_equal(made.impostor.sum_nm, expected.impostor.sum_nm)
+    assert made.impostor.sum_mm == expected.impostor.sum_mm
+
+
+# Operating points and the rest
+
+
+def test_operating_points_are_those_of_the_curve(demo: mb.Embeddings, report: Report) -> None:
+    curve = roc(demo)
+    assert [point.target for point in report.points] == [None, 1e-1, 1e-2, 1e-3]
+    rates = mb.evaluate(demo, 0.62)
+    asked = report.points[0]
+    for claim, rate in ((asked.far, rates.far), (asked.frr, rates.frr)):
+        interval = rate.interval()
+        assert (claim.estimate, claim.low, claim.high) == (rate.estimate, interval.low, interval.high)
+        assert claim.upper == rate.upper_bound()
+        with pytest.warns(mb.MatchboundWarning):
+            naive = rate.interval("naive-wilson")
+        assert claim.naive_ratio == pytest.approx(interval.width / naive.width, rel=1e-12)
+    for point in report.points[1:]:
+        assert point.target is not None
+        aim = curve.at_far(point.target)
+        assert point.threshold == aim.threshold
+        assert (point.frr.estimate, point.frr.low, point.frr.high) == (aim.estimate, *aim.interval())
+        assert point.frr.upper == aim.interval(side="upper").high
+        fixed = mb.evaluate(demo, float(point.reading))
+        assert point.far.errors == fixed.far.errors
+        assert point.frr.errors == fixed.frr.errors
+    assert (report.eer.low, report.eer.high) == tuple(curve.eer().interval())
+    assert (report.auc.low, report.auc.high) == tuple(curve.auc().interval())
+
+
+def test_the_focus_is_what_was_asked_or_what_the_data_support(demo: mb.Embeddings, report: Report) -> None:
+    assert report.focus == 0
+    assert report.drivers[0].threshold == 0.62
+    supported = make_report(demo, far=[1e-1, 1e-2, 1e-3, 1e-6])
+    point = supported.points[supported.focus]
+    assert point.target == 1e-3
+    assert min(point.far.errors or 0, point.frr.errors or 0) >= 10
+
+
+def test_default_targets_are_those_that_the_data_support() -> None:
+    small = mb.demo_data(n_identities=25, seed=1)
+    assert [point.target for point in make_report(small).points] == [0.1, 0.01]
+
+
+def test_another_method_and_level(demo: mb.Embeddings) -> None:
+    made = make_report(demo, threshold=0.62, far=1e-2, method="vertex", level=0.9, rng=3, n_resamples=200)
+    boot = mb.evaluate(demo, 0.62).far.interval("vertex", 0.9, n_resamples=200, rng=3)
+    assert (made.points[0].far.low, made.points[0].far.high) == (boot.low, boot.high)
+    assert made.points[1].frr.method == "vertex"
+    assert (made.panel.far.high >= made.panel.far.estimate).all()
+
+
+def test_groups(demo: mb.Embeddings, report: Report) -> None:
+    assert report.groups is not None
+    assert [row.name for row in report.groups.rows] == ["A", "B"]
+    members = demo.group == "A"  # type: ignore[operator]
+    rows = members[demo.codes]
+    alone = mb.Embeddings(demo.vectors[rows], demo.identities[demo.codes[rows]])
+    rate = mb.evaluate(alone, 0.62).far
+    first = report.groups.rows[0]
+    assert first.far is not None
+    assert (first.far.errors, first.far.comparisons) == (rate.errors, rate.comparisons)
+    assert first.far.high == pytest.approx(rate.interval().high)
+    gap = next(gap for gap in report.groups.gaps if gap.metric == "far")
+    second = report.groups.rows[1].far
+    assert second is not None
+    assert gap.estimate == pytest.approx(first.far.estimate - second.estimate)
+    assert gap.low < gap.estimate < gap.high
+    assert make_report(mb.Embeddings(demo.vectors, demo.identities[demo.codes])).groups is None
+
+
+def test_labels_are_hidden_unless_asked_for(demo: mb.Embeddings, report: Report) -> None:
+    assert all(item.label is None for drivers in report.drivers for item in drivers.top)
+    shown = make_report(demo, threshold=0.62, show_labels=True)
+    labels = [item.label for drivers in shown.drivers for item in drivers.top]
+    assert set(labels) <= set(demo.identities.tolist())
+    plain = [replace(item, label=None) for drivers in shown.drivers for item in drivers.top]
+    assert plain == [item for drivers in report.drivers for item in drivers.top]
+
+
+def test_warnings_are_said_and_kept() -> None:
+    data = mb.demo_data(n_identities=12, seed=2)
+    with pytest.warns(mb.MatchboundWarning, match="only 12 identities"):
+        made = make_report(data)
+    assert any("only 12 identities" in text for text in made.warnings)
+    assert len(made.warnings) == len(set(made.warnings))
+
+
+def test_provenance_knows_the_data(demo: mb.Embeddings, report: Report) -> None:
+    assert report.provenance["version"] == mb.__version__
+    assert report.provenance["input"] == data_digest(demo)
+    assert report.provenance["parameters"]["threshold"] == [0.62]
+    assert data_digest(mb.demo_data(seed=8)) != data_digest(demo)
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ([("a", "b", 0.1), ("a", "c", 0.2), ("a", "a", 0.9), ("b", "b", 0.8)], "perfect separation"),
+        ([("a", "b", 0.5), ("a", "c", 0.5), ("a", "a", 0.5), ("b", "b", 0.5)], "one score"),
+        ([("a", "b", 0.9), ("a", "a", 0.1)], "always wrong"),
+        ([("a", "b", 1e-30), ("b", "c", 2e-30), ("a", "a", 3e-30)], "tiny scores"),
+        ([("a", "b", -1e12), ("b", "c", 1e12), ("a", "a", 3.0)], "huge scores"),
+    ],
+)
+@pytest.mark.parametrize("form", ["html", "md", "tex"])
+def test_awkward_data_still_make_a_report(tmp_path: Path, rows: list, what: str, form: str) -> None:
+    target = tmp_path / f"report.{form}"
+    made = write_report(target, comparisons(rows))
+    text = target.read_text()
+    assert not re.search(r"\b(nan|inf|infinity)\b", text, re.IGNORECASE), what
+    assert made.points[0].far.comparisons == sum(a != b for a, b, _ in rows)
+
+
+def test_wrong_arguments() -> None:
+    demo = mb.demo_data(n_identities=25)
+    with pytest.raises(mb.UsageError, match="method"):
+        make_report(demo, method="magic")
+    with pytest.raises(mb.UsageError, match="far"):
+        make_report(demo, far="low")  # type: ignore[arg-type]
+    with pytest.raises(mb.UsageError, match="finite"):
+        make_report(demo, threshold=[math.nan])
+    with pytest.raises(mb.UsageError, match="far holds no rates"):
+        make_report(demo, far=[])
+    with pytest.raises(mb.UsageError, match="between 0 and 1"):
+        make_report(demo, far=2.0)
+    with pytest.raises(mb.UsageError, match="level"):
+        make_report(demo, level=95)
+    with pytest.raises(mb.DataError, match="no genuine"):
+        make_report(comparisons([("a", "b", 0.1)]))

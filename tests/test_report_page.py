@@ -1,0 +1,383 @@
+"""The page and the tables: self-contained, safe with any label, the same bytes from the same data, readable by all."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from matchbound.cli import main
+from matchbound.reporting import make_report, write_report
+from matchbound.results.report import Report
+from matchbound.views.records import percent
+from matchbound.views.report import render, words
+from matchbound.views.report.html import safe_json
+from matchbound.views.report.latex import text as latex_text
+from matchbound.views.report.markdown import text as markdown_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+EVIL = "</script><script>alert(1)</script>"
+VOID = {"meta", "link", "input", "br", "hr", "img"}
+STYLE = (Path(words.__file__).parent / "style.css").read_text()
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, text outside scripts, and whether every tag is closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.inside: dict[str, list[str]] = {"script": [], "style": []}
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), (tag, names)
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        at = self.open[-1] if self.open else ""
+        if at in self.inside:
+            self.inside[at].append(data)
+        else:
+            self.words.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def evil_data() -> mb.Embeddings:
+    """The demo data with labels and groups that try to break out."""
+    demo = mb.demo_data(n_identities=40, seed=3)
+    assert demo.group is not None
+    names = np.array([f"{EVIL}&{i}\"'|_%$" for i in range(demo.n_identities)])
+    group = np.where(demo.group == "A", f"<b>{EVIL}", "{{ 7*7 }}")
+    return mb.Embeddings(demo.vectors, names[demo.codes], "cosine", group=group[demo.codes])
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.MatchboundWarning)
+        return make_report(mb.demo_data(), far=[1e-2, 1e-3])
+
+
+@pytest.fixture(scope="module")
+def html(report: Report) -> str:
+    return render(report, "html")
+
+
+def test_the_page_is_well_formed_and_complete_in_itself(html: str) -> None:
+    page = Page(html)
+    assert len(html.encode()) < 2_000_000
+    assert "http://" not in html
+    assert "https://" not in html
+    assert "url(" not in STYLE
+    assert "@import" not in STYLE
+    for tag, attributes in page.tags:
+        assert tag not in {"iframe", "object", "embed", "base", "form", "img"}
+        assert "src" not in attributes
+        assert "style" not in attributes
+        assert not any(name.startswith("on") for name in attributes)
+        if "href" in attributes:
+            assert attributes["href"] == "data:,"
+    assert html.startswith("<!doctype html>")
+    assert page.all("html") == [{"lang": "en"}]
+
+
+def test_identifiers_are_unique_and_references_lead_somewhere(html: str) -> None:
+    page = Page(html)
+    identifiers = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(identifiers) == len(set(identifiers))
+    for _, attributes in page.tags:
+        for name in ("aria-labelledby", "for"):
+            for target in (attributes.get(name) or "").split():
+                assert target in identifiers
+        clip = attributes.get("clip-path")
+        if clip:
+            assert clip[5:-1] in identifiers
+
+
+def test_the_policy_allows_this_style_and_this_script_only(html: str) -> None:
+    page = Page(html)
+    policy = next(a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    style, (payload, script) = page.inside["style"][0], page.inside["script"]
+    for kind, text in (("style-src", style), ("script-src", script)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind} 'sha256-{digest}'" in policy
+    assert json.loads(payload)["numbers"]["far"]
+
+
+def test_pictures_have_words(html: str) -> None:
+    page = Page(html)
+    pictures = [a for a in page.all("svg") if a.get("role") == "img"]
+    assert [a["id"] for a in pictures] == ["scores", "roc", "det"]
+    assert all(a.get("aria-hidden") == "true" for a in page.all("svg") if a.get("role") != "img")
+    assert len(page.all("title")) == 4
+    slider = page.all("input")[0]
+    assert slider["type"] == "range"
+    assert "FAR" in str(slider["aria-valuetext"])
+    assert any(a.get("for") == "threshold" for a in page.all("label"))
+    assert all(a.get("scope") in ("row", "col") for a in page.all("th"))
+    assert len(page.all("caption")) == len(page.all("table"))
+
+
+def test_the_payload_holds_the_numbers_of_the_panel(html: str, report: Report) -> None:
+    payload = json.loads(Page(html).inside["script"][0])
+    panel = report.panel
+    assert payload["numbers"]["threshold"] == panel.thresholds.tolist()
+    assert payload["numbers"]["frr_high"] == panel.frr.high.tolist()
+    assert payload["text"]["far"] == [percent(value) for value in panel.far.estimate.tolist()]
+    for columns in (payload["numbers"], payload["text"], *payload["moves"].values()):
+        assert {len(column) for column in columns.values()} == {len(panel)}
+    x = payload["moves"]["scores"]["x"]
+    assert x == sorted(x)
+    # FAR falls and FRR rises while the threshold of a similarity rises, so the markers move one way
+    for plot in ("roc", "det"):
+        assert payload["moves"][plot]["x"] == sorted(payload["moves"][plot]["x"], reverse=True)
+        ups = payload["moves"][plot]["y"]
+        assert ups == sorted(ups, reverse=plot == "det")
+
+
+def test_the_summary_in_words(report: Report, html: str) -> None:
+    point = report.points[report.focus]
+    claim = point.frr
+    assert claim.naive_ratio is not None
+    expected = (
+        f"FRR at FAR 1e-3 is {percent(claim.estimate)}, 95% interval {percent(claim.low)[:-1]}–{percent(claim.high)}; "
+        f"a naive interval would be {claim.naive_ratio:.1f} times too narrow."
+    )
+    assert words.headline(report) == expected
+    assert expected in html.replace("\u2060", "")
+    assert expected.replace("%", "\\%").replace("–", "--") in render(report, "latex")
+    assert expected in render(report, "markdown")
+
+
+def test_labels_cannot_break_out() -> None:
+    data = evil_data()
+    report = make_report(data, title=f"Title {EVIL}", show_labels=True, far=1e-2)
+    html = render(report)
+    page = Page(html)
+    assert "<script>alert" not in html
+    assert len(page.all("script")) == 2
+    assert len(page.all("b")) == 0
+    told = "".join(page.words)
+    assert EVIL in told
+    assert "{{ 7*7 }}" in told
+    hidden = make_report(data, far=1e-2)
+    for form in ("html", "markdown", "latex"):
+        assert "&0" not in render(hidden, form).split("Groups")[0]
+        assert "alert(1)&" not in render(hidden, form).replace("&lt;", "").replace("&amp;", "&")
+
+
+def test_markdown_and_latex_escape_labels() -> None:
+    report = make_report(evil_data(), title="A_b | <i>x</i> & 5% $y$", show_labels=True, far=1e-2)
+    made = render(report, "markdown")
+    assert "<script>" not in made.replace("\\<", "")
+    for line in made.splitlines():
+        if line.startswith("|"):
+            assert len(re.findall(r"(?<!\\)\|", line)) in (3, 5, 6, 7, 9)
+    latex = render(report, "latex")
+    body = "\n".join(line for line in latex.splitlines() if not line.startswith("%"))
+    for line in body.splitlines():
+        if line.endswith(r"\\"):
+            cells = len(re.findall(r"(?<!\\)&", line))
+            assert cells in (3, 4, 5, 7)
+    assert not re.search(r"(?<!\\)[%#]", body)
+    assert body.count(r"\begin{table}") == body.count(r"\end{table}") == 4
+
+
+@pytest.mark.parametrize(
+    ("plain", "markdown", "latex"),
+    [
+        ("a_b|c", r"a\_b\|c", r"a\_b\textbar{}c"),
+        ("5% <x>", r"5% \<x\>", r"5\% \textless{}x\textgreater{}"),
+        ("line\nbreak", "line break", "line break"),
+        ("back\\slash", r"back\\slash", r"back\textbackslash{}slash"),
+        ("1–2", "1–2", "1--2"),
+    ],
+)
+def test_escapes(plain: str, markdown: str, latex: str) -> None:
+    assert markdown_text(plain) == markdown
+    assert latex_text(plain) == latex
+
+
+def test_json_in_a_script_cannot_end_it() -> None:
+    text = safe_json({"x": "</script><!-- & \u2028"})
+    assert "<" not in text
+    assert ">" not in text
+    assert "\u2028" not in text
+    assert json.loads(text) == {"x": "</script><!-- & \u2028"}
+    with pytest.raises(ValueError):
+        safe_json(float("nan"))
+
+
+def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
+    first, second = tmp_path / "1.html", tmp_path / "2.html"
+    for target in (first, second):
+        write_report(target, mb.demo_data(n_identities=30))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_without_jinja_the_extra_is_named(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(mb.MissingExtraError, match=r"matchbound\[report\]"):
+        render(report, "html")
+    assert render(report, "markdown")
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"), [(1e-3, "1e-3"), (0.1, "1e-1"), (5e-4, "5e-4"), (0.25, "0.25"), (1.5e-3, "0.0015"), (0.0, "0")]
+)
+def test_targets_in_words(rate: float, text: str) -> None:
+    assert words.target_text(rate) == text
+
+
+# Colours
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, two: str) -> float:
+    high, low = sorted((luminance(one), luminance(two)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def schemes() -> dict[str, dict[str, str]]:
+    blocks = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
+    light, dark, paper = (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in blocks)
+    return {"light": light, "dark": light | dark, "print": light | paper}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "print"])
+def test_text_has_contrast(scheme: str) -> None:
+    colours = schemes()[scheme]
+    for text in ("ink", "soft", "accent", "genuine", "impostor", "mark"):
+        for ground in ("page", "card"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    assert contrast(colours["ink"], colours["note"]) >= 4.5
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    demo = mb.demo_data(n_identities=30, seed=5)
+    path = tmp_path_factory.mktemp("report") / "scores.csv"
+    made = demo.comparisons()
+    names = made.identities
+    lines = [f"{names[a]},{names[b]},{s!r}" for a, b, s in zip(made.a, made.b, made.score.tolist(), strict=True)]
+    path.write_text("id_a,id_b,score\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_the_command_writes_a_page(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "report.html"
+    assert main(["report", str(scores), "-o", str(target), "--far", "0.01", "--title", "A & B"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    text = target.read_text()
+    assert "<title>A &amp; B</title>" in text
+    digest = hashlib.sha256(scores.read_bytes()).hexdigest()
+    assert f"sha256:{digest}" in text
+    data = mb.read(scores)
+    point = make_report(data, far=0.01).points[0]
+    assert words.span_text(point.frr) in text
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "start"),
+    [
+        ("r.md", [], "# Matching accuracy report"),
+        ("r.tex", [], "% Matching accuracy report"),
+        ("r.txt", ["--format", "markdown"], "# Matching accuracy report"),
+        ("r.out", [], "<!doctype html>"),
+    ],
+)
+def test_formats(scores: Path, tmp_path: Path, name: str, extra: list[str], start: str) -> None:
+    assert main(["report", str(scores), "-q", "-o", str(tmp_path / name), *extra]) == 0
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_standard_output(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(scores), "--format", "latex", "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("% ")
+    assert shown.err == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "code", "match"),
+    [
+        (None, [], 1, "no such file"),
+        ("id_a,id_b,score\na,b,0.5\n", [], 1, "no genuine"),
+        ("id_a,id_b,score\na,a,0.5\n", [], 1, "no impostor"),
+        ("id_a,id_b,score\na,b,nan\n", [], 1, "nan"),
+        ("", [], 1, "empty"),
+        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--level", "95"], 2, "--level"),
+        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--method", "magic"], 2, "--method"),
+        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--far", "7"], 2, "far"),
+        ("id_a,id_b,score\na,b,0.5\na,a,0.7\n", ["--format", "docx"], 2, "docx"),
+    ],
+)
+def test_failures_leave_no_file_behind(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    content: str | None,
+    options: list[str],
+    code: int,
+    match: str,
+) -> None:
+    source, target = tmp_path / "scores.csv", tmp_path / "report.html"
+    if content is not None:
+        source.write_text(content)
+    assert main(["report", str(source), "-o", str(target), *options]) == code
+    told = capsys.readouterr().err
+    assert match.lower() in told.lower()
+    assert "Traceback" not in told
+    assert not target.exists()
+    assert {path.name for path in tmp_path.iterdir()} <= {"scores.csv"}
+
+
+def test_a_failed_write_keeps_the_old_report(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(scores), "-q", "-o", str(tmp_path / "no" / "report.html")]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.shared
+def test_a_real_trial_list_is_reported_as_incomplete(shared_data: Path, tmp_path: Path) -> None:
+    data = mb.read(shared_data / "scores_nist_sre08_tno.parquet")
+    made = write_report(tmp_path / "report.html", data)
+    assert made.description.complete is False
+    assert any("incomplete" in text for text in made.warnings)
+    assert made.eer.low < 0.0565 < made.eer.high
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000
