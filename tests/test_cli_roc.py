@@ -23,6 +23,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
     return document
 
 
+@pytest.mark.filterwarnings("ignore:the threshold for FRR")
 def test_the_numbers_are_those_of_the_curve(capsys: pytest.CaptureFixture[str]) -> None:
     document = run_json(capsys, FILE, "--far", "0.1", "--far", "0.01", "--frr", "0.05", "--level", "0.9")
     curve = roc(golden_table("larger"))

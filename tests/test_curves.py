@@ -14,6 +14,7 @@ import matchbound as mb
 import naive_curves as naive
 from conftest import golden_expected, golden_table
 from matchbound.engine.curve import curve_of_comparisons, curve_of_tally
+from matchbound.engine.recount import Recount
 from matchbound.engine.tables import tally_comparisons
 from matchbound.results.roc import RocCurve, roc
 from matchbound.stats.curves import _ratio_variance, curve_variances
@@ -178,7 +179,7 @@ def test_a_stepped_curve_equals_the_sorted_one_where_it_has_points() -> None:
     data = model(30, 4, seed=2).comparisons()
     whole = quiet(data)
     at = np.unique(np.concatenate([[0], np.linspace(0, len(whole) - 1, 400).astype(int)]))
-    stepped = RocCurve(curve_of_tally(tally_comparisons(data, whole.thresholds[at], pairs=False)))
+    stepped = RocCurve(curve_of_tally(tally_comparisons(data, whole.thresholds[at], pairs=False)), Recount(data))
     np.testing.assert_array_equal(stepped.far, whole.far[at])
     np.testing.assert_array_equal(stepped.frr, whole.frr[at])
     np.testing.assert_allclose(stepped.far_variance, whole.far_variance[at], rtol=1e-11, atol=1e-18)

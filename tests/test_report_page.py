@@ -71,7 +71,7 @@ def evil_data() -> mb.Embeddings:
     """The demo data with labels and groups that try to break out."""
     demo = mb.demo_data(n_identities=40, seed=3)
     assert demo.group is not None
-    names = np.array([f"{EVIL}&{i}\"'|_%$" for i in range(demo.n_identities)])
+    names = np.array([f"{EVIL}&zebra{i}\"'|_%$" for i in range(demo.n_identities)])
     group = np.where(demo.group == "A", f"<b>{EVIL}", "{{ 7*7 }}")
     return mb.Embeddings(demo.vectors, names[demo.codes], "cosine", group=group[demo.codes])
 
@@ -188,10 +188,10 @@ def test_labels_cannot_break_out() -> None:
     told = "".join(page.words)
     assert EVIL in told
     assert "{{ 7*7 }}" in told
+    assert "zebra" in told
     hidden = make_report(data, far=1e-2)
     for form in ("html", "markdown", "latex"):
-        assert "&0" not in render(hidden, form).split("Groups")[0]
-        assert "alert(1)&" not in render(hidden, form).replace("&lt;", "").replace("&amp;", "&")
+        assert "zebra" not in render(hidden, form)
 
 
 def test_markdown_and_latex_escape_labels() -> None:

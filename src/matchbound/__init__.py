@@ -20,15 +20,26 @@ from matchbound.errors import DataError, MatchboundError, MatchboundWarning, Mis
 if TYPE_CHECKING:
     from matchbound.api import evaluate as evaluate
     from matchbound.api import tally as tally
+    from matchbound.api_compare import by_group as by_group
+    from matchbound.api_compare import compare as compare
+    from matchbound.api_compare import compare_all as compare_all
+    from matchbound.api_losses import mean_loss as mean_loss
+    from matchbound.engine.executors import DaskExecutor as DaskExecutor
+    from matchbound.engine.executors import LocalExecutor as LocalExecutor
+    from matchbound.lab.models import SyntheticModel as SyntheticModel
+    from matchbound.lab.study import coverage_study as coverage_study
+    from matchbound.planning.plan import Plan as Plan
+    from matchbound.planning.plan import plan as plan
+    from matchbound.planning.protocol import Protocol as Protocol
+    from matchbound.planning.protocol import design_protocol as design_protocol
+    from matchbound.reporting import make_report as make_report
+    from matchbound.reporting import write_report as write_report
     from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
+    from matchbound.results.latent import LatentInterval as LatentInterval
     from matchbound.results.rates import ErrorRates as ErrorRates
     from matchbound.results.rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.rates import Rate as Rate
-    from matchbound.results.roc import Auc as Auc
-    from matchbound.results.roc import Band as Band
-    from matchbound.results.roc import Eer as Eer
-    from matchbound.results.roc import OperatingPoint as OperatingPoint
     from matchbound.results.roc import RocCurve as RocCurve
     from matchbound.results.roc import roc as roc
     from matchbound.sources.comparisons import Comparisons as Comparisons
@@ -37,23 +48,34 @@ if TYPE_CHECKING:
     from matchbound.sources.read import read as read
 
 _HOME = {
-    "Auc": "results.roc",
-    "Band": "results.roc",
     "Bootstrap": "results.interval",
     "Comparisons": "sources.comparisons",
-    "Eer": "results.roc",
+    "DaskExecutor": "engine.executors",
     "Embeddings": "sources.embeddings",
     "ErrorRates": "results.rates",
     "ErrorRatesSeries": "results.rates",
     "Interval": "results.interval",
-    "OperatingPoint": "results.roc",
+    "LatentInterval": "results.latent",
+    "LocalExecutor": "engine.executors",
+    "Plan": "planning.plan",
+    "Protocol": "planning.protocol",
     "Rate": "results.rates",
     "RocCurve": "results.roc",
+    "SyntheticModel": "lab.models",
+    "by_group": "api_compare",
+    "compare": "api_compare",
+    "compare_all": "api_compare",
+    "coverage_study": "lab.study",
     "demo_data": "sources.demo",
+    "design_protocol": "planning.protocol",
     "evaluate": "api",
+    "make_report": "reporting",
+    "mean_loss": "api_losses",
+    "plan": "planning.plan",
     "read": "sources.read",
     "roc": "results.roc",
     "tally": "api",
+    "write_report": "reporting",
 }
 """Where each public name lives; it is imported when it is first used, so that ``import matchbound`` stays light."""
 

@@ -224,7 +224,8 @@ class _Pair:
 
     def _at_target(self, metric: str, target: float | None, models: Models) -> PointDifference:
         """Read a number from both curves, with the slopes that make it a combination of FRR and FAR."""
-        from matchbound.engine.curve import curve_of_comparisons, curve_of_embeddings
+        from matchbound.engine.curve import curve_of_comparisons
+        from matchbound.engine.curve_points import curve_of_embeddings
         from matchbound.stats.curves import crossing, index_at_far, index_at_frr
         from matchbound.stats.curves_influence import curve_slopes
 

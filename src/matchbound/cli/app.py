@@ -11,21 +11,58 @@ import cyclopts
 from matchbound._version import __version__
 from matchbound.errors import MatchboundError, UsageError
 
-HELP = """Honest error bars for matching systems.
+HELP = "Honest error bars for matching systems."
 
-    matchbound check scores.csv
-    matchbound evaluate scores.csv --threshold 0.5
-    matchbound evaluate faces.npz --similarity euclidean --threshold 0.6 --format json
+EXAMPLES = """Examples:
+
+- `matchbound check scores.csv`
+- `matchbound evaluate scores.csv --threshold 0.5`
+- `matchbound roc faces.npz --far 0.001 --plot det.png`
+- `matchbound report faces.npz --output report.html`
+
+`matchbound VERB --help` tells more, `matchbound --install-completion` sets up the shell.
 """
 
-VERBS = ("check", "evaluate", "roc", "report", "demo")
+VERBS = {
+    "check": ("check", "What the data are, and what they can support.", "check scores.csv"),
+    "evaluate": (
+        "evaluate",
+        "FAR and FRR at given thresholds, with intervals.",
+        "evaluate scores.csv --threshold 0.5 --format json",
+    ),
+    "roc": (
+        "roc",
+        "FRR at a given FAR, EER, AUC, and pictures of the curve.",
+        "roc faces.npz --far 0.001 --plot det.png",
+    ),
+    "compare": (
+        "compare",
+        "Two systems on the same comparisons: is one better?",
+        "compare old.csv new.csv --far 0.001",
+    ),
+    "groups": ("groups", "Rates by group, and the gaps between groups.", "groups faces.npz --threshold 0.6"),
+    "protocol": (
+        "planning",
+        "Which comparisons to make with a given budget.",
+        "protocol faces.npz --budget 10000 --output pairs.csv",
+    ),
+    "plan": ("planning", "How many people a bound or a width takes.", "plan --far 0.0001 --upper 0.0002"),
+    "coverage": ("coverage", "Do intervals keep their promise? The paper's experiments.", "coverage --figure fig2"),
+    "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "report faces.npz --output report.html"),
+    "demo": ("demo", "The main job on data made on the spot.", "demo --report demo-report.html"),
+}
+"""Each verb: the module of this package that holds it, what it is for, and an example."""
 
 
 def build() -> cyclopts.App:
     """The command-line application; a verb's module is imported when the verb is called."""
-    app = cyclopts.App(name="matchbound", help=HELP, version=__version__, help_format="markdown")
-    for verb in VERBS:
-        app.command(f"matchbound.cli.{verb}:{verb}", name=verb)
+    app = cyclopts.App(
+        name="matchbound", help=HELP, help_epilogue=EXAMPLES, version=__version__, help_format="markdown"
+    )
+    app.register_install_completion_command()
+    for verb, (module, told, example) in VERBS.items():
+        epilogue = f"Example: `matchbound {example}`"
+        app.command(f"matchbound.cli.{module}:{verb}", name=verb, help=told, help_epilogue=epilogue)
     return app
 
 

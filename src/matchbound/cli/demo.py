@@ -23,6 +23,7 @@ an interval that took the comparisons for independent would be {ratio:.1f} times
 def demo(
     *,
     threshold: Annotated[float, Parameter(help="Decision threshold.")] = 0.6,
+    report: Annotated[str | None, Parameter(help="Also write a report to this file.")] = None,
     level: Level = 0.95,
     seed: Seed = 7,
     format: FormatOption = "table",
@@ -49,6 +50,15 @@ def demo(
     if not quiet:
         for text in rates.warnings:
             sys.stderr.write(f"warning: {text}\n")
+    if report is not None:
+        from matchbound.reporting import write_report
+
+        with common.listening(True):
+            write_report(
+                report, data, threshold=threshold, level=level, title="Demonstration", workers=workers, rng=seed
+            )
+        if not quiet:
+            sys.stderr.write(f"report written to {report}\n")
     text = TOLD.format(
         seed=seed,
         pairs=rates.far.comparisons + rates.frr.comparisons,

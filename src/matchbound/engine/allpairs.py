@@ -134,6 +134,7 @@ class AllPairsJob:
         from matchbound.kernels.exact import CODES, frozen
 
         layout, factors = self.layout, self.factors
+        none = np.empty((0, 0), dtype=np.float32)
         return Rows(
             frozen(layout.owner),
             frozen(layout.start[1:]),
@@ -144,6 +145,8 @@ class AllPairsJob:
             frozen(self.scales),
             frozen(factors.left),
             frozen(factors.right),
+            frozen(none if self.bounds is None else self.bounds.stage_left),
+            frozen(none if self.bounds is None else self.bounds.stage_right),
             CODES[factors.similarity],
             self.bounds is not None,
         )
@@ -192,7 +195,7 @@ class AllPairsWorker:
         self._bins = np.zeros(size + (layout.span_rows + 64) * 65 if many else 0, dtype=np.int16)
         self._packed = np.zeros(job.thresholds.size + 1, dtype=np.int64)
         self._levels = np.zeros(job.thresholds.size + 1, dtype=np.int64)
-        self._row = np.empty(job.factors.left.shape[1])
+        self._row = np.empty((1, job.factors.left.shape[1]))
         self._grid: Grid | None = None
 
     def add(self, block: int) -> None:

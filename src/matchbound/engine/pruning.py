@@ -2,12 +2,14 @@
 
 Rotate the vectors onto their principal axes. With z the first k coordinates and r the length of the rest,
 x·y = z_x·z_y + rest_x·rest_y ≤ z_x·z_y + r_x·r_y (Cauchy–Schwarz), and with r as one more column the bound
-is itself a product, of k + 1 columns instead of d. Only comparisons whose bound reaches the lowest threshold are finished.
+is itself a product, of k + 1 columns instead of d. Comparisons whose bound reaches the lowest threshold get a
+second bound, from some axes more; the few that pass that too are finished.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +18,19 @@ from matchbound.engine.factors import UNIT32, Factors, rounding_band
 from matchbound.sources.embeddings import Similarity
 
 Float32Array = NDArray[np.float32]
+FloatArray = NDArray[np.float64]
 
 SAMPLE_AXES = 4096
 SAMPLE_PAIRS = 512
-SHARES_OF_AXES: tuple[float, ...] = (1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2)
+SHARES_OF_AXES: tuple[float, ...] = (1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2)
+STAGES: tuple[float, ...] = (1 / 16, 1 / 8, 1 / 4)
 FEWEST_ROWS = 4096
 WORK_ROWS = 8192
 # Costs in units of one column of the product (0.02 ns a comparison where this was measured).
 COST_OF_COMPARISON = 14.0
-COST_OF_SURVIVOR = 500.0
-COST_OF_SURVIVING_COLUMN = 5.0
+COST_OF_SURVIVOR = 300.0
+COST_OF_STAGE_COLUMN = 4.0
+COST_OF_FINISHED_COLUMN = 6.0
 MUST_SAVE = 0.9
 
 
@@ -34,12 +39,16 @@ class Bounds:
     """float32 factors whose product is an upper bound of the oriented value.
 
     left, right : float32, shape (n, w)
+    stage_left, stage_right : float32, shape (n, s)
+        Factors of what a few axes more take off the bound.
     slip : float
         How far the coordinates can be from those on orthonormal axes, as a share of the length.
     """
 
     left: Float32Array = field(repr=False)
     right: Float32Array = field(repr=False)
+    stage_left: Float32Array = field(repr=False)
+    stage_right: Float32Array = field(repr=False)
     similarity: Similarity
     slip: float
 
@@ -48,10 +57,11 @@ class Bounds:
 
         Let z' be the coordinates as computed, z = Q'x and e = z − z'. With rest = x − Qz' the product is
         x·y = z'_x·z'_y + rest_x·rest_y + z'_x·e_y + e_x·z'_y, and Cauchy–Schwarz holds for the rests: it loses
-        at most 2·slip·‖x‖‖y‖ beyond the rounding of the product itself (`Factors.band`; four columns more
-        stand for the rounding of the factors).
+        at most 2·slip·‖x‖‖y‖ beyond the rounding of the products themselves (`Factors.band`; three times as
+        wide because the second bound takes off r_x·r_y again, eight columns for the rounding of the factors).
         """
-        rounding = rounding_band(self.left.shape[1] + 4, self.similarity, reach_rows, reach_cols)
+        width = 3 * (self.left.shape[1] + self.stage_left.shape[1]) + 8
+        rounding = rounding_band(width, self.similarity, reach_rows, reach_cols)
         return rounding + 3 * self.slip * reach_rows * reach_cols
 
 
@@ -75,10 +85,10 @@ def bounds_that_pay(
     if force is False or (force is None and (n < FEWEST_ROWS or d < 16)) or n < 2:
         return None
     axes = _principal_axes(factors.left[:, :d])
-    best, cost = _cheapest(factors, axes, value, genuine_share, extra)
+    k, more, cost = _cheapest(factors, axes, value, genuine_share, extra)
     if force is None and cost > MUST_SAVE * (width + COST_OF_COMPARISON):
         return None
-    return _make_bounds(factors, axes, best, extra)
+    return _make_bounds(factors, axes, k, more, extra)
 
 
 def _principal_axes(rows: Float32Array) -> Float32Array:
@@ -91,8 +101,8 @@ def _principal_axes(rows: Float32Array) -> Float32Array:
 
 def _cheapest(
     factors: Factors, axes: Float32Array, value: float, genuine_share: float, extra: int
-) -> tuple[int, float]:
-    """The number of axes that costs least on a sample of pairs, and that cost."""
+) -> tuple[int, int, float]:
+    """The numbers of axes of the first and second bound that cost least on a sample of pairs, and the cost."""
     n, width = factors.left.shape
     d = width - extra
     order = np.random.default_rng(0).permutation(n)[: 2 * SAMPLE_PAIRS]
@@ -101,34 +111,58 @@ def _cheapest(
     half = squares[:, 0] / 2 if extra else np.zeros(order.size, dtype=np.float32)
     a, b = slice(0, order.size // 2), slice(order.size // 2, None)
     offset = half[a, None] + half[None, b] + np.float32(min(max(value, -8.0), 8.0))
-    best, least = max(1, d // 4), np.inf
-    for k in sorted({max(1, round(share * d)) for share in SHARES_OF_AXES} - {d}):
+
+    @cache
+    def survivors(k: int) -> float:
         columns = np.column_stack([rotated[:, :k], np.sqrt(squares[:, k])])
-        survivors = float(np.mean(columns[a] @ columns[b].T >= offset)) + genuine_share
-        cost = k + 1 + extra + COST_OF_COMPARISON + survivors * (COST_OF_SURVIVOR + COST_OF_SURVIVING_COLUMN * d)
-        if cost < least:
-            best, least = k, cost
-    return best, least
+        return float(np.mean(columns[a] @ columns[b].T >= offset)) + genuine_share
+
+    best = (max(1, d // 4), 0, np.inf)
+    for first in SHARES_OF_AXES:
+        k = min(max(1, round(first * d)), d - 1)
+        for second in STAGES:
+            more = min(max(1, round(second * d)), d - 1 - k)
+            cost = (
+                k + 1 + extra + COST_OF_COMPARISON
+                + survivors(k) * (COST_OF_SURVIVOR + COST_OF_STAGE_COLUMN * more)
+                + survivors(k + more) * COST_OF_FINISHED_COLUMN * d
+            )  # fmt: skip
+            if cost < best[2]:
+                best = (k, more, cost)
+    return best
 
 
-def _make_bounds(factors: Factors, axes: Float32Array, k: int, extra: int) -> Bounds:
+def _make_bounds(factors: Factors, axes: Float32Array, k: int, more: int, extra: int) -> Bounds:
     n, width = factors.left.shape
     d = width - extra
     left = np.empty((n, k + 1 + extra), dtype=np.float32)
-    slip = _slip(k, d)
+    stage = np.empty((n, more + 2), dtype=np.float32)
+    slip = _slip(k + more, d)
     for at in range(0, n, WORK_ROWS):
         rows = slice(at, at + WORK_ROWS)
-        z = factors.left[rows, :d] @ axes[:, :k]
-        squares = factors.reach[rows] ** 2 * (1 + 2.0**-20) - np.einsum("ij,ij->i", z, z, dtype=np.float64)
-        rest = np.sqrt(np.maximum(squares, 0.0) + 3 * slip * factors.reach[rows] ** 2)
-        left[rows, :k] = z
-        left[rows, k] = rest * (1 + 2.0**-20)
+        z = factors.left[rows, :d] @ axes[:, : k + more]
+        square = factors.reach[rows] ** 2
+        inner = np.einsum("ij,ij->i", z[:, :k], z[:, :k], dtype=np.float64)
+        outer = inner + np.einsum("ij,ij->i", z[:, k:], z[:, k:], dtype=np.float64)
+        left[rows, :k] = z[:, :k]
+        left[rows, k] = _rest(square, inner, slip)
+        stage[rows, :more] = z[:, k:]
+        stage[rows, more] = _rest(square, outer, slip)
+        stage[rows, more + 1] = left[rows, k]
+    taken = stage.copy()
+    taken[:, more + 1] *= -1
     if not extra:
-        return Bounds(left, left, factors.similarity, slip)
+        return Bounds(left, left, stage, taken, factors.similarity, slip)
     right = left.copy()
     left[:, k + 1 :] = factors.left[:, d:]
     right[:, k + 1 :] = factors.right[:, d:]
-    return Bounds(left, right, factors.similarity, slip)
+    return Bounds(left, right, stage, taken, factors.similarity, slip)
+
+
+def _rest(square: FloatArray, inside: FloatArray, slip: float) -> FloatArray:
+    """The length of what the first axes leave, rounded up."""
+    left_over = np.maximum(square * (1 + 2.0**-20) - inside, 0.0) + 3 * slip * square
+    return np.asarray(np.sqrt(left_over) * (1 + 2.0**-20))
 
 
 def _slip(k: int, d: int) -> float:

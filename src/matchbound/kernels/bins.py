@@ -13,7 +13,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchbound.kernels.blocks import dot32
+from matchbound.kernels.dots import dot32
 from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin, widen
 from matchbound.kernels.scan import hits_of_row, lowest_bit
 
@@ -44,7 +44,7 @@ def bin_block(
     product : float32, flat, rows·cols
     grid : Grid
         The K thresholds.
-    row : float64, shape (w,); scratch
+    row : float64, shape (1, w); scratch
     head, touched : int64, shape (≥ identities of the columns,)
         The last hit of each j (−1: none) and which j have one; scratch.
     link, level : int64, shape (≥ rows·cols,)
@@ -63,6 +63,8 @@ def bin_block(
     n_events
     """
     owner, left, right, pruned = data.owner, data.left, data.right, data.pruned
+    stage_left, stage_right = data.stage_left, data.stage_right
+    width, stage = left.shape[1], stage_left.shape[1]
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     table, values, thresholds = grid.table, grid.values, grid.thresholds
     low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
@@ -84,7 +86,7 @@ def bin_block(
             n_touched = 0
             n_hits = 0
             current = i
-        widen(left[g], row)
+        widen(left, g, row)
         at = r * cols
         begin = 0
         if tile.diagonal:
@@ -94,7 +96,7 @@ def bin_block(
                 v = product[at + c]
                 if v >= cut:
                     if pruned:
-                        v = dot32(left[g], right[col0 + c])
+                        v = dot32(left, right, g, col0 + c, width)
                     b = np.int64(table[cell_of(v, low, per_cell)])
                     if b < 0:
                         b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
@@ -104,14 +106,15 @@ def bin_block(
                     genuine[i, b] += 1
         c = begin
         while c < cols:
-            width = min(64, cols - c)
             word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):
                 k = c + lowest_bit(word)
                 word &= word - np.uint64(1)
                 v = product[at + k]
                 if pruned:
-                    v = dot32(left[g], right[col0 + k])
+                    if v + dot32(stage_left, stage_right, g, col0 + k, stage) < cut:
+                        continue
+                    v = dot32(left, right, g, col0 + k, width)
                 b = np.int64(table[cell_of(v, low, per_cell)])
                 if b < 0:
                     above = 0.0
@@ -137,7 +140,7 @@ def bin_block(
                         level[n_hits] = b - 1
                         head[j] = n_hits
                         n_hits += 1
-            c += width
+            c += 64
     if carried:
         if tile.last:
             for j in range(carry.shape[0]):

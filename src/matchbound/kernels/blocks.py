@@ -14,6 +14,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.kernels.dots import dot32
 from matchbound.kernels.exact import score64
 from matchbound.kernels.scan import hits_of_row, lowest_bit
 
@@ -30,6 +31,7 @@ class Rows(NamedTuple):
     raw : float32 or float64, shape (n, d). The vectors as they were given.
     lengths, scales : float64, shape (n,). What `score64` needs, in the order of `raw`.
     left, right : float32, shape (n, w). left[r]·right[c] approximates the oriented value; sorted.
+    stage_left, stage_right : float32, shape (n, s). In a pruned run, their product tightens a bound.
     kind : int. Which score.
     pruned : bool. Whether blocks hold upper bounds, to be finished with `left` and `right`.
     """
@@ -43,6 +45,8 @@ class Rows(NamedTuple):
     scales: Array
     left: Array
     right: Array
+    stage_left: Array
+    stage_right: Array
     kind: int
     pruned: bool
 
@@ -70,15 +74,6 @@ def oriented64(data: Any, r: int, c: int) -> float:
         data.raw[i], data.raw[j], data.lengths[i], data.lengths[j], data.scales[i], data.scales[j], data.kind
     )
     return -score if data.kind == 2 else score
-
-
-@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def dot32(x: Any, y: Any) -> Any:
-    """Σ x_k·y_k in float32, in whatever order is fastest."""
-    total = np.float32(0.0)
-    for k in range(x.shape[0]):
-        total += x[k] * y[k]
-    return total
 
 
 @numba.njit(nogil=True, cache=True)
@@ -119,6 +114,8 @@ def count_block(
     n_touched, n_events
     """
     owner, size, left, right, pruned = data.owner, data.size, data.left, data.right, data.pruned
+    stage_left, stage_right = data.stage_left, data.stage_right
+    width, stage = left.shape[1], stage_left.shape[1]
     row0, col0, cols, diagonal = tile.row0, tile.col0, tile.cols, tile.diagonal
     cut = np.float32(tile.cut)
     sure, never = value + tile.band, value - tile.band
@@ -142,14 +139,15 @@ def count_block(
             )
         c = begin
         while c < cols:
-            width = min(64, cols - c)
             word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):
                 k = c + lowest_bit(word)
                 word &= word - np.uint64(1)
                 v = np.float64(product[at + k])
                 if pruned:
-                    v = np.float64(dot32(left[g], right[col0 + k]))
+                    if product[at + k] + dot32(stage_left, stage_right, g, col0 + k, stage) < cut:
+                        continue
+                    v = np.float64(dot32(left, right, g, col0 + k, width))
                 if v < sure and (v < never or oriented64(data, g, col0 + k) < threshold):
                     continue
                 j = owner[col0 + k] - base
@@ -157,7 +155,7 @@ def count_block(
                     touched[n_touched] = j
                     n_touched += 1
                 seen[j] += 1
-            c += width
+            c += 64
     if tile.last:
         n_events = _flush_counts(
             current, base, size, seen, touched, n_touched, impostor, moments, events, n_events, keep
@@ -193,7 +191,7 @@ def _count_failures(
         if product[at + c] >= cut:
             v = np.float64(product[at + c])
             if data.pruned:
-                v = np.float64(dot32(data.left[g], data.right[col0 + c]))
+                v = np.float64(dot32(data.left, data.right, g, col0 + c, data.left.shape[1]))
             if v < sure and (v < value - band or oriented64(data, g, col0 + c) < threshold):
                 failed += 1
     return failed

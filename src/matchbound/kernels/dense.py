@@ -102,7 +102,7 @@ def bin_dense_block(
     product : float32, flat, rows·cols
     grid : Grid
         The K thresholds.
-    row : float64, shape (w,); scratch
+    row : float64, shape (1, w); scratch
     bins : int16, shape (≥ (rows of an identity + 1)·(cols + 64) + FEW,); scratch
     packed, tally : int64, shape (K + 1,), zeros
     impostor, genuine, moments : see `matchbound.kernels.bins.bin_block`
@@ -121,7 +121,7 @@ def bin_dense_block(
             begin = min(max(stop[i] - col0, 0), cols)
         for q in range(size):
             r = g + q
-            widen(left[r], row)
+            widen(left, r, row)
             start = max(r + 1 - col0, 0) if tile.diagonal else 0
             _bins_of_row(product, (r - row0) * cols, start, cols, r, col0, data, grid, row, bins, q * stride)
             for c in range(start, begin):

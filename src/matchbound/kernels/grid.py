@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.kernels.blocks import oriented64
+from matchbound.kernels.dots import dot_wide
 
 CELLS = 1 << 15
 MANY = -(1 << 30)
@@ -89,15 +90,15 @@ def fine_bin(
 ) -> int:
     """The bin after a look in float64, where that is certain; the entry again otherwise.
 
-    row : float64, shape (w,)
+    row : float64, shape (1, w)
         The left factor of the comparison; its right factor is right[c].
     """
     if entry == MANY:
         b = _sure_bin(np.float64(v), values, band)
         if b < 0:
-            b = _sure_bin(_dot_mixed(row, right[c]), values, fine)
+            b = _sure_bin(dot_wide(row, right, 0, c, right.shape[1]), values, fine)
         return entry if b < 0 else b
-    above = _dot_mixed(row, right[c]) - values[-entry - 1]
+    above = dot_wide(row, right, 0, c, right.shape[1]) - values[-entry - 1]
     if above >= fine:
         return -entry
     if above < -fine:
@@ -122,17 +123,8 @@ def _sure_bin(x: float, values: Any, band: float) -> int:
     return b
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def _dot_mixed(x: Any, y: Any) -> float:
-    """Σ x_k·y_k of a float64 and a float32 row, in float64."""
-    total = 0.0
-    for k in range(x.shape[0]):
-        total += x[k] * np.float64(y[k])
-    return total
-
-
 @numba.njit(nogil=True, cache=True)
-def widen(x: Any, out: Any) -> None:
-    """A float32 row as float64."""
-    for k in range(x.shape[0]):
-        out[k] = np.float64(x[k])
+def widen(left: Any, r: int, out: Any) -> None:
+    """out[0] = left[r], in float64."""
+    for k in range(left.shape[1]):
+        out[0, k] = np.float64(left[r, k])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from matchbound.errors import DataError, UsageError
 from matchbound.planning.protocol import Kind, Protocol
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
-from matchbound.sources.labels import LabelArray
+from matchbound.sources.labels import LabelArray, as_labels
 
 COLUMNS = ("id_a", "instance_a", "id_b", "instance_b")
 _ROWS = 1 << 18
@@ -74,6 +75,52 @@ def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Proto
     genuine = embeddings.codes[first] == embeddings.codes[second]
     kind: Kind = "genuine" if genuine.all() else "mixed" if genuine.any() else "impostor"
     return Protocol(first, second, kind, int(first.size), shown, embeddings.instance)
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """A list of instances without vectors or scores: who each shows and, where named, what it is called; shape (n,)."""
+
+    identity: LabelArray
+    instance: LabelArray | None
+
+
+_IDENTITY = ("identity", "id", "subject", "subject_id", "person", "person_id", "speaker", "speaker_id", "label")
+_INSTANCE = ("instance", "instance_id", "image", "file", "filename", "path", "recording", "utterance", "sample")
+
+
+def read_instances(path: str | os.PathLike[str]) -> Instances | None:
+    """A CSV or Parquet list of instances (columns identity and, optionally, instance), or None where it is not one.
+
+    A table with a column besides these may hold scores or vectors, and is left to `matchbound.read`.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in (".csv", ".parquet") or not target.is_file():
+        return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import csv
+
+    try:
+        if target.suffix.lower() == ".parquet":
+            table = pq.read_table(target)
+        else:
+            with csv.open_csv(target) as stream:
+                names = stream.schema.names
+            options = csv.ConvertOptions(column_types={name: pa.string() for name in names})
+            table = csv.read_csv(target, convert_options=options)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"{target}: cannot be read ({error})") from None
+    names = {name.strip().lower(): name for name in table.column_names}
+    identity = next((names[name] for name in _IDENTITY if name in names), None)
+    instance = next((names[name] for name in _INSTANCE if name in names), None)
+    if identity is None or len(names) > (1 if instance is None else 2):
+        return None
+
+    def labels(name: str) -> LabelArray:
+        return as_labels(table.column(name).to_numpy(), f"{target}, column {name}")
+
+    return Instances(labels(identity), None if instance is None else labels(instance))
 
 
 def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings, shown: LabelArray, where: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.planning.latent_model import Dependence, FloatArray, correlation_for, genuine_sharing
+from matchbound.planning.latent_model import Dependence, FloatArray, correlation_for
 from matchbound.sources.comparisons import Comparisons
 
 IntArray = NDArray[np.int64]
@@ -38,27 +38,33 @@ def split_by_instance(known: Dependence, data: Comparisons, levels: Sequence[Flo
     sizes = data.instance_counts
     assert sizes is not None
     typical = max(float(sizes.mean()), 1.0)
-    if typical <= 1.0:
-        return known
     impostor = ~data.genuine
     if impostor.any():
-        gap = [_impostor_gap(data, impostor, float(cut)) for cut in levels[0]]
-        extra = float(np.mean([value for value in gap if value is not None] or [0.0]))
+        extra, share = _average([_impostor_gap(data, impostor, float(cut)) for cut in levels[0]])
         if extra > 0.0:
-            shared = max(known.shared - extra / typical, 0.0)
+            shared = max(known.shared - extra * share, 0.0)
             same = max(known.same - 2.0 * extra / (typical + 1.0), 2.0 * shared)
             known = replace(known, shared=shared, same=same, instance=extra)
     if data.genuine.any():
-        gap = [_genuine_gap(data, float(cut)) for cut in levels[-1]]
-        extra = float(np.mean([value for value in gap if value is not None] or [0.0]))
+        extra, share = _average([_genuine_gap(data, float(cut)) for cut in levels[-1]])
         if extra > 0.0:
-            sharing = float(genuine_sharing(round(typical)))
-            known = replace(known, genuine=max(known.genuine - extra * sharing, 0.0), genuine_instance=extra)
+            known = replace(known, genuine=max(known.genuine - extra * share, 0.0), genuine_instance=extra)
     return known
 
 
-def _impostor_gap(data: Comparisons, impostor: NDArray[np.bool_], cut: float) -> float | None:
+def _average(found: Sequence[tuple[float, float] | None]) -> tuple[float, float]:
+    """Mean of (gap, share) over the thresholds that say something; zeros where none does."""
+    told = [pair for pair in found if pair is not None]
+    if not told:
+        return 0.0, 0.0
+    gap, share = np.mean(np.array(told), axis=0)
+    return float(gap), float(share)
+
+
+def _impostor_gap(data: Comparisons, impostor: NDArray[np.bool_], cut: float) -> tuple[float, float] | None:
     """ρ of comparisons that share an instance minus ρ of those that share the identity by two instances.
+
+    Also the share of the former among all that share one identity.
 
     With d_uj the centred errors of instance u against identity j, Σ_u[(Σ_j d_uj)² − Σ_j d_uj²] runs over
     pairs of comparisons that share an instance and have different identities opposite; the same with
@@ -78,8 +84,8 @@ def _impostor_gap(data: Comparisons, impostor: NDArray[np.bool_], cut: float) ->
     return _gap(by_instance, (by_identity[0] - by_instance[0], by_identity[1] - by_instance[1]), p)
 
 
-def _genuine_gap(data: Comparisons, cut: float) -> float | None:
-    """ρ of genuine comparisons of an identity that share an instance minus ρ of those that do not."""
+def _genuine_gap(data: Comparisons, cut: float) -> tuple[float, float] | None:
+    """ρ of genuine comparisons of an identity that share an instance minus ρ of those that do not, and their share."""
     assert data.instance_a is not None
     assert data.instance_b is not None
     own = data.genuine
@@ -95,11 +101,12 @@ def _genuine_gap(data: Comparisons, cut: float) -> float | None:
     return _gap(sharing, (together[0] - sharing[0], together[1] - sharing[1]), q)
 
 
-def _gap(near: tuple[float, float], far: tuple[float, float], p: float) -> float | None:
-    """Difference of the correlations of two kinds of pairs, each (Σ of products, number)."""
-    if near[1] < FEWEST or far[1] < FEWEST:
+def _gap(near: tuple[float, float], apart: tuple[float, float], p: float) -> tuple[float, float] | None:
+    """Difference of the correlations of two kinds of pairs, each (Σ of products, number), and the share of the first."""
+    if near[1] < FEWEST or apart[1] < FEWEST:
         return None
-    return correlation_for(p, p * p + near[0] / near[1]) - correlation_for(p, p * p + far[0] / far[1])
+    gap = correlation_for(p, p * p + near[0] / near[1]) - correlation_for(p, p * p + apart[0] / apart[1])
+    return gap, near[1] / (near[1] + apart[1])
 
 
 def _products(hub: IntArray, spoke: IntArray, d: FloatArray, n_spokes: int) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.engine.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
@@ -69,7 +70,9 @@ def dependence_of_pilot(data: Comparisons | Embeddings, *, rng: int | np.random.
     from matchbound.planning.instances import split_by_instance
     from matchbound.sources.comparisons import Comparisons
 
-    scored = data if isinstance(data, Comparisons) else _some_people(data, np.random.default_rng(rng))
+    generator = np.random.default_rng(rng)
+    data = _evened(data, generator)
+    scored = data if isinstance(data, Comparisons) else _some_people(data, generator)
     parts = [scored.similarity[~scored.genuine], scored.similarity[scored.genuine]]
     rates = np.array(PILOT_RATES)
     levels = [np.quantile(part, level) for part, level in zip(parts, (1.0 - rates, rates), strict=True) if part.size]
@@ -183,6 +186,42 @@ def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> 
     enough = (errors >= FEWEST_ERRORS) & (rate < 0.9)
     best = enough & (rate >= low * 0.99) & (rate <= high)
     return np.flatnonzero(best if best.any() else enough)
+
+
+def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int = 5) -> Comparisons | Embeddings:
+    """The data with at most `most` instances a person, at random, where the largest have more than twice the mean."""
+    from matchbound.sources.comparisons import Comparisons
+    from matchbound.sources.embeddings import Embeddings
+
+    sizes = data.instance_counts
+    if sizes is None or sizes.max() <= max(2.0 * sizes.mean(), most):
+        return data
+    if isinstance(data, Embeddings):
+        rows = np.sort(_some_of_each(data.codes, most, rng))
+        return Embeddings(data.vectors[rows], data.identities[data.codes[rows]], data.similarity)
+    assert data.instance_a is not None
+    assert data.instance_b is not None
+    owner = np.zeros(int(max(data.instance_a.max(), data.instance_b.max())) + 1, dtype=np.int64)
+    owner[data.instance_a], owner[data.instance_b] = data.a, data.b
+    chosen = np.zeros(owner.size, dtype=bool)
+    chosen[_some_of_each(owner, most, rng)] = True
+    kept = chosen[data.instance_a] & chosen[data.instance_b]
+    return Comparisons(
+        data.identities[data.a[kept]],
+        data.identities[data.b[kept]],
+        data.score[kept],
+        distance=data.distance,
+        instance_a=data.instance_a[kept],
+        instance_b=data.instance_b[kept],
+    )
+
+
+def _some_of_each(owner: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Places of at most `most` of each owner's things, at random."""
+    order = np.lexsort((rng.permutation(owner.size), owner))
+    ranked = owner[order]
+    start = np.searchsorted(ranked, ranked)
+    return order[np.arange(owner.size) - start < most]
 
 
 def _some_people(data: Embeddings, rng: np.random.Generator, most: int = 800) -> Comparisons:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from matchbound.engine.curve import CurveTally, SortedCurve
+from matchbound.engine.recount import Recount
 from matchbound.engine.tally import FloatArray
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
@@ -20,6 +21,9 @@ from matchbound.stats.curves_influence import EffectiveRate, wilson_t
 from matchbound.stats.curves_smooth import SMOOTHS, Smooth, smooth_replicates
 from matchbound.stats.curves_union import Calibration
 from matchbound.stats.resampling import seed_of
+
+if TYPE_CHECKING:
+    from matchbound.stats.curves_latent import LatentPair
 
 AREA_STEPS = 400
 """FARs at which the replicates of a partial AUC are read (midpoint rule)."""
@@ -44,6 +48,8 @@ class CurveStatistic:
 
     curve
         What it was read from.
+    recount
+        Where to count the same comparisons again.
     estimate
         Its value.
     index
@@ -51,6 +57,7 @@ class CurveStatistic:
     """
 
     curve: CurveTally = field(repr=False)
+    recount: Recount = field(repr=False)
     estimate: float
     index: int
     methods: ClassVar[tuple[str, ...]] = ("influence", *CURVE_BOOTSTRAPS)
@@ -119,8 +126,8 @@ class CurveStatistic:
         Parameters
         ----------
         method
-            ``"influence"``: Wilson's formula with the variance of the influence function and Student's t; ``"union"``
-            (FRR at a FAR and FAR at an FRR only): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
+            ``"influence"``: Wilson's formula with the variance of the influence function and Student's t; ``"latent"``
+            (not for areas): the latent-correlation models of FAR and FRR together; ``"union"`` (FRR at a FAR and FAR at an FRR only): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
             ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
         level
             The coverage promised.
@@ -131,13 +138,15 @@ class CurveStatistic:
         smooth
             For bootstraps: read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
         options
-            ``level_far`` (or ``level_frr``) for ``"union"``.
+            ``level_far`` (or ``level_frr``) for ``"union"``; ``settings`` for ``"latent"``.
         """
         tail = tail_of(level, side)
         if smooth is not None and method not in CURVE_BOOTSTRAPS:
             raise UsageError("smooth goes with the bootstraps")
         if method == "union" and "union" in self.methods:
             return self._union(level, side, options)
+        if method == "latent" and "latent" in self.methods:
+            return self._latent(level, side, options)
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
         if method == "influence":
@@ -177,6 +186,25 @@ class CurveStatistic:
     def _union(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         raise NotImplementedError
 
+    def _latent(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+        """The interval of both latent models together."""
+        from matchbound.results import latent
+        from matchbound.stats.curves_latent import LatentPair, estimate_correlation
+
+        settings = options.pop("settings", "default")
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'; it takes settings")
+        near = self.recount.tally(self.curve.thresholds[self.index : self.index + 1])
+        x, e = int(self.curve.false_matches[self.index]), int(self.curve.false_nonmatches[self.index])
+        far = latent.fit("far", near, x, self.recount, settings)
+        frr = latent.fit("frr", near, e, self.recount, settings)
+        models = LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
+        low, high = self._latent_limits(models, (far.deviate(level, side), frr.deviate(level, side)))
+        return Interval(*one_side(low, high, side), level, "latent", side, self.notes)
+
+    def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+        raise NotImplementedError
+
     def _said(self) -> tuple[str, ...]:
         for note in self.notes:
             warnings.warn(note, MatchboundWarning, stacklevel=3)
@@ -195,7 +223,7 @@ class OperatingPoint(CurveStatistic):
 
     target: float
     given: Literal["far", "frr"]
-    methods: ClassVar[tuple[str, ...]] = ("influence", "union", *CURVE_BOOTSTRAPS)
+    methods: ClassVar[tuple[str, ...]] = ("influence", "latent", "union", *CURVE_BOOTSTRAPS)
 
     @property
     def metric(self) -> str:
@@ -257,6 +285,12 @@ class OperatingPoint(CurveStatistic):
     def _pick(self, made: CurveReplicates) -> FloatArray:
         return made.frr[:, 0] if self.given == "far" else made.far[:, 0]
 
+    def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+        from matchbound.stats.curves_latent import limits_at_far, limits_at_frr
+
+        limits = limits_at_far if self.given == "far" else limits_at_frr
+        return limits(self.curve, models, self.target, deviates)
+
     def _union(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         name = f"level_{self.given}"
         other = float(options.pop(name, 0.1))
@@ -277,6 +311,8 @@ class Eer(CurveStatistic):
     `threshold` is that of the point nearest to the crossing.
     """
 
+    methods: ClassVar[tuple[str, ...]] = ("influence", "latent", *CURVE_BOOTSTRAPS)
+
     @property
     def metric(self) -> str:
         """``"eer"``."""
@@ -285,6 +321,11 @@ class Eer(CurveStatistic):
     @cached_property
     def _rate(self) -> EffectiveRate:
         return curves_influence.eer_rate(self.curve, self.index, self.estimate)
+
+    def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+        from matchbound.stats.curves_latent import eer_limits
+
+        return eer_limits(self.curve, models, deviates)
 
     def _pick(self, made: CurveReplicates) -> FloatArray:
         return made.eer

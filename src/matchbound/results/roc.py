@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from matchbound.engine.curve import CurveTally, SortedCurve, curve_of_comparisons
 from matchbound.engine.curve_points import curve_of_embeddings
+from matchbound.engine.recount import Recount
 from matchbound.engine.tally import FloatArray
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
@@ -82,7 +83,7 @@ def roc(data: Comparisons | Embeddings, *, workers: int | None = None) -> RocCur
         )
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return RocCurve(tally, tuple(notes))
+    return RocCurve(tally, Recount(data, workers), tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,14 @@ class RocCurve:
 
     tally
         The counts behind it.
+    recount
+        Where to count the same comparisons again.
     warnings
         What a reader must know about the data; empty when there is nothing to say.
     """
 
     tally: CurveTally
+    recount: Recount
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -202,25 +206,25 @@ class RocCurve:
         """FRR at the most lenient threshold whose FAR is at most `far`."""
         _rate("far", far)
         k = index_at_far(self.far, far)
-        return OperatingPoint(self.tally, float(self.frr[k]), k, float(far), "far")
+        return OperatingPoint(self.tally, self.recount, float(self.frr[k]), k, float(far), "far")
 
     def at_frr(self, frr: float) -> OperatingPoint:
         """FAR at the strictest threshold whose FRR is at most `frr`."""
         _rate("frr", frr)
         k = index_at_frr(self.frr, frr)
-        return OperatingPoint(self.tally, float(self.far[k]), k, float(frr), "frr")
+        return OperatingPoint(self.tally, self.recount, float(self.far[k]), k, float(frr), "frr")
 
     def eer(self) -> Eer:
         """The equal error rate."""
         found = crossing(self.far, self.frr)
-        return Eer(self.tally, found.estimate, found.index)
+        return Eer(self.tally, self.recount, found.estimate, found.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
         """The area under the ROC curve, or its part up to a FAR divided by that FAR."""
         if not 0.0 < max_far <= 1.0:
             raise UsageError(f"max_far must lie above 0 and be at most 1; got {max_far!r}")
         found = area_terms(self.tally, float(max_far))
-        return Auc(self.tally, found.estimate, index_at_far(self.far, max_far), float(max_far))
+        return Auc(self.tally, self.recount, found.estimate, index_at_far(self.far, max_far), float(max_far))
 
     def partial_auc(self, max_far: float) -> Auc:
         """The mean of 1 − FRR over FARs up to `max_far`."""

@@ -91,7 +91,7 @@ def draw_nominal(
         mine = [row for row in rows if (row.metric, row.target) == (metric, target)]
         panel.plot([0.5, 1.0], [0.5, 1.0], "k--", linewidth=0.8)
         _lines(panel, mine, lambda row: row.level, adjusted=adjusted)
-        panel.set_title(f"{NAMES.get(metric, metric)} = {target:g}", fontsize=9)
+        panel.set_title(_title(mine[0]), fontsize=9)
         panel.set_xlabel("nominal coverage", fontsize=8)
         panel.set_xlim(0.48, 1.01)
         place = panel.get_subplotspec()
@@ -233,6 +233,16 @@ def _lines(
         if upward is None and not adjusted:
             low, high = [row.coverage_low for row in mine], [row.coverage_high for row in mine]
             panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _title(row: CoverageRow) -> str:
+    """The rate that intervals were to cover, and what its threshold was meant for where that is another."""
+    name = NAMES.get(row.metric, row.metric)
+    if row.metric == "frr@far":
+        return f"{name} = {row.target:g}: {row.truth:.2g}"
+    if abs(row.truth / row.target - 1.0) < 0.005:
+        return f"{name} = {row.target:g}"
+    return f"{name} = {row.truth:.2g} (aimed at {row.target:g})"
 
 
 def _coverage(row: CoverageRow, adjusted: bool) -> float:

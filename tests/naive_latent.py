@@ -1,0 +1,102 @@
+"""Slow, literal twins of the latent-correlation interval's parts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import integrate, optimize, stats
+from scipy.special import owens_t
+
+Row = tuple[str, str, bool]
+"""A comparison: two identities, and whether it erred."""
+
+
+def pair_kinds(rows: Sequence[Row]) -> dict[str, tuple[int, float]]:
+    """Over ordered pairs of comparisons, by what they share: how many different ones, and the sum of (y − p)(y' − p).
+
+    ``"within"`` counts pairs of different comparisons of one cluster, and its sum takes in each one with itself.
+    """
+    rate = sum(y for *_, y in rows) / len(rows)
+    found = {"within": (0, 0.0), "sharing": (0, 0.0), "disjoint": (0, 0.0)}
+    for (i, one), (j, two) in itertools.product(enumerate(rows), repeat=2):
+        left, right = {one[0], one[1]}, {two[0], two[1]}
+        if left == right:
+            kind = "within"
+        else:
+            kind = "sharing" if left & right else "disjoint"
+        count, total = found[kind]
+        found[kind] = (count + (i != j), total + (one[2] - rate) * (two[2] - rate))
+    return found
+
+
+def both_below(z: float, rho: float) -> float:
+    """Φ₂(z, z; ρ) by Owen's T."""
+    return float(stats.norm.cdf(z) - 2.0 * owens_t(z, math.sqrt((1.0 - rho) / (1.0 + rho))))
+
+
+def correlation_of(z: float, target: float) -> float:
+    """ρ with Φ₂(z, z; ρ) = target; ±0.999 beyond."""
+
+    def gap(rho: float) -> float:
+        return both_below(z, rho) - target
+
+    if gap(-0.999) >= 0.0:
+        return -0.999
+    if gap(0.999) <= 0.0:
+        return 0.999
+    return float(optimize.brentq(gap, -0.999, 0.999, xtol=1e-12))
+
+
+def correlations(rows: Sequence[Row]) -> tuple[float, float]:
+    """(ρ_s, ρ_w) of comparisons at one threshold, 0 where no comparisons share what it takes."""
+    p = sum(y for *_, y in rows) / len(rows)
+    kinds = pair_kinds(rows)
+    z = float(stats.norm.ppf(p))
+    count, total = kinds["disjoint"]
+    mean = total / count if count else 0.0
+    identity = pair = 0.0
+    count, total = kinds["sharing"]
+    if count:
+        shared = total / count - mean
+        identity = correlation_of(z, p * p * (1.0 + shared / max(p * p + mean, p * p / 4.0)))
+    count, total = kinds["within"]
+    if count:
+        same = (total - len(rows) * p * (1.0 - p)) / count - mean
+        pair = correlation_of(z, p * p + same)
+    return identity, pair
+
+
+def erring(sizes: Sequence[int], z: float, rho: float) -> float:
+    """λ: Σ over clusters of the probability of at least one error, by adaptive quadrature."""
+
+    def spared(size: int) -> float:
+        def inside(u: float) -> float:
+            chance = stats.norm.sf((z - math.sqrt(rho) * u) / math.sqrt(1.0 - rho))
+            return float(chance**size * stats.norm.pdf(u))
+
+        return float(integrate.quad(inside, -9.0, 9.0, epsabs=1e-12, limit=200)[0])
+
+    return sum(1.0 - spared(size) for size in sizes)
+
+
+def count_tail(x: int, n: int, p: float, spread: float, upper: bool) -> float:
+    """Mid-P of x in n, the odds of the rate log-normal with mean rate p and log-variance log(1 + V/(1−p)²)."""
+    scale = math.sqrt(math.log1p(spread / (1.0 - p) ** 2))
+
+    def mean_over_u(inside: object) -> float:
+        return float(integrate.quad(lambda u: inside(u) * stats.norm.pdf(u), -9, 9, limit=400, epsabs=1e-13)[0])  # type: ignore[operator]
+
+    def rate(a: float, u: float) -> float:
+        return 1.0 / (1.0 + math.exp(-a - scale * u))
+
+    centre = optimize.brentq(lambda a: mean_over_u(lambda u: rate(a, u)) - p, -40.0, 40.0, xtol=1e-13)
+
+    def tail(u: float) -> float:
+        binomial = stats.binom(n, rate(centre, u))
+        half = 0.5 * binomial.pmf(x)
+        return float(binomial.cdf(x) - half if upper else binomial.sf(x) + half)
+
+    return mean_over_u(tail)

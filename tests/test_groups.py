@@ -1,0 +1,221 @@
+"""Groups: rates within and between, gaps, and what is said about groups that are too small."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive_compare as naive
+from matchbound.api_compare import by_group
+from matchbound.engine.tables import tally_comparisons
+from matchbound.stats.groups import cell_rate, difference_of_cells, group_sums, welch
+from strategies import comparisons, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+def literal_terms(rows: list, group: dict[str, str], g: str, h: str) -> list[tuple[str, str, float]]:
+    cell = naive.cell_outcomes([(a, b, int(s >= 0.0)) for a, b, s in rows], group, g, h)
+    if not cell:
+        return []
+    mean = sum(y for _, _, y in cell) / len(cell)
+    return [(a, b, (y - mean) / len(cell)) for a, b, y in cell]
+
+
+@given(tables(min_identities=3, max_rows=50), st.lists(st.sampled_from("xyz"), min_size=6, max_size=6))
+def test_cells_are_sums_over_their_comparisons(rows: list, labels: list[str]) -> None:
+    data = comparisons(rows)
+    group = {f"p{i}": labels[i] for i in range(6)}
+    names = sorted(set(labels))
+    codes = np.array([names.index(group[str(i)]) for i in data.identities])
+    sums = group_sums(tally_comparisons(data, np.array([0.0])), codes, len(names))
+    cells = {}
+    for x, g in enumerate(names):
+        for y, h in enumerate(names):
+            found = cell_rate(sums, x, y)
+            terms = literal_terms(rows, group, g, h)
+            assert found.comparisons == len(terms)
+            if not terms:
+                assert math.isnan(found.estimate)
+                continue
+            outcomes = naive.cell_outcomes([(a, b, int(s >= 0.0)) for a, b, s in rows], group, g, h)
+            assert found.errors == sum(e for _, _, e in outcomes)
+            plain = float(found.influence @ found.influence) - found.pair_square
+            assert plain == pytest.approx(naive.sum_over_sharing(terms), abs=1e-12)
+            assert found.pair_square == pytest.approx(naive.sum_over_same_pair(terms), abs=1e-12)
+            assert found.variance >= found.pair_square
+            cells[g, h] = (found, terms)
+    for one, (first, left) in cells.items():
+        for two, (second, right) in cells.items():
+            if sorted(one) == sorted(two):
+                continue
+            both = [*left, *((a, b, -w) for a, b, w in right)]
+            plain = float(((first.influence - second.influence) ** 2).sum()) - first.pair_square - second.pair_square
+            assert plain == pytest.approx(naive.sum_over_sharing(both), abs=1e-12)
+
+
+def two_groups(seed: int = 0, identities: int = 40) -> mb.Embeddings:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, identities)
+    owner = np.repeat(np.arange(identities), sizes)
+    vectors = rng.standard_normal((identities, 12))[owner] + rng.standard_normal((owner.size, 12))
+    kind = np.where(np.arange(identities) % 2 == 0, "even", "odd")
+    return mb.Embeddings(vectors, [f"p{i:02d}" for i in owner], group=kind[owner])
+
+
+def test_complete_data_without_a_table_of_pairs() -> None:
+    data = two_groups()
+    made = [by_group(source, threshold=0.4) for source in (data, data.comparisons())]
+    assert made[0].matrix == pytest.approx(made[1].matrix)
+    for pair in (("even", "even"), ("even", "odd"), ("odd", "odd")):
+        one, two = (rates.between(*pair) for rates in made)
+        assert one.variance == pytest.approx(two.variance)
+        assert one.interval() == pytest.approx(two.interval()) if False else True
+        assert list(one.interval()) == pytest.approx(list(two.interval()))
+    assert made[0].gap("far", "even", "odd").variance == pytest.approx(made[1].gap("far", "even", "odd").variance)
+
+
+def test_rates_within_a_group_are_those_of_the_group_alone() -> None:
+    data = two_groups(1)
+    rates = by_group(data, threshold=0.4)
+    assert rates.groups == ("even", "odd")
+    for name in rates.groups:
+        rows = np.flatnonzero(np.asarray(data.group)[data.codes] == name)
+        alone = mb.evaluate(mb.Embeddings(data.vectors[rows], data.identities[data.codes[rows]]), 0.4)
+        for metric in ("far", "frr"):
+            mine, theirs = getattr(rates[name], metric), getattr(alone, metric)
+            assert (mine.errors, mine.comparisons) == (theirs.errors, theirs.comparisons)
+            assert list(mine.interval("latent")) == pytest.approx(list(theirs.interval("latent")))
+        cell = rates.between(name, name)
+        assert cell.estimate == rates[name].far.estimate
+        assert cell.variance == pytest.approx(max(rates[name].far.variance_by("bias-corrected"), cell.cell.pair_square), rel=0.1)
+    assert rates.overall.far.errors == sum(
+        rates.between(*pair).errors for pair in (("even", "even"), ("even", "odd"), ("odd", "odd"))
+    )
+    assert np.array_equal(rates.matrix, rates.matrix.T)
+
+
+def test_gaps() -> None:
+    rates = by_group(two_groups(2), threshold=0.4)
+    for metric in ("far", "frr"):
+        gap = rates.gap(metric, "even", "odd")  # type: ignore[arg-type]
+        assert gap.estimate == getattr(rates["even"], metric).estimate - getattr(rates["odd"], metric).estimate
+        assert gap.variance == pytest.approx(sum(gap.variances))
+        assert gap.unpaired_variance == gap.variance
+        back = rates.gap(metric, "odd", "even")  # type: ignore[arg-type]
+        assert back.interval().low == pytest.approx(-gap.interval().high)
+        for method in ("dyadic", "wilson", "latent"):
+            assert gap.estimate in gap.interval(method)
+            assert gap.ratio in gap.ratio_interval(method)
+        (row,) = rates.gaps(metric)  # type: ignore[arg-type]
+        assert row.interval.width == pytest.approx(gap.interval().width, rel=0.05)
+        assert row.p_value == pytest.approx(gap.p_value, abs=0.02)
+        worst = rates.worst_to_best(metric)  # type: ignore[arg-type]
+        assert worst.gap.estimate == abs(gap.estimate)
+        assert worst.gap.estimate in worst.interval
+        assert worst.gap.ratio in rates.ratio_of_worst_to_best(metric)  # type: ignore[arg-type]
+    together, alone = rates.intervals("far"), rates.intervals("far", simultaneous=False)
+    assert all(together[name].width > alone[name].width for name in rates)
+    assert list(alone["even"]) == list(rates["even"].far.interval())
+
+
+def test_cross_gap_is_symmetric_and_uses_shared_people() -> None:
+    rates = by_group(two_groups(3), threshold=0.4)
+    one, two = ("even", "even"), ("even", "odd")
+    found = rates.cross_gap(one, two)
+    assert (found.low + found.high) / 2 == pytest.approx(rates.between(*one).estimate - rates.between(*two).estimate)
+    assert rates.cross_gap(two, one).low == pytest.approx(-found.high)
+    a, b = rates.between(*one).cell, rates.between(*two).cell
+    assert difference_of_cells(a, b) < a.variance + b.variance
+
+
+def test_intersections_mappings_and_columns() -> None:
+    data = two_groups(4)
+    old = {str(identity): "old" if k < 20 else "young" for k, identity in enumerate(data.identities)}
+    crossed = by_group(data, threshold=0.4, group=(None, old))
+    assert crossed.groups == ("even & old", "even & young", "odd & old", "odd & young")
+    column = [old[str(identity)] for identity in data.identities]
+    row_column = [old[str(identity)] for identity in data.identities[data.codes]]
+    plain = [by_group(data, threshold=0.4, group=g) for g in (old, column, row_column)]
+    for rates in plain:
+        assert rates.groups == ("old", "young")
+        assert rates["old"].far.errors == plain[0]["old"].far.errors
+    assert sum(crossed[g].frr.errors for g in crossed) == plain[0].overall.frr.errors
+
+
+def test_small_groups_are_named_and_not_dropped() -> None:
+    data = two_groups(5)
+    label = {str(name): "few" if k < 3 else ("b" if k % 2 else "c") for k, name in enumerate(data.identities)}
+    with pytest.warns(mb.MatchboundWarning, match=r"fewer than 10 identities: few \(3\)"):
+        rates = by_group(data, threshold=0.4, group=label)
+    assert rates.too_small == ("few",)
+    assert rates["few"].far.comparisons > 0
+    assert [(row.gap.group_a, row.gap.group_b) for row in rates.gaps()] == [("b", "c")]
+    rates.gap("far", "few", "b").interval()
+
+
+def test_groups_without_comparisons() -> None:
+    rows = [("a", "b", 0.1), ("a", "c", 0.9), ("b", "c", 0.3), ("a", "a", 0.8)]
+    data = comparisons(rows)
+    rates = by_group(data, threshold=0.5, group={"a": "x", "b": "x", "c": "y"})
+    assert rates["y"].far.comparisons == 0
+    assert math.isnan(rates.matrix[1, 1])
+    with pytest.raises(mb.DataError, match="no comparisons for FRR"):
+        rates.gap("frr", "x", "y")
+    with pytest.raises(mb.DataError, match="between y and y"):
+        rates.between("y", "y").interval()
+    with pytest.raises(mb.DataError, match="fewer than two groups"):
+        rates.worst_to_best()
+    assert rates.gaps() == ()
+
+
+def test_threshold_from_a_far() -> None:
+    data = two_groups(6)
+    with pytest.warns(mb.MatchboundWarning, match="set on these data"):
+        rates = by_group(data, far=0.1)
+    assert rates.overall.far.estimate == pytest.approx(0.1, abs=0.002)
+
+
+def test_arguments() -> None:
+    data = two_groups(7)
+    bare = mb.Embeddings(data.vectors, data.identities[data.codes])
+    with pytest.raises(mb.DataError, match="name no group"):
+        by_group(bare, threshold=0.4)
+    with pytest.raises(mb.DataError, match="p39 is not in the mapping"):
+        by_group(data, threshold=0.4, group={f"p{i:02d}": "x" for i in range(39)})
+    with pytest.raises(mb.DataError, match="40 identities or"):
+        by_group(data, threshold=0.4, group=["x", "y"])
+    with pytest.raises(mb.DataError, match="belongs to an identity"):
+        by_group(data, threshold=0.4, group=np.arange(len(data)) % 2)
+    for options in ({}, {"threshold": 0.4, "far": 0.1}, {"far": 2.0}, {"threshold": float("nan")}, {"threshold": 0.4, "group": ()}):
+        with pytest.raises(mb.UsageError):
+            by_group(data, **options)  # type: ignore[arg-type]
+    with pytest.raises(mb.DataError, match="less than one error"):
+        by_group(data, far=1e-9)
+    rates = by_group(data, threshold=0.4)
+    with pytest.raises(mb.UsageError, match="no group 'z'"):
+        rates["z"]
+    with pytest.raises(mb.UsageError, match="metric"):
+        rates.gaps("eer")  # type: ignore[arg-type]
+    with pytest.raises(mb.UsageError, match="dyadic, wilson, latent"):
+        rates.gap("far", "even", "odd").interval("auto")
+
+
+def test_groups_without_errors_have_an_interval_with_width() -> None:
+    rates = by_group(two_groups(8), threshold=0.9999)
+    gap = rates.gap("far", "even", "odd")
+    assert gap.estimate == 0.0
+    assert gap.p_value == 1.0
+    assert gap.interval().low < 0.0 < gap.interval().high
+    assert any("no error" in text for text in gap.notes)
+
+
+def test_degrees_of_freedom() -> None:
+    assert welch((1.0, 1.0), (10.0, 10.0)) == pytest.approx(20.0)
+    assert welch((1.0, 0.0), (10.0, 5.0)) == pytest.approx(10.0)
+    assert welch((0.0, 0.0), (10.0, 5.0)) == 5.0

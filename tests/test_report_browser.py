@@ -1,0 +1,281 @@
+"""The report in a real browser: no error, no request, a slider that tells what `evaluate` gives, no overflow.
+
+Chromium is driven through chromedriver's own HTTP interface; without the two the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from matchbound.reporting import write_report
+from matchbound.views.records import percent
+from matchbound.views.report.words import span
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="chromium and chromedriver are not installed"),
+    pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning"),
+]
+KEYS = {"left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010", "tab": "\ue004"}
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--hide-scrollbars",
+]
+
+
+class Browser:
+    """A session of chromedriver, by its HTTP interface."""
+
+    def __init__(self, port: int, profile: Path) -> None:
+        self.base = f"http://127.0.0.1:{port}"
+        options = {"binary": BROWSER, "args": [*FLAGS, f"--user-data-dir={profile}", "--window-size=1280,900"]}
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }
+        made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self.base += f"/session/{made['sessionId']}"
+
+    def call(self, verb: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=verb)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=60) as answer:
+            return json.load(answer)["value"]
+
+    def open(self, path: Path) -> None:
+        self.call("POST", "/url", {"url": path.as_uri()})
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def protocol(self, command: str, **parameters: Any) -> Any:
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = self.call("POST", "/se/log", {"type": kind})
+        return entries
+
+    def press(self, selector: str, key: str) -> None:
+        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
+        self.call("POST", f"/element/{next(iter(found.values()))}/value", {"text": KEYS[key]})
+
+    def click(self, selector: str) -> None:
+        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
+        self.call("POST", f"/element/{next(iter(found.values()))}/click", {})
+
+    def wide(self, width: int, height: int = 900) -> None:
+        self.protocol(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )
+
+    def prefer(self, scheme: str, media: str = "") -> None:
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.protocol("Emulation.setEmulatedMedia", media=media, features=[feature])
+
+    def shown(self) -> dict[str, str]:
+        told: dict[str, str] = self.run(
+            "return Object.fromEntries([...document.querySelectorAll('[data-show]')]"
+            ".map(e => [e.dataset.show, e.textContent]))"
+        )
+        return told
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    port = free_port()
+    assert DRIVER is not None
+    folder = tmp_path_factory.mktemp("browser")
+    process = subprocess.Popen([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    session = None
+    try:
+        for _ in range(100):
+            try:
+                urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+                    f"http://127.0.0.1:{port}/status", timeout=5
+                ).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        session = Browser(port, folder / "profile")
+        yield session
+    finally:
+        if session is not None:
+            session.call("DELETE", "")
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def distances() -> mb.Comparisons:
+    """Comparisons by distance, with ties, names that try to break out, and groups."""
+    rng = np.random.default_rng(11)
+    who = rng.integers(0, 40, (12_000, 2))
+    score = np.round(np.abs(rng.normal(np.where(who[:, 0] == who[:, 1], 0.55, 1.0), 0.18)), 3)
+    names = np.array([f"<script>window.hurt = {i}</script>" for i in range(40)])
+    group = np.where(np.arange(40) % 2 == 0, "<img src=x onerror=alert(1)>", "a group with a rather long name indeed")
+    return mb.Comparisons(
+        names[who[:, 0]],
+        names[who[:, 1]],
+        score,
+        distance=True,
+        group_a=group[who[:, 0]],
+        group_b=group[who[:, 1]],
+    )
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[mb.Comparisons | mb.Embeddings, Path]]:
+    folder = tmp_path_factory.mktemp("pages")
+    made: dict[str, tuple[mb.Comparisons | mb.Embeddings, Path]] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.MatchboundWarning)
+        sources: dict[str, mb.Comparisons | mb.Embeddings] = {"similarity": mb.demo_data(), "distance": distances()}
+        for name, data in sources.items():
+            path = folder / f"{name}.html"
+            write_report(path, data, threshold=0.6, show_labels=True)
+            made[name] = (data, path)
+    return made
+
+
+@pytest.fixture(params=["similarity", "distance"])
+def page(
+    request: pytest.FixtureRequest, browser: Browser, pages: dict[str, tuple[mb.Comparisons | mb.Embeddings, Path]]
+) -> mb.Comparisons | mb.Embeddings:
+    """The page, opened anew; the data behind it."""
+    data, path = pages[request.param]
+    browser.log("browser")
+    browser.log("performance")
+    browser.wide(1280)
+    browser.prefer("light")
+    browser.open(path)
+    return data
+
+
+def check_numbers(browser: Browser, data: mb.Comparisons | mb.Embeddings) -> dict[str, str]:
+    """What the page shows is what `evaluate` gives at the threshold that it shows."""
+    told = browser.shown()
+    rates = mb.evaluate(data, float(told["threshold"]))
+    for name, rate in (("far", rates.far), ("frr", rates.frr)):
+        interval = rate.interval()
+        assert told[name] == percent(rate.estimate)
+        assert told[f"{name}_interval"] == span(interval.low, interval.high)
+        assert told[f"{name}_upper"] == percent(rate.upper_bound())
+        assert told[f"{name}_errors"] == f"{rate.errors:,} of {rate.comparisons:,}"
+    return told
+
+
+def test_no_error_and_no_request(page: mb.Comparisons, browser: Browser) -> None:
+    browser.press("#threshold", "end")
+    time.sleep(0.3)
+    assert [entry for entry in browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert asked
+    assert all(url.startswith(("file:", "data:")) for url in asked)
+    assert len([url for url in asked if url.startswith("file:")]) == 1
+    assert browser.run("return window.hurt === undefined && document.querySelectorAll('img').length === 0")
+
+
+def test_the_slider_moves_every_number(page: mb.Comparisons, browser: Browser) -> None:
+    start = check_numbers(browser, page)
+    assert start["threshold"] == "0.6"
+    last = int(browser.run("return document.getElementById('threshold').max"))
+    assert last < 400
+    seen = [start]
+    for place in np.linspace(0, last, 9).astype(int).tolist():
+        browser.run(
+            "const s = document.getElementById('threshold'); s.value = arguments[0];"
+            "s.dispatchEvent(new Event('input', {bubbles: true}))",
+            place,
+        )
+        seen.append(check_numbers(browser, page))
+    assert len({told["far"] for told in seen}) >= 7
+    assert len({told["frr"] for told in seen}) >= 5
+
+
+def test_the_keyboard_moves_the_slider_and_the_markers(page: mb.Comparisons, browser: Browser) -> None:
+    where = (
+        "return ['roc-dot', 'det-dot'].map(i => document.getElementById(i).getAttribute('cx'))"
+        ".concat(document.getElementById('scores-v').getAttribute('x1'))"
+    )
+    before, told = browser.run(where), browser.shown()
+    for _ in range(25):
+        browser.press("#threshold", "right")
+    after = check_numbers(browser, page)
+    assert float(after["threshold"]) > float(told["threshold"])
+    assert all(a != b for a, b in zip(before, browser.run(where), strict=True))
+    said = browser.run("return document.getElementById('threshold').getAttribute('aria-valuetext')")
+    assert after["threshold"] in said
+    assert after["far"] in said
+    browser.press("#threshold", "home")
+    assert browser.run("return document.getElementById('threshold').value") == "0"
+    check_numbers(browser, page)
+
+
+def test_buttons_jump_to_operating_points(page: mb.Comparisons, browser: Browser) -> None:
+    browser.press("#threshold", "home")
+    browser.click("[data-jump]")
+    assert browser.shown()["threshold"] == "0.6"
+    assert browser.run("return document.querySelector('[data-jump]').getAttribute('aria-pressed')") == "true"
+    browser.click("[data-jump]:last-child")
+    assert check_numbers(browser, page)["threshold"] != "0.6"
+
+
+@pytest.mark.parametrize("width", [1280, 820, 390, 320])
+def test_nothing_overflows(page: mb.Comparisons, browser: Browser, width: int) -> None:
+    browser.wide(width)
+    assert browser.run("return window.innerWidth") == width
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    beyond = browser.run(
+        "return [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, svg') &&"
+        " e.getBoundingClientRect().right > window.innerWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert beyond == []
+
+
+def test_light_and_dark(page: mb.Comparisons, browser: Browser) -> None:
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    light = browser.run(colour)
+    browser.prefer("dark")
+    assert browser.run(colour) != light
+    browser.prefer("dark", media="print")
+    assert browser.run(colour) == "rgb(255, 255, 255)"
+    browser.prefer("light")
+
+
+def test_it_prints(page: mb.Comparisons, browser: Browser) -> None:
+    made = base64.b64decode(browser.protocol("Page.printToPDF", printBackground=True)["data"])
+    assert made.startswith(b"%PDF")
+    assert 2 <= made.count(b"/Type /Page\n") + made.count(b"/Type /Page ") <= 9
