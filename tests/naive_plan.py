@@ -98,3 +98,17 @@ def both_err(p: float, rho: float, n: int = 400) -> float:
     weight = np.exp(-0.5 * u * u)
     value = ndtr((ndtri(p) + np.sqrt(rho) * u) / np.sqrt(1.0 - rho)) ** 2
     return float((weight * value).sum() / weight.sum())
+
+
+def products_by_sharing(
+    a: list[int], b: list[int], u: list[int], v: list[int], d: list[float]
+) -> dict[str, tuple[float, int]]:
+    """Σ of products and number of ordered pairs of comparisons that share one identity: by an instance, or not."""
+    found = {"instance": [0.0, 0], "person": [0.0, 0]}
+    for x in range(len(d)):
+        for y in range(len(d)):
+            if x != y and len({a[x], b[x]} & {a[y], b[y]}) == 1:
+                kind = "instance" if {u[x], v[x]} & {u[y], v[y]} else "person"
+                found[kind][0] += d[x] * d[y]
+                found[kind][1] += 1
+    return {kind: (float(total), int(count)) for kind, (total, count) in found.items()}

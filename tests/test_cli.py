@@ -202,3 +202,17 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ("evaluate", "check", "demo"):
         assert main([verb, "--help"]) == 0
         assert f"matchbound {verb}" in capsys.readouterr().out
+
+
+def test_reader_options_reach_the_reader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("left;right;value\na;b;0.5\nb;c;0.1\na;a;0.9\n")
+    command = ["evaluate", str(path), "--threshold", "0.3"]
+    named = ["columns.id_a=left", "columns.id_b=right", "columns.score=value", "delimiter=;"]
+    given = [word for option in named for word in ("--option", option)]
+    document = run_json(capsys, *command, *given)
+    assert [row["errors"] for row in document["results"]] == [1, 0]
+    assert main([*command, "--option", "nonsense"]) == 2
+    assert "NAME=VALUE" in capsys.readouterr().err
+    assert main([*command, "--option", "shoe=1"]) == 2
+    assert "shoe" in capsys.readouterr().err

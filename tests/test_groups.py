@@ -75,7 +75,6 @@ def test_complete_data_without_a_table_of_pairs() -> None:
     for pair in (("even", "even"), ("even", "odd"), ("odd", "odd")):
         one, two = (rates.between(*pair) for rates in made)
         assert one.variance == pytest.approx(two.variance)
-        assert one.interval() == pytest.approx(two.interval()) if False else True
         assert list(one.interval()) == pytest.approx(list(two.interval()))
     assert made[0].gap("far", "even", "odd").variance == pytest.approx(made[1].gap("far", "even", "odd").variance)
 
@@ -131,7 +130,12 @@ def test_cross_gap_is_symmetric_and_uses_shared_people() -> None:
     assert (found.low + found.high) / 2 == pytest.approx(rates.between(*one).estimate - rates.between(*two).estimate)
     assert rates.cross_gap(two, one).low == pytest.approx(-found.high)
     a, b = rates.between(*one).cell, rates.between(*two).cell
-    assert difference_of_cells(a, b) < a.variance + b.variance
+    together = float(a.influence @ b.influence)
+    assert together != 0.0
+    expected = max(a.variance + b.variance - 2.0 * together, a.pair_square + b.pair_square)
+    assert difference_of_cells(a, b) == pytest.approx(expected)
+    apart = rates.between("odd", "odd").cell
+    assert difference_of_cells(a, apart) == pytest.approx(a.variance + apart.variance)
 
 
 def test_intersections_mappings_and_columns() -> None:

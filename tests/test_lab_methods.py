@@ -126,7 +126,10 @@ def test_bootstraps_have_the_law_of_the_package(name: str) -> None:
 
 
 def test_two_levels_have_the_variance_of_both() -> None:
-    """Var* of FRR: between identities plus binomial within, exactly in expectation; 5 standard errors allowed."""
+    """Var* of FRR: between identities plus binomial within (half of it when both orders are there).
+
+    Exactly in expectation; 5 standard errors allowed.
+    """
     sample = some_sample(4, least=4, count=12)
     genuine = sample.frr_tally.genuine
     from matchbound.lab.methods import _two_levels
@@ -134,11 +137,13 @@ def test_two_levels_have_the_variance_of_both() -> None:
     made = _two_levels(draws_of(2, sample, 40_000), genuine.errors, genuine.comparisons, 1)
     g = genuine.comparisons.astype(float)
     assert np.ptp(g) == 0
+    doubled = _two_levels(draws_of(2, sample, 40_000), 2 * genuine.errors, 2 * genuine.comparisons, 1)
     for k, errors in enumerate(genuine.errors):
         rate = errors / g
         between = rate.var() / g.size
         within = float((rate * (1 - rate) / g).mean()) / g.size
         assert made[k].var() == pytest.approx(between + within, rel=5 * np.sqrt(3 / 40_000))
+        assert doubled[k].var() == pytest.approx(between + within / 2, rel=5 * np.sqrt(3 / 40_000))
 
 
 def test_methods_do_not_disturb_one_another() -> None:

@@ -107,9 +107,9 @@ class TestMoments:
             return
         tally = tally_comparisons(comparisons(rows), np.array([threshold])).impostor
         found = correlations(impostor_design(tally), impostor_products(tally))
-        identity, pair = naive.correlations(literal)
-        assert float(excess(0.3, found.identity[0])) == pytest.approx(float(excess(0.3, identity)), abs=2e-5)
-        assert float(excess(0.3, found.pair[0])) == pytest.approx(float(excess(0.3, pair)), abs=2e-5)
+        for rho, literal_rho in zip((found.identity[0], found.pair[0]), naive.correlations(literal), strict=True):
+            # near −1 the moment hardly depends on the correlation
+            assert max(rho, -0.9) == pytest.approx(max(literal_rho, -0.9), abs=2e-4)
 
     @given(instance_tables(complete=False), st.sampled_from([-0.5, 0.0, 0.25]))
     def test_leaving_out_equals_dropping_rows(self, rows, threshold):
@@ -278,16 +278,18 @@ class TestGolden:
     def test_the_public_call_gives_the_same(self):
         expected = GOLDEN["population"][0]
         rates = mb.evaluate(golden_table("population"), threshold=expected["threshold"])
-        made = rates.far.interval(method="latent", settings="reference")
+        with pytest.warns(mb.MatchboundWarning, match="extrapolated"):
+            made = rates.far.interval(method="latent", settings="reference")
         assert (made.low, made.high) == pytest.approx((expected["low"], expected["high"]), rel=0.02)
 
 
-class TestLimits:
-    @pytest.fixture(scope="class")
-    def models(self) -> dict[str, LatentModel]:
-        source = latent_scores(np.random.default_rng(3), [2, 3, 4, 5, 1] * 6, identity=0.05, pair=0.4)
-        return {metric: model_of(source, metric, 10) for metric in ("far", "frr")}
+@pytest.fixture(scope="module")
+def models() -> dict[str, LatentModel]:
+    source = latent_scores(np.random.default_rng(3), [2, 3, 4, 5, 1] * 6, identity=0.05, pair=0.4)
+    return {metric: model_of(source, metric, 10) for metric in ("far", "frr")}
 
+
+class TestLimits:
     @pytest.mark.parametrize("metric", ["far", "frr"])
     def test_they_rise_with_errors_and_hold_the_estimate(self, models, metric):
         model = models[metric]

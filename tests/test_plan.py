@@ -16,6 +16,7 @@ import naive_plan
 from matchbound.api import evaluate, tally
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.planning.foresight import chance_of_none, foresee
+from matchbound.planning.instances import _products
 from matchbound.planning.latent_model import (
     INDEPENDENT,
     UNKNOWN,
@@ -469,3 +470,53 @@ def test_command_protocol(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert lines[0].replace('"', "") == "id_a,instance_a,id_b,instance_b,score"
     with pytest.raises(UsageError, match=r"--output"):
         command(str(source), budget=30, output="protocol.txt")
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), sizes=st.lists(st.integers(1, 3), min_size=3, max_size=5))
+def test_sharing_an_instance_is_told_from_sharing_a_person(seed: int, sizes: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    u, v = np.triu_indices(owner.size, k=1)
+    kept = (owner[u] != owner[v]) & (rng.random(u.size) < 0.8)
+    u, v = u[kept], v[kept]
+    assume(u.size > 2)
+    a, b, d = owner[u], owner[v], rng.normal(size=u.size)
+    slow = naive_plan.products_by_sharing(a.tolist(), b.tolist(), u.tolist(), v.tolist(), d.tolist())
+    both = np.tile(d, 2)
+    near = _products(np.concatenate([u, v]), np.concatenate([b, a]), both, len(sizes))
+    all_of = _products(np.concatenate([a, b]), np.concatenate([b, a]), both, len(sizes))
+    assert near == pytest.approx(slow["instance"], abs=1e-9)
+    assert (all_of[0] - near[0], all_of[1] - near[1]) == pytest.approx(slow["person"], abs=1e-9)
+
+
+def test_one_person_with_many_instances_does_not_decide() -> None:
+    """A pilot in which one person has 60 instances gives about the correlations of one in which nobody has."""
+    rng = np.random.default_rng(12)
+    even = model_embeddings(120, 4, rng)
+    extra = rng.exponential(1.0, 128) + rng.normal(0.0, np.sqrt(5.0), (60, 128))
+    uneven = Embeddings(np.concatenate([even.vectors, extra]), np.concatenate([even.codes, np.full(60, 999)]))
+    one, two = dependence_of_pilot(even).at(4), dependence_of_pilot(uneven).at(4)
+    assert two.shared == pytest.approx(one.shared, abs=0.015)
+    assert two.genuine == pytest.approx(one.genuine, abs=0.1)
+    listed = uneven.comparisons()
+    three = dependence_of_pilot(listed).at(4)
+    assert three.shared == pytest.approx(one.shared, abs=0.015)
+
+
+def test_command_line_from_a_list_of_people(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from matchbound.cli import main
+
+    people = tmp_path / "people.csv"
+    people.write_text("identity,instance\n" + "".join(f"p{i},img{k}\n" for i in range(6) for k in range(2)))
+    target = tmp_path / "protocol.csv"
+    assert main(["protocol", str(people), "--budget", "9", "--output", str(target)]) == 0
+    assert "9" in capsys.readouterr().out
+    lines = target.read_text().splitlines()
+    assert len(lines) == 10
+    assert "img" in lines[1]
+    assert main(["protocol", str(people), "--budget", "9", "--scores", "--output", str(target)]) == 2
+    assert "needs embeddings" in capsys.readouterr().err
+    assert main(["plan", "--frr", "0.05", "--width", "0.2", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("what,metric,")
+    assert main(["plan", "--far", "0.05"]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from matchbound.results.losses import MeanLoss, UnitRate, UnitRates
 from matchbound.sources.attributes import comparison_units
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.labels import as_labels
 from matchbound.sources.matching import all_pairs
 from matchbound.stats.clusters import (
     bipartite_sums,
@@ -63,7 +65,7 @@ def mean_loss(
     prior = usual if prior is None else prior
     value = _values(function, table)
     terms = loss_terms(value, table.genuine, prior)
-    units = _Units.of(table, cluster, keep_identity)
+    units = _Units.of(table, _by_side(data, cluster), keep_identity)
     variance, size, n_units = units.variance(terms.residual)
     told = list(data.findings())
     if n_units < FEW_UNITS:
@@ -121,7 +123,7 @@ def unit_rates(
         both = table.identities[np.intersect1d(table.a, table.b)[0]]
         raise DataError(f"bipartite: identity {both} is on both sides; the two sides must be different people")
     two_sets = cluster is None and (disjoint if bipartite is None else bipartite)
-    units = _Units.of(table, cluster, keep_identity)
+    units = _Units.of(table, _by_side(data, cluster), keep_identity)
     rates = []
     for metric, rows, erred in (("far", ~table.genuine, match), ("frr", table.genuine, ~match)):
         at = np.flatnonzero(rows)
@@ -166,6 +168,17 @@ class _Units:
         g = max(size, 4.0)
         both = crossed_variance(residual, one, two, a, b) * g * (g - 1.0) / ((g - 2.0) * (g - 3.0))
         return max(both, corrected_variance(own, own_size), sums.floor), size, count
+
+
+def _by_side(data: Source, cluster: Any) -> Any:
+    """A column with one label a row of embeddings, as two columns with one label a comparison."""
+    if not isinstance(data, Embeddings) or cluster is None or isinstance(cluster, (Mapping, tuple)):
+        return cluster
+    column = as_labels(cluster, "cluster")
+    if column.shape[0] != len(data) or column.shape[0] == data.n_identities:
+        return cluster
+    first, second = np.triu_indices(len(data), k=1)
+    return [column[first], column[second]]
 
 
 def _unit_rate(

@@ -301,7 +301,8 @@ class _Maker:
                 both = [self._rate(rate) if rate.comparisons else None for rate in (rates[name].far, rates[name].frr)]
                 rows.append(GroupRow(name, rates[name].n_identities, both[0], both[1]))
             gaps = [*self._gaps(rates, "far"), *self._gaps(rates, "frr")]
-        return GroupSection(point.threshold, point.reading, tuple(rows), tuple(gaps), rates.warnings)
+        notes = tuple(text for text in rates.warnings if text not in self.curve.warnings and "one instance" not in text)
+        return GroupSection(point.threshold, point.reading, tuple(rows), tuple(gaps), notes)
 
     def _gaps(self, rates: GroupRates, metric: Literal["far", "frr"]) -> list[GroupGap]:
         """The largest gaps between groups; with more than one pair of groups, limits that hold for all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matchbound.cli import common
-from matchbound.cli.common import Distance, Files, FormatOption, Output, Quiet, Reader, Similarity
+from matchbound.cli.common import Distance, Files, FormatOption, Output, Quiet, Reader, ReaderOption, Similarity
 
 
 def check(
@@ -11,6 +11,7 @@ def check(
     distance: Distance = False,
     similarity: Similarity = "cosine",
     reader: Reader = None,
+    option: ReaderOption = None,
     format: FormatOption = "table",
     output: Output = None,
     quiet: Quiet = False,
@@ -23,7 +24,7 @@ def check(
     from matchbound.views.description import description_records, description_text
 
     with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity)
+        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
         description = describe(data)
     told.texts.extend(text for text in description.findings if text not in told.texts)
     source = common.provenance(files, None, {"verb": "check", "reader": reader})

@@ -32,6 +32,14 @@ Seed = Annotated[int, Parameter(help="Seed of everything random.")]
 Distance = Annotated[bool, Parameter(help="Scores are distances: small means same.", negative="")]
 Similarity = Annotated[Literal["cosine", "dot", "euclidean"], Parameter(help="How embeddings are compared.")]
 Reader = Annotated[str | None, Parameter(help="Name of the file format where it is not a plain one.")]
+ReaderOption = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--option",
+        help="An option of the reader, as NAME=VALUE (map=utt2spk, columns.score=points, …); repeatable.",
+        negative_iterable="",
+    ),
+]
 FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
 Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
 Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.")]
@@ -71,6 +79,7 @@ def load(
     reader: str | None,
     distance: bool,
     similarity: Literal["cosine", "dot", "euclidean"],
+    option: Sequence[str] | None = None,
 ) -> Comparisons | Embeddings:
     """Read the files named on the command line."""
     from matchbound.sources.read import read
@@ -83,7 +92,23 @@ def load(
         reader=reader,
         distance=True if distance else None,
         similarity=similarity,
+        **_options(option),
     )
+
+
+def _options(pairs: Sequence[str] | None) -> dict[str, Any]:
+    """NAME=VALUE words as keyword arguments of a reader; NAME.KEY=VALUE makes a table of them."""
+    made: dict[str, Any] = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        name, dot, key = name.partition(".")
+        if not equals or not name.isidentifier() or bool(dot) != bool(key):
+            raise UsageError(f"--option takes NAME=VALUE (or columns.score=VALUE); got {pair}")
+        if dot:
+            made.setdefault(name, {})[key] = value
+        else:
+            made[name] = value
+    return made
 
 
 def provenance(files: Sequence[str], seed: int | None, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from matchbound.cli.common import (
     Output,
     Quiet,
     Reader,
+    ReaderOption,
     Resamples,
     Seed,
     Similarity,
@@ -33,6 +34,7 @@ def evaluate(
     distance: Distance = False,
     similarity: Similarity = "cosine",
     reader: Reader = None,
+    option: ReaderOption = None,
     format: FormatOption = "table",
     output: Output = None,
     workers: Workers = None,
@@ -54,7 +56,7 @@ def evaluate(
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity)
+        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
         with common.running(dask, quiet) as (executor, progress):
             series = run(data, threshold, workers=workers, executor=executor, progress=progress)
             records = []

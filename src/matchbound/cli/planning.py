@@ -13,7 +13,7 @@ from matchbound.cli import common
 from matchbound.cli.common import Distance, FormatOption, Level, Output, Quiet, Reader, Seed, Similarity
 from matchbound.errors import UsageError
 
-Data = Annotated[str, Parameter(help="Embeddings: .npz, Parquet or CSV, or - for standard input.")]
+Data = Annotated[str, Parameter(help="Embeddings, or a CSV or Parquet list of identity and instance.")]
 Budget = Annotated[int, Parameter(help="How many comparisons can be scored.")]
 Kind = Annotated[Literal["impostor", "genuine"], Parameter(help="impostor comparisons for FAR, genuine ones for FRR.")]
 Scores = Annotated[bool, Parameter(help="Score the comparisons too, ready for evaluate.", negative="")]
@@ -46,7 +46,7 @@ def protocol(
 
     Example: `matchbound protocol faces.npz --budget 10000 --output protocol.csv`
     """
-    from matchbound.planning.files import write_protocol
+    from matchbound.planning.files import read_instances, write_protocol
     from matchbound.planning.protocol import design_protocol, score_protocol
     from matchbound.sources.embeddings import Embeddings
     from matchbound.views.plan_text import protocol_record, protocol_text
@@ -54,14 +54,19 @@ def protocol(
     if Path(output).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"--output must end in .csv or .parquet; got {output}")
     with common.listening(quiet) as told:
-        data = common.load((file,), reader=reader, distance=False, similarity=similarity)
-        if not isinstance(data, Embeddings):
-            raise UsageError(
-                "protocol takes embeddings (or a table of instances): these comparisons are scored already"
-            )
-        shown = data.identities[data.codes]
-        made = design_protocol(shown, budget=budget, kind=kind, instance=data.instance, rng=seed)
-        write_protocol(made, output, score_protocol(made, data) if scores else None)
+        listed = read_instances(file) if reader is None else None
+        if listed is not None:
+            if scores:
+                raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
+            made = design_protocol(listed.identity, budget=budget, kind=kind, instance=listed.instance, rng=seed)
+            write_protocol(made, output)
+        else:
+            data = common.load((file,), reader=reader, distance=False, similarity=similarity)
+            if not isinstance(data, Embeddings):
+                raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
+            shown = data.identities[data.codes]
+            made = design_protocol(shown, budget=budget, kind=kind, instance=data.instance, rng=seed)
+            write_protocol(made, output, score_protocol(made, data) if scores else None)
     parameters = {"verb": "protocol", "budget": budget, "kind": kind, "scores": scores, "reader": reader}
     source = common.provenance((file,), seed, parameters)
     record = protocol_record(made, output)

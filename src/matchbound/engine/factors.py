@@ -84,37 +84,26 @@ def make_factors(
     lengths, scales : float64, shape (n,)
         As `matchbound.kernels.exact.row_lengths` gives them, in the order of the data.
     """
+    from matchbound.kernels.exact import frozen
+    from matchbound.kernels.prepare import fill_rows, largest_offset
+
     n, d = vectors.shape
     extra = 2 if similarity == "euclidean" else 0
     left = np.empty((n, d + extra), dtype=np.float32)
-    reach = np.ones(n)
+    right = np.empty_like(left) if extra else left
+    reach = np.empty(n)
     centre = np.zeros(d)
-    if similarity == "euclidean" and n:
-        centre = np.mean(vectors[:: max(1, n // READ_ROWS)], axis=0, dtype=np.float64)
+    raw = frozen(vectors)
+    if extra and n:
+        centre = np.mean(raw[:: max(1, n // READ_ROWS)], axis=0, dtype=np.float64)
     scale = 1.0
-    if similarity != "cosine" and n:
-        largest = 0.0
-        for at in range(0, n, READ_ROWS):
-            rows = vectors[at : at + READ_ROWS].astype(np.float64) - centre
-            largest = max(largest, float(np.abs(rows).max()))
+    if similarity == "cosine":
+        factor = scales / lengths
+    else:
+        largest = largest_offset(raw, 0, n, centre)
         scale = 2.0 ** -float(np.frexp(largest * np.sqrt(d))[1]) if largest > 0 else 1.0
-    right = left if not extra else np.empty_like(left)
-    for at in range(0, n, READ_ROWS):
-        index = order[at : at + READ_ROWS]
-        rows = vectors[index].astype(np.float64)
-        if similarity == "cosine":
-            rows *= (scales[index] / lengths[index])[:, None]
-        else:
-            rows = (rows - centre) * scale
-            squares = np.einsum("ij,ij->i", rows, rows)
-            reach[at : at + READ_ROWS] = np.sqrt(squares) * (1 + 1e-12)
-        with np.errstate(under="ignore"):
-            left[at : at + READ_ROWS, :d] = rows
-        if extra:
-            half = squares / 2
-            left[at : at + READ_ROWS, d] = 1
-            left[at : at + READ_ROWS, d + 1] = -half
-            right[at : at + READ_ROWS, :d] = left[at : at + READ_ROWS, :d]
-            right[at : at + READ_ROWS, d] = -half
-            right[at : at + READ_ROWS, d + 1] = 1
+        factor = np.full(n, scale)
+    fill_rows(raw, frozen(order), 0, n, factor, centre, extra > 0, left, right, reach)
+    if similarity == "cosine":
+        reach[:] = 1.0 + 1e-9
     return Factors(left, right, reach, scale, similarity)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +92,7 @@ class Layout:
         col0, col1 = int(self.edges[second]), int(self.edges[second + 1])
         diagonal = first == second
         large = row1 - row0 > self.span_rows
-        rows = list(self._row_pieces(row0, row1, large))
-        for r0, r1 in rows:
+        for r0, r1 in self._row_pieces[first]:
             from_col = r0 if diagonal else col0
             starts = range(from_col, col1, self.span_rows)
             for c0 in starts:
@@ -99,21 +100,21 @@ class Layout:
                 last = not large or (r1 == row1 and c1 == col1)
                 yield Piece(r0, r1 - r0, c0, c1 - c0, diagonal, last)
 
-    def _row_pieces(self, row0: int, row1: int, large: bool) -> Iterator[tuple[int, int]]:
-        if large:
-            for r0 in range(row0, row1, self.piece_rows):
-                yield r0, min(r0 + self.piece_rows, row1)
-            return
-        r0 = row0
-        while r0 < row1:
-            r1 = r0
-            while r1 < row1:
-                end = int(self.start[self.owner[r1] + 1])
-                if r1 > r0 and end - r0 > self.piece_rows:
-                    break
-                r1 = end
-            yield r0, r1
-            r0 = r1
+    @cached_property
+    def _row_pieces(self) -> list[list[tuple[int, int]]]:
+        """The rows of the pieces of each span: whole identities, except in the span of a large one."""
+        found = []
+        for row0, row1 in pairwise(self.edges.tolist()):
+            large = row1 - row0 > self.span_rows
+            cuts = [row0]
+            while cuts[-1] < row1:
+                end = min(cuts[-1] + self.piece_rows, row1)
+                if not large and end < row1:
+                    at = int(np.searchsorted(self.start, end, side="right"))
+                    end = int(self.start[at - 1]) if self.start[at - 1] > cuts[-1] else int(self.start[at])
+                cuts.append(end)
+            found.append(list(pairwise(cuts)))
+        return found
 
 
 def lay_out(

@@ -19,6 +19,7 @@ from matchbound._version import __version__
 from matchbound.errors import UsageError
 from matchbound.lab.curve_methods import CURVE_METHODS
 from matchbound.lab.datasets import DATASETS, load
+from matchbound.lab.methods import two_level_both_orders_method
 from matchbound.lab.models import SyntheticModel
 from matchbound.lab.runner import Cluster, Progress
 from matchbound.lab.study import CoverageRow, CoverageStudy, coverage_study, rows_csv
@@ -207,6 +208,17 @@ def _table(name: str, request: Request) -> tuple[Path, ...]:
         for row in study.rows
         if row.level == 0.95 and row.target in (FAR_RATES if row.metric == "far" else FRR_RATES)
     ]
+    both_orders = coverage_study(
+        SyntheticModel(),
+        methods={"two-level, both orders": two_level_both_orders_method},
+        levels=(0.95,),
+        G=50,
+        rates={"frr": FRR_RATES},
+        replications=count,
+        rng=request.seed,
+        **_means(request, "g50-both-orders"),
+    )
+    rows += both_orders.rows
     truth = SyntheticModel().truth(FAR_RATES, FRR_RATES, n_identities=request.truth_identities, cache=request.keep)
     facts = {
         "standard errors of the truth": ", ".join(

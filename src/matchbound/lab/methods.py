@@ -137,6 +137,20 @@ def two_level_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatA
     )
 
 
+def two_level_both_orders_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
+    """The two-level bootstrap with each comparison there twice, as (k, l) and as (l, k): half the variance within.
+
+    Not a method to use; it is how some programs count, and explains their numbers.
+    """
+    impostor, genuine = sample.far_tally.impostor, sample.frr_tally.genuine
+    return _percentiles(
+        sample,
+        levels,
+        lambda: _two_levels(draws, 2 * impostor.errors, 2 * impostor.comparisons, 0),
+        lambda: _two_levels(draws, 2 * genuine.errors, 2 * genuine.comparisons, 1),
+    )
+
+
 def vertex_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
     """The vertex bootstrap with the paper's swap: two copies of i stand for M_i² comparisons at the observed rate."""
     genuine = sample.frr_tally.genuine

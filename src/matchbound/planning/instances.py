@@ -102,7 +102,7 @@ def _genuine_gap(data: Comparisons, cut: float) -> tuple[float, float] | None:
 
 
 def _gap(near: tuple[float, float], apart: tuple[float, float], p: float) -> tuple[float, float] | None:
-    """Difference of the correlations of two kinds of pairs, each (Σ of products, number), and the share of the first."""
+    """Difference of the correlations of two kinds of pairs (Σ of products, number), and the share of the first."""
     if near[1] < FEWEST or apart[1] < FEWEST:
         return None
     gap = correlation_for(p, p * p + near[0] / near[1]) - correlation_for(p, p * p + apart[0] / apart[1])

@@ -127,8 +127,9 @@ class CurveStatistic:
         ----------
         method
             ``"influence"``: Wilson's formula with the variance of the influence function and Student's t; ``"latent"``
-            (not for areas): the latent-correlation models of FAR and FRR together; ``"union"`` (FRR at a FAR and FAR at an FRR only): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
-            ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
+            (not for areas): the latent-correlation models of FAR and FRR together; ``"union"`` (not for EER and areas):
+            the paper's rule; or a bootstrap of whole curves: ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``,
+            ``"two-level"``.
         level
             The coverage promised.
         side

@@ -67,7 +67,7 @@ def smooth(
 
     spacing = np.gradient(z) if z.size > 1 else np.ones(z.size)
     weight = spacing * np.minimum(errors / TRUSTED, 1.0)
-    low, high = (float(ndtri(rate)) - 1e-9 for rate in pool)
+    low, high = float(ndtri(pool[0])) - 1e-9, float(ndtri(pool[1])) + 1e-9
     inside = (z >= low) & (z <= high)
     if not np.any(weight[inside] > 0.0):
         inside = np.ones(z.size, dtype=bool)

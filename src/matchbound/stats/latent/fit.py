@@ -161,7 +161,7 @@ def _slope(tally: Tally, mirrored: bool, settings: LatentSettings) -> float:
     """β: the slope of the mean ρ_s on the mean probit rate over samples that each leave one identity out."""
     from scipy.special import ndtri
 
-    if not tally.has_pairs:
+    if not tally.has_pairs or not tally.thresholds.size:
         return 0.0
     taking_part = tally.impostor.comparisons > 0
     total = float(tally.impostor.comparisons.sum())

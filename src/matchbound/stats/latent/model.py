@@ -114,17 +114,16 @@ class LatentModel:
         """
         deviate = self.deviate(level, side)
         both = np.array([errors, errors], dtype=np.float64)
-        low, high = self.limit(both, np.full(2, deviate), np.array([False, True]))
-        low, high = (0.0 if side == "upper" else float(low)), (1.0 if side == "lower" else float(high))
+        low, high = (float(v) for v in self.limit(both, np.full(2, deviate), np.array([False, True])))
         view = self._flip() if self._flips(np.array([errors]))[0] else self
         x = self.comparisons - errors if view.mirrored else errors
-        edge = 1.0 - low if view.mirrored else high
-        z_edge, z_hat = _probit(np.array([edge])), _probit(np.array([max(x, 0.5) / self.comparisons]))
+        z_edge = np.clip(_probit(np.array([1.0 - low if view.mirrored else high])), LOWEST, TOP)
+        z_hat = _probit(np.array([max(x, 0.5) / self.comparisons]))
         erring = float(view._erring(z_hat)[0])
         far = self.metric == "far"
         return LatentLimits(
-            low,
-            high,
+            low=0.0 if side == "upper" else low,
+            high=1.0 if side == "lower" else high,
             rho_identity=float(view.identity(z_edge)[0]) if far else float("nan"),
             rho_pair=float(view.pair(z_edge)[0]),
             beta=self.beta if far else float("nan"),

@@ -15,8 +15,8 @@ def to_markdown(report: Report) -> str:
     """Summary, operating points, groups, drivers, data and provenance."""
     level = words.level_text(report.level)
     parts = [f"# {text(report.title)}", text(words.headline(report)), *(text(line) for line in words.in_full(report))]
-    if report.warnings:
-        parts.append("\n".join(f"- {text(line)}" for line in report.warnings))
+    if words.cautions(report):
+        parts.append("\n".join(f"- {text(line)}" for line in words.cautions(report)))
     parts += [f"## Operating points ({level} intervals)", table(*points_table(report))]
     parts += ["## Numbers of the whole curve", table(*curve_table(report))]
     if report.groups is not None:

@@ -80,9 +80,10 @@ def det_drawing(report: Report) -> Drawing:
     picture = report.picture
     low = _lowest_far(picture)
     x = Scale(ndtri, low, 0.5, LEFT, RIGHT)
-    genuine = report.panel.frr.comparisons
-    least = max(10.0 ** math.floor(math.log10(1.0 / genuine)), 1e-6) if genuine > 2 else 0.05
-    shown = picture.far >= low
+    shown = (picture.far >= low) & (picture.far <= 0.5)
+    drawn = np.concatenate([picture.frr[shown], picture.band_low, picture.band_high])
+    floor = 0.3 / report.panel.frr.comparisons
+    least = max(10.0 ** math.floor(math.log10(max(float(drawn[drawn > 0.0].min(initial=0.05)), floor))), 1e-7)
     worst = max(float(picture.frr[shown].max(initial=0.0)), 0.4)
     y = Scale(ndtri, min(least, 0.05), min(max(worst, 0.5), 0.99), BOTTOM, TOP)
     return _curve(

@@ -99,6 +99,22 @@ def in_full(report: Report) -> list[str]:
     return told
 
 
+FEW_DRIVERS = 3
+
+
+def cautions(report: Report) -> list[str]:
+    """What a reader must keep in mind: the warnings, and where a rate hangs on very few identities."""
+    told = list(report.warnings)
+    for drivers in report.drivers:
+        if 0 < drivers.half <= FEW_DRIVERS < drivers.n_identities:
+            told.append(
+                f"half of the uncertainty of {drivers.metric.upper()} comes from {drivers.half} of "
+                f"{drivers.n_identities:,} identities: its interval rests on very few people, and other people could "
+                "move it far"
+            )
+    return told
+
+
 def driver_sentence(drivers: Drivers) -> str:
     """How few identities make the uncertainty of a rate."""
     name = drivers.metric.upper()
@@ -210,4 +226,4 @@ def contributor_name(label: str | None, rank: int, metric: str) -> str:
     """Its label, or a number that says nothing about who it is."""
     if label is not None:
         return label
-    return f"identity {'A' if metric == 'far' else 'R'}{rank}"
+    return f"identity\u00a0{'A' if metric == 'far' else 'R'}{rank}"

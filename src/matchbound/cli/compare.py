@@ -1,0 +1,119 @@
+"""``matchbound compare``: two or more systems on the same comparisons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from matchbound.cli import STDIN, common
+from matchbound.cli.common import (
+    Distance,
+    FormatOption,
+    Level,
+    Output,
+    Quiet,
+    Reader,
+    Resamples,
+    Seed,
+    Similarity,
+    Threshold,
+    Workers,
+)
+from matchbound.errors import UsageError
+
+Systems = Annotated[str, Parameter(help="One file a system, two or more: score tables or embeddings.")]
+Far = Annotated[float | None, Parameter(help="Compare FRR where every system has this FAR.")]
+Frr = Annotated[float | None, Parameter(help="Compare FAR where every system has this FRR.")]
+CompareMethod = Annotated[
+    str, Parameter(help="Interval method: auto, dyadic, latent, vertex or double-or-nothing.")
+]
+
+
+def compare(
+    *files: Systems,
+    threshold: Threshold = None,
+    far: Far = None,
+    frr: Frr = None,
+    method: CompareMethod = "auto",
+    level: Level = 0.95,
+    resamples: Resamples = 2000,
+    seed: Seed = 0,
+    distance: Distance = False,
+    similarity: Similarity = "cosine",
+    reader: Reader = None,
+    format: FormatOption = "table",
+    output: Output = None,
+    workers: Workers = None,
+    quiet: Quiet = False,
+) -> int:
+    """Differences and ratios of error rates of systems that made the same comparisons, with intervals and p-values.
+
+    Comparisons are matched by instance; what only one system has is left out and said. Give one --threshold for all
+    systems or one for each, or the FAR (or FRR) at which they are to be compared. More than two systems: all pairs, with
+    intervals that hold together.
+
+    Example: `matchbound compare old.csv new.csv --far 0.001`
+    """
+    from matchbound.api_compare import compare as run
+    from matchbound.api_compare import compare_all
+    from matchbound.results.compare import METHODS
+    from matchbound.views.compare import comparison_records, comparison_text, systems_records
+
+    if len(files) < 2:
+        raise UsageError("name two files or more, one a system")
+    if sum(option is not None for option in (threshold or None, far, frr)) != 1:
+        raise UsageError("give one of --threshold, --far or --frr")
+    allowed = METHODS if len(files) == 2 else ("auto", "dyadic", "latent")
+    if method not in allowed:
+        raise UsageError(f"--method must be one of {', '.join(allowed)}; got {method}")
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    if threshold and len(threshold) not in (1, len(files)):
+        raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
+    grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)
+    names = _names(files)
+    with common.listening(quiet) as told:
+        systems = [
+            common.load([name], reader=reader, distance=distance, similarity=similarity) for name in files
+        ]
+        if len(files) == 2:
+            made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, workers=workers)
+            records = comparison_records(
+                made, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed
+            )
+        else:
+            several = compare_all(
+                dict(zip(names, systems, strict=True)), threshold=grid, far=far, frr=frr, workers=workers
+            )
+            records = systems_records(several, method, level, rng=seed)
+    source = common.provenance(
+        files,
+        seed,
+        {
+            "verb": "compare",
+            "threshold": threshold or None,
+            "far": far,
+            "frr": frr,
+            "method": method,
+            "level": level,
+            "resamples": resamples,
+            "distance": systems[0].distance,
+            "similarity": getattr(systems[0], "similarity", None) if not hasattr(systems[0], "score") else None,
+            "reader": reader,
+        },
+    )
+    text = comparison_text(records, colour=common.colour_wanted(output)) if format == "table" else ""
+    common.deliver(format, output, records, text, told.texts, source)
+    return 0
+
+
+def _names(files: tuple[str, ...]) -> list[str]:
+    """What to call the systems: the files' names, in full where two are alike."""
+    short = ["-" if name == STDIN else Path(name).name for name in files]
+    if len(set(short)) == len(short):
+        return short
+    if len(set(files)) == len(files):
+        return list(files)
+    return [f"{place + 1}: {name}" for place, name in enumerate(short)]

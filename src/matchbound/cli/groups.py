@@ -1,0 +1,112 @@
+"""``matchbound groups``: error rates by group of identities, and the gaps between groups."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from matchbound.cli import STDIN, common
+from matchbound.cli.common import (
+    Distance,
+    Files,
+    FormatOption,
+    Level,
+    Method,
+    Output,
+    Quiet,
+    Reader,
+    Similarity,
+    Workers,
+)
+from matchbound.errors import UsageError
+
+OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
+Far = Annotated[float | None, Parameter(help="Take the threshold at which all data together have this FAR.")]
+Group = Annotated[
+    list[str] | None,
+    Parameter(help="Column with the group; repeat it for intersections of several.", negative_iterable=""),
+]
+METHODS = ("wilson", "latent", "wald")
+
+
+def groups(
+    *files: Files,
+    threshold: OneThreshold = None,
+    far: Far = None,
+    group: Group = None,
+    method: Method = "wilson",
+    level: Level = 0.95,
+    distance: Distance = False,
+    similarity: Similarity = "cosine",
+    reader: Reader = None,
+    format: FormatOption = "table",
+    output: Output = None,
+    workers: Workers = None,
+    quiet: Quiet = False,
+) -> int:
+    """False accept and false reject rates within groups of people and between them, and gaps with simultaneous intervals.
+
+    Example: `matchbound groups faces.npz --threshold 0.6 --group gender`
+    """
+    from matchbound.api_compare import by_group
+    from matchbound.views.compare import group_records, group_text
+
+    if (threshold is None) == (far is None):
+        raise UsageError("give one of --threshold or --far")
+    if method not in METHODS:
+        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    with common.listening(quiet) as told:
+        data, attribute = _load(files, group, reader, distance, similarity)
+        rates = by_group(data, threshold, group=attribute, far=far, workers=workers)
+        records = group_records(rates, method, level)
+    source = common.provenance(
+        files,
+        None,
+        {
+            "verb": "groups",
+            "threshold": rates.threshold,
+            "far": far,
+            "group": group,
+            "method": method,
+            "level": level,
+            "distance": data.distance,
+            "similarity": getattr(data, "similarity", None) if not hasattr(data, "score") else None,
+            "reader": reader,
+        },
+    )
+    text = group_text(records, colour=common.colour_wanted(output)) if format == "table" else ""
+    common.deliver(format, output, records, text, told.texts, source)
+    return 0
+
+
+def _load(
+    files: tuple[str, ...],
+    columns: list[str] | None,
+    reader: str | None,
+    distance: bool,
+    similarity: Literal["cosine", "dot", "euclidean"],
+) -> tuple[Any, Any]:
+    """The data, and the group of each identity: of one column, or of several for their intersections."""
+    if not columns:
+        return common.load(files, reader=reader, distance=distance, similarity=similarity), None
+    from matchbound.sources.read import read
+
+    if not files:
+        raise UsageError("name a file to read, or - for standard input")
+    if STDIN in files and len(columns) > 1:
+        raise UsageError("several --group columns are read one by one, so standard input will not do; name a file")
+    names = ["-" if name == STDIN else name for name in files]
+    made = [
+        read(
+            names[0] if len(names) == 1 else names,
+            reader=reader,
+            distance=True if distance else None,
+            similarity=similarity,
+            group=column,
+        )
+        for column in columns
+    ]
+    return made[0], (tuple(part.group for part in made) if len(made) > 1 else None)

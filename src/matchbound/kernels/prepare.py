@@ -1,0 +1,46 @@
+"""Fill the float32 factors of sorted rows in one pass over the vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+
+@numba.njit(nogil=True, cache=True)
+def largest_offset(raw: Any, start: int, stop: int, centre: Any) -> float:
+    """The largest |x_k − centre_k| of rows start..stop − 1."""
+    largest = 0.0
+    for r in range(start, stop):
+        for k in range(raw.shape[1]):
+            largest = max(largest, abs(np.float64(raw[r, k]) - centre[k]))
+    return largest
+
+
+@numba.njit(nogil=True, cache=True)
+def fill_rows(
+    raw: Any, order: Any, start: int, stop: int, factor: Any, centre: Any, half: bool, left: Any, right: Any, reach: Any
+) -> None:
+    """Rows start..stop − 1 of the factors, from rows `order` of `raw`.
+
+    left[s] = (raw[order[s]] − centre)·factor[order[s]], and where `half`, followed by (1, −‖x‖²/2), in `right`
+    by (−‖x‖²/2, 1); reach[s] = ‖x‖, rounded up.
+    """
+    d = raw.shape[1]
+    for s in range(start, stop):
+        r = order[s]
+        by = factor[r]
+        squares = 0.0
+        for k in range(d):
+            x = (np.float64(raw[r, k]) - centre[k]) * by
+            squares += x * x
+            left[s, k] = np.float32(x)
+        reach[s] = np.sqrt(squares) * (1.0 + 1e-12)
+        if half:
+            for k in range(d):
+                right[s, k] = left[s, k]
+            left[s, d] = np.float32(1.0)
+            left[s, d + 1] = np.float32(-squares / 2)
+            right[s, d] = np.float32(-squares / 2)
+            right[s, d + 1] = np.float32(1.0)
