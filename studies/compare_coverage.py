@@ -1,15 +1,17 @@
 """Coverage and error rates of comparisons between systems and groups, on synthetic systems of equal accuracy.
 
-Run as ``python studies/compare_coverage.py STUDY --replications 1000 --seed 8 --output docs/studies/compare-STUDY.csv``,
-STUDY one of ``paired``, ``systems``, ``groups``, ``figure1``. The model is the paper's (§5.1): instance k of identity i is
-β_i + ε_ik, β exponential, ε normal with variance 5, scaled to length 1, compared by Euclidean distance. A system sees 128 of
-the coordinates; systems that see different ones are equally good, and correlated by the coordinates that they share.
+Run as ``python studies/compare_coverage.py STUDY --replications 1000 --seed 8 --output
+docs/studies/compare-STUDY.csv``, STUDY one of ``paired``, ``points``, ``systems``, ``groups``, ``figure1``.
+The model is the paper's (§5.1): instance k of identity i is β_i + ε_ik, β exponential, ε normal with variance
+5, scaled to length 1, compared by Euclidean distance. A system sees 128 of the coordinates; systems that see
+different ones are equally good, and correlated by the coordinates that they share.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import io
 import sys
 import warnings
 from collections.abc import Callable
@@ -19,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import matchbound as mb
-from matchbound.api_compare import by_group, compare, compare_all
+from matchbound.api_compare import compare, compare_all
+from matchbound.api_groups import by_group
 
 SEEN, INSTANCES = 128, 5
 FARS, FRRS = (1e-3, 1e-2, 1e-1), (1e-2, 1e-1)
@@ -63,6 +66,26 @@ def true_thresholds(samples: int = 40) -> dict[str, dict[float, float]]:
     }
 
 
+def coverages(kept: dict[tuple[str, float, str], list[tuple[bool, float, float]]]) -> list[dict[str, object]]:
+    """One row a cell from (covered, width, width of the unpaired interval) of each replication."""
+    made = []
+    for (metric, rate, method), rows in kept.items():
+        covered, width, unpaired = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+        made.append(
+            {
+                "metric": metric,
+                "rate": rate,
+                "method": method,
+                "coverage": covered.mean(),
+                "monte_carlo_error": np.sqrt(covered.mean() * (1 - covered.mean()) / covered.size),
+                "width_to_unpaired": width.mean() / unpaired.mean(),
+                "narrowest": width.min(),
+                "replications": covered.size,
+            }
+        )
+    return made
+
+
 def paired(replications: int, seed: int) -> list[dict[str, object]]:
     """Two systems that share 7/8 of their coordinates: coverage of the difference, and width against unpaired.
 
@@ -81,22 +104,22 @@ def paired(replications: int, seed: int) -> list[dict[str, object]]:
                 unpaired = 2.0 * 2.01 * np.sqrt(difference.unpaired_variance)
                 row = (0.0 in interval, interval.width, unpaired)
                 kept.setdefault((metric, rate, method), []).append(row)
-    made = []
-    for (metric, rate, method), rows in kept.items():
-        covered, width, unpaired = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-        made.append(
-            {
-                "metric": metric,
-                "rate": rate,
-                "method": method,
-                "coverage": covered.mean(),
-                "monte_carlo_error": np.sqrt(covered.mean() * (1 - covered.mean()) / covered.size),
-                "width_to_unpaired": width.mean() / unpaired.mean(),
-                "narrowest": width.min(),
-                "replications": covered.size,
-            }
-        )
-    return made
+    return coverages(kept)
+
+
+def points(replications: int, seed: int) -> list[dict[str, object]]:
+    """The two systems of ``paired``: coverage of differences of FRR at equal FAR, and of EER."""
+    kept: dict[tuple[str, float, str], list[tuple[bool, float, float]]] = {}
+    for replication in range(replications):
+        a, b = systems(np.random.default_rng([seed, replication]), 50, [0, 16])
+        for rate in FARS:
+            made = compare(a, b, far=rate)
+            numbers = [("frr@far", rate, made.frr)] + ([("eer", float("nan"), made.eer)] if rate == FARS[0] else [])
+            for metric, at, difference in numbers:
+                interval = difference.interval()
+                unpaired = 2.0 * 2.01 * np.sqrt(difference.unpaired_variance)
+                kept.setdefault((metric, at, "auto"), []).append((0.0 in interval, interval.width, unpaired))
+    return coverages(kept)
 
 
 def rejections(name: str, found: dict[tuple[str, float, str], list[bool]]) -> list[dict[str, object]]:
@@ -153,8 +176,9 @@ def many_groups(replications: int, seed: int) -> list[dict[str, object]]:
 def figure1(replications: int, seed: int) -> list[dict[str, object]]:
     """The paper's Fig. 1: two equal systems at FAR 0.1, 50 identities, 5 images each.
 
-    "naive": comparisons taken for independent, as in a two-proportion z test. "intervals": naive Wilson intervals of the two
-    systems do not overlap. "matchbound": the p-value of the paired difference is below 0.05.
+    "naive": comparisons taken for independent, as in a two-proportion z test. "intervals": naive Wilson
+    intervals of the two systems do not overlap. "matchbound": the p-value of the paired difference is below
+    0.05.
     """
     grid = true_thresholds()
     threshold = grid["far"][1e-1]
@@ -176,6 +200,7 @@ def figure1(replications: int, seed: int) -> list[dict[str, object]]:
 
 STUDIES: dict[str, Callable[[int, int], list[dict[str, object]]]] = {
     "paired": paired,
+    "points": points,
     "systems": many_systems,
     "groups": many_groups,
     "figure1": figure1,
@@ -191,7 +216,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", mb.MatchboundWarning)
     rows = STUDIES[options.study](options.replications, options.seed)
-    stream = sys.stdout if options.output is None else open(options.output, "w", newline="", encoding="utf-8")
+    stream = io.StringIO()
     target = f" --output {options.output}" if options.output else ""
     stream.write(
         f"# python studies/compare_coverage.py {options.study} --replications {options.replications} "
@@ -201,6 +226,11 @@ def main() -> None:
     writer.writeheader()
     for row in rows:
         writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
+
+    if options.output is None:
+        sys.stdout.write(stream.getvalue())
+    else:
+        options.output.write_text(stream.getvalue(), encoding="utf-8")
 
 
 if __name__ == "__main__":

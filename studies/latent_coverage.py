@@ -22,11 +22,14 @@ import argparse
 import csv
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
 
 from matchbound.engine.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.stats.intervals import effective_n, wilson
@@ -94,26 +97,42 @@ class Population:
 
 
 class Model:
-    """Made-up people, and the thresholds at which their rates are the targets, from 20,000 of them."""
+    """Made-up people, and the thresholds at which their rates are the targets."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.people = None
+        self.far, self.frr = self._wolf_thresholds() if name in WOLVES else self._thresholds()
+
+    def _wolf_thresholds(self) -> tuple[Array, Array]:
+        """From the law of the scores: normal, shifted by the number of wolves (0, 1 or 2) in a comparison."""
+        impostor, genuine = np.sqrt(2 * 0.03 + 0.2 + 2 * 0.04 + 0.65), np.sqrt(0.3 + 2 * 0.04 + 0.65)
+
+        def excess(t: float, rate: float) -> float:
+            shares = {0: 0.81, 1: 0.18, 2: 0.01}
+            tails = [share * ndtr((k * WOLVES[self.name] - t) / impostor) for k, share in shares.items()]
+            return float(sum(tails)) - rate
+
+        far = [brentq(excess, -10.0, 10.0, args=(rate,)) for rate in FAR]
+        return np.array(far), 4.0 + genuine * ndtri(np.array(FRR))
+
+    def _thresholds(self) -> tuple[Array, Array]:
+        """From 20,000 people."""
         rng = np.random.default_rng(999)
-        low, high, bins = (-8.0, 16.0, 400_000) if name in WOLVES else (-1.0, 1.0, 400_000)
+        bins = 400_000
         counts = np.zeros((2, bins))
         for _ in range(40):
             scores, sizes = self.draw(500, rng)
             owner = np.repeat(np.arange(500), sizes)
             first, second = np.triu_indices(owner.size, 1)
-            place = np.clip(((scores[first, second] - low) * (bins / (high - low))).astype(np.int64), 0, bins - 1)
+            place = np.clip(((scores[first, second] + 1.0) * (bins / 2.0)).astype(np.int64), 0, bins - 1)
             same = owner[first] == owner[second]
             counts += [np.bincount(place[~same], minlength=bins), np.bincount(place[same], minlength=bins)]
-        edges = np.linspace(low, high, bins + 1)
+        edges = np.linspace(-1.0, 1.0, bins + 1)
         above = np.cumsum(counts[0, ::-1])[::-1] / counts[0].sum()
         below = np.cumsum(counts[1]) / counts[1].sum()
-        self.far = np.array([edges[np.argmin(np.abs(above - rate))] for rate in FAR])
-        self.frr = np.array([edges[np.argmin(np.abs(below - rate)) + 1] for rate in FRR])
+        far = np.array([edges[np.argmin(np.abs(above - rate))] for rate in FAR])
+        return far, np.array([edges[np.argmin(np.abs(below - rate)) + 1] for rate in FRR])
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Similarities of all pairs of instances of `size` people, and M_i."""
@@ -241,9 +260,15 @@ def judged(estimate: float, truth: float, size: int, population: int | None) -> 
     return float(np.exp(np.log(estimate) + (np.log(truth) - np.log(estimate)) * stretch))
 
 
+@lru_cache(maxsize=1)
+def source_of(name: str, folder: Path | None) -> Population | Model:
+    """The population or model of that name; the one last asked for is kept."""
+    return Model(name) if folder is None else Population(name, folder)
+
+
 def cell(name: str, size: int, folder: Path | None, replications: int, seed: int) -> list[dict[str, Any]]:
     """One data set and number of people: a row a metric, rate and method."""
-    source = Model(name) if folder is None else Population(name, folder)
+    source = source_of(name, folder)
     population = None if source.people is None else len(source.people)
     seen: dict[tuple[str, float, str], list[tuple[bool, bool, float]]] = {}
     for number in range(replications):

@@ -1,4 +1,4 @@
-"""Slow, literal twins of the formulas for systems, groups, losses and clusters: sums over comparisons, one pair at a time.
+"""Slow, literal twins of the formulas for systems, groups, losses and clusters: sums over pairs of comparisons.
 
 Nothing here uses the package.
 """
@@ -61,7 +61,7 @@ def bipartite_anova(values: Sequence[Sequence[float]]) -> float:
 def moments(
     pairs: Sequence[tuple[str, str]], first: Sequence[int], second: Sequence[int]
 ) -> tuple[float, float, float, float]:
-    """Mean products of (y − p_A)(y' − p_B): of comparisons of one pair, sharing one identity, disjoint; and the errors of both."""
+    """Mean products of (y − p_A)(y' − p_B): same pair, sharing one identity, disjoint; and errors of both."""
     n = len(pairs)
     p, q = sum(first) / n, sum(second) / n
     sums: dict[str, float] = defaultdict(float)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 Row = tuple[str, str, float]
 
@@ -181,3 +182,40 @@ def union(rows: list[Row], target: float, z: float, z_far: float) -> tuple[float
         q, v = float(curve[end][1]), float(frr_variance(rows, thresholds[end]))
         limits.append(wilson(q, v, len({r[0] for r in genuine}), z))
     return max(min(pair[0] for pair in limits), 0.0), min(max(pair[1] for pair in limits), 1.0)
+
+
+def latent_frr_at_far(far_model, frr_model, r, curve, n, target, deviates):  # type: ignore[no-untyped-def]
+    """Both limits for FRR at a FAR, one angle at a time; `curve` is a list of (false matches, false non-matches)."""
+    normal = NormalDist()
+    z = normal.inv_cdf(target)
+    lows, highs = [], []
+    for step in range(7):
+        theta = step * math.pi / 12
+        own = deviates[0] * math.sin(theta)
+        rest = deviates[1] * max(0.0, r * math.sin(theta) + math.sqrt(1 - r * r) * math.cos(theta))
+        upper = float(far_model.limit(n * target, own, True)[0])
+        lower = float(far_model.limit(n * target, own, False)[0])
+        strict = min(n * target, n * normal.cdf(2 * z - normal.inv_cdf(upper)))
+        lenient = max(n * target, n * normal.cdf(2 * z - normal.inv_cdf(lower)))
+        e_strict = [e for x, e in curve if x <= math.floor(strict + 1e-9)][-1]
+        e_lenient = [e for x, e in curve if x <= math.floor(lenient + 1e-9)][-1]
+        highs.append(float(frr_model.limit(e_strict, rest, True)[0]))
+        lows.append(float(frr_model.limit(e_lenient, rest, False)[0]))
+    return min(lows), max(highs)
+
+
+def latent_eer(far_model, frr_model, r, curve, deviates):  # type: ignore[no-untyped-def]
+    """Both limits for EER: at each angle walk the curve until FAR's limit is at least FRR's; the middle of that step."""
+    found = []
+    for upper in (False, True):
+        values = []
+        for step in range(7):
+            theta = step * math.pi / 12
+            own = deviates[0] * math.sin(theta)
+            rest = deviates[1] * max(0.0, r * math.sin(theta) + math.sqrt(1 - r * r) * math.cos(theta))
+            far = far_model.limit([x for x, _ in curve], own, upper)
+            frr = frr_model.limit([e for _, e in curve], rest, upper)
+            k = next(k for k in range(len(curve)) if far[k] >= frr[k])
+            values.append(float(far[k - 1] + frr[k - 1] + far[k] + frr[k]) / 4)
+        found.append(max(values) if upper else min(values))
+    return found[0], found[1]

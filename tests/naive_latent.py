@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Sequence
 
-import numpy as np
 from scipy import integrate, optimize, stats
 from scipy.special import owens_t
 

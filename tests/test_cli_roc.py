@@ -43,14 +43,13 @@ def test_the_numbers_are_those_of_the_curve(capsys: pytest.CaptureFixture[str]) 
     assert document["provenance"]["parameters"]["far"] == [0.1, 0.01]
 
 
-@pytest.mark.parametrize("method", ["union", "vertex", "double-or-nothing"])
+@pytest.mark.parametrize("method", ["union", "latent", "vertex", "double-or-nothing"])
 def test_methods(capsys: pytest.CaptureFixture[str], method: str) -> None:
     document = run_json(
         capsys, FILE, "--far", "0.1", "--method", method, "--resamples", "200", "--seed", "4", "--quiet"
     )
     curve = roc(golden_table("larger"))
-    options = {} if method == "union" else {"n_resamples": 200, "rng": 4}
-    interval = curve.at_far(0.1).interval(method, **options)
+    interval = curve.at_far(0.1).interval(method, n_resamples=200, rng=4)
     row, eer = document["results"][0], document["results"][1]
     assert (row["low"], row["high"], row["method"]) == (interval.low, interval.high, method)
     assert eer["method"] == ("influence" if method == "union" else method)

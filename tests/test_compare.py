@@ -193,7 +193,7 @@ def test_sides_and_levels() -> None:
 
 
 def test_bootstraps_share_their_draws() -> None:
-    """The replicates of the difference are those of the two rates under the same weights, far less spread than apart."""
+    """The replicates of the difference are those of the two rates under the same weights: less spread."""
     made = compare(*_equal_systems(6, apart=0.2), threshold=0.5).far
     drawn = made.bootstrap("vertex", 400, rng=3)
     alone = [rate.bootstrap("vertex", 400, rng=3).replicates for rate in (made.a, made.b)]
@@ -246,7 +246,7 @@ def test_at_equal_far_thresholds_are_those_of_the_curve() -> None:
 
 
 def test_point_variance_is_the_sum_over_comparisons() -> None:
-    """Before corrections, Var of FRR@FAR differences = Σ over pairs of comparisons that share people of linear terms."""
+    """Before corrections, Var of FRR@FAR differences is a sum over pairs of comparisons that share people."""
     a, b = _equal_systems(10, identities=8)
     made = compare(a, b, far=0.1).frr
     terms = made.terms  # type: ignore[attr-defined]
@@ -298,7 +298,14 @@ def test_large_embeddings_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) 
 
 def test_arguments() -> None:
     a, b = _equal_systems(13)
-    for options in ({}, {"threshold": 0.5, "far": 0.1}, {"far": 0.0}, {"far": 1.5}, {"threshold": (1, 2, 3)}, {"threshold": "x"}):
+    for options in (
+        {},
+        {"threshold": 0.5, "far": 0.1},
+        {"far": 0.0},
+        {"far": 1.5},
+        {"threshold": (1, 2, 3)},
+        {"threshold": "x"},
+    ):
         with pytest.raises(mb.UsageError):
             compare(a, b, **options)  # type: ignore[arg-type]
     far = compare(a, b, threshold=0.5).far
@@ -332,7 +339,9 @@ def test_max_t_of_independent_and_of_equal_statistics() -> None:
 def test_all_pairs_of_systems() -> None:
     a, b = _equal_systems(14)
     rng = np.random.default_rng(0)
-    worse = mb.Embeddings(a.vectors + 1.5 * rng.standard_normal(a.vectors.shape), a.identities[a.codes], instance=a.instance)
+    worse = mb.Embeddings(
+        a.vectors + 1.5 * rng.standard_normal(a.vectors.shape), a.identities[a.codes], instance=a.instance
+    )
     table = compare_all({"a": a, "b": b, "worse": worse}, threshold=0.5)
     rows = table.differences("frr")
     assert [(row.a, row.b) for row in rows] == [("a", "b"), ("a", "worse"), ("b", "worse")]
@@ -377,16 +386,16 @@ def test_matching_finds_what_both_have(seed: int, shuffled: bool) -> None:
         return
     found = match(systems)
     one, two = found.systems
-    assert isinstance(one, mb.Comparisons) and isinstance(two, mb.Comparisons)
+    assert isinstance(one, mb.Comparisons)
+    assert isinstance(two, mb.Comparisons)
     assert one.score.tolist() == [scores[0][i] for i, _ in expected]
     assert two.score.tolist() == [scores[1][j] for _, j in expected]
     assert [str(x) for x in one.identities[one.a]] == [tables_[0][i][0] for i, _ in expected]
     assert np.array_equal(one.a, two.a)
     assert found.unmatched == (8 - len(expected), 8 - len(expected))
     assert bool(found.notes) == (len(expected) < 8)
-    assert one.instance_counts is not None and one.instance_counts.sum() == len(
-        {x for i, _ in expected for x in (tables_[0][i][:2], tables_[0][i][2:])}
-    )
+    assert one.instance_counts is not None
+    assert one.instance_counts.sum() == len({x for i, _ in expected for x in (tables_[0][i][:2], tables_[0][i][2:])})
 
 
 def test_matching_by_row_and_by_identity_pair() -> None:
@@ -417,7 +426,8 @@ def test_matching_of_embeddings() -> None:
     assert found.matched == 12
     assert found.unmatched == (8, 0)
     one, two = found.systems
-    assert isinstance(one, mb.Embeddings) and isinstance(two, mb.Embeddings)
+    assert isinstance(one, mb.Embeddings)
+    assert isinstance(two, mb.Embeddings)
     assert np.array_equal(two.vectors, b.vectors[np.sort(order)])
     assert np.array_equal(one.instance, two.instance)
     bare = [mb.Embeddings(s.vectors, s.identities[s.codes]) for s in (a, b)]
@@ -459,7 +469,7 @@ def test_mover() -> None:
     ab = 0.3 * 0.1
     assert high == pytest.approx((ab + math.sqrt(ab**2 - 0.45 * 0.05 * 0.15 * 0.15)) / (0.05 * 0.15))
     assert low == pytest.approx(0.2 * 0.4 / (2 * ab))  # the upper limit of b is 2b: the root is ab
-    assert stats.mover_ratio(0.3, (0.2, 0.4), 0.0, (0.0, 0.1)) [1] == math.inf
+    assert stats.mover_ratio(0.3, (0.2, 0.4), 0.0, (0.0, 0.1))[1] == math.inf
     assert stats.mover_ratio(0.0, (0.0, 0.1), 0.2, (0.1, 0.3))[0] == 0.0
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.api_compare import by_group, compare
+from matchbound.api_compare import compare
+from matchbound.api_groups import by_group
 from matchbound.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -113,12 +114,17 @@ def test_compare_usage(capsys: pytest.CaptureFixture[str], files: list[str], opt
     assert message in capsys.readouterr().err
 
 
-def test_compare_says_what_was_not_matched(capsys: pytest.CaptureFixture[str], files: list[str], tmp_path: Path) -> None:
+def test_compare_says_what_was_not_matched(
+    capsys: pytest.CaptureFixture[str], files: list[str], tmp_path: Path
+) -> None:
     data = mb.read(files[1])
     assert isinstance(data, mb.Embeddings)
     part = tmp_path / "part.npz"
     np.savez(
-        part, embeddings=data.vectors[:60], identity=data.identities[data.codes[:60]], instance=np.asarray(data.instance)[:60]
+        part,
+        embeddings=data.vectors[:60],
+        identity=data.identities[data.codes[:60]],
+        instance=np.asarray(data.instance)[:60],
     )
     assert main(["compare", files[0], str(part), "--threshold", "0.5"]) == 0
     assert "12 of system 1" in capsys.readouterr().err
@@ -147,7 +153,8 @@ def test_groups(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
     assert (rows[5]["low"], rows[5]["p_value"]) == pytest.approx((gap.interval.low, gap.p_value))
     assert main(["groups", files[0], "--far", "0.1", "-q"]) == 0
     shown = capsys.readouterr().out
-    assert "Within groups" in shown and "Gaps" in shown
+    assert "Within groups" in shown
+    assert "Gaps" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.api_compare import by_group
+from matchbound.api_groups import by_group
 from matchbound.engine.tables import tally_comparisons
 from matchbound.stats.groups import cell_rate, difference_of_cells, group_sums, welch
 from strategies import comparisons, tables
@@ -92,7 +92,9 @@ def test_rates_within_a_group_are_those_of_the_group_alone() -> None:
             assert list(mine.interval("latent")) == pytest.approx(list(theirs.interval("latent")))
         cell = rates.between(name, name)
         assert cell.estimate == rates[name].far.estimate
-        assert cell.variance == pytest.approx(max(rates[name].far.variance_by("bias-corrected"), cell.cell.pair_square), rel=0.1)
+        assert cell.variance == pytest.approx(
+            max(rates[name].far.variance_by("bias-corrected"), cell.cell.pair_square), rel=0.1
+        )
     assert rates.overall.far.errors == sum(
         rates.between(*pair).errors for pair in (("even", "even"), ("even", "odd"), ("odd", "odd"))
     )
@@ -196,7 +198,13 @@ def test_arguments() -> None:
         by_group(data, threshold=0.4, group=["x", "y"])
     with pytest.raises(mb.DataError, match="belongs to an identity"):
         by_group(data, threshold=0.4, group=np.arange(len(data)) % 2)
-    for options in ({}, {"threshold": 0.4, "far": 0.1}, {"far": 2.0}, {"threshold": float("nan")}, {"threshold": 0.4, "group": ()}):
+    for options in (
+        {},
+        {"threshold": 0.4, "far": 0.1},
+        {"far": 2.0},
+        {"threshold": float("nan")},
+        {"threshold": 0.4, "group": ()},
+    ):
         with pytest.raises(mb.UsageError):
             by_group(data, **options)  # type: ignore[arg-type]
     with pytest.raises(mb.DataError, match="less than one error"):

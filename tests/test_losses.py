@@ -98,8 +98,13 @@ def test_weights_of_the_bootstrap() -> None:
             naive.weighted_mean_loss(rows, dict(zip(names, w, strict=True)), prior)
             for w in itertools.product([0.0, 2.0], repeat=4)
         ]
-        known = np.array([value for w, value in zip(itertools.product([0, 2], repeat=4), every, strict=True)
-                          if value is not None and (sum(x > 0 for x in w) > 1)])
+        known = np.array(
+            [
+                value
+                for w, value in zip(itertools.product([0, 2], repeat=4), every, strict=True)
+                if value is not None and (sum(x > 0 for x in w) > 1)
+            ]
+        )
         drawn = losses.loss_replicates(data.score, data.a, data.b, 4, prior, "double-or-nothing", 4000, 5)
         assert set(np.round(drawn, 12)) <= set(np.round([v for v in every if v is not None], 12))
         assert drawn.mean() == pytest.approx(known.mean(), abs=0.02)

@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_report
 from matchbound.engine.curve import CurveTally, curve_of_tally
+from matchbound.engine.recount import Recount
 from matchbound.reporting import data_digest, make_report, write_report
 from matchbound.results.report import Report
 from matchbound.results.report_parts import curve_panel, tally_at
 from matchbound.results.roc import RocCurve, roc
 from matchbound.stats.contributions import contributions
 from matchbound.stats.panels import panel_points, score_histogram
+from matchbound.views.report.words import method_notes
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -160,7 +162,7 @@ def test_the_panel_of_a_curve_with_some_points() -> None:
     who = rng.integers(0, 30, (5000, 2))
     score = np.abs(rng.normal(np.where(who[:, 0] == who[:, 1], 0.4, 1.0), 0.2))
     data = mb.Comparisons(who[:, 0], who[:, 1], score, distance=True)
-    curve = RocCurve(stepped(data, np.quantile(score, np.linspace(0.0, 1.0, 300))))
+    curve = RocCurve(stepped(data, np.quantile(score, np.linspace(0.0, 1.0, 300))), Recount(data))
     extra = list(mb.evaluate(data, [0.512345678]))
     panel = curve_panel(curve, 0.95, np.array([0, 299]), extra, 0.512345678)
     assert not panel.exact
@@ -241,6 +243,14 @@ def test_another_method_and_level(demo: mb.Embeddings) -> None:
     assert (made.points[0].far.low, made.points[0].far.high) == (boot.low, boot.high)
     assert made.points[1].frr.method == "vertex"
     assert (made.panel.far.high >= made.panel.far.estimate).all()
+
+
+def test_the_latent_interval(demo: mb.Embeddings) -> None:
+    made = make_report(demo, threshold=0.62, far=1e-2, method="latent")
+    expected = mb.evaluate(demo, 0.62).far.interval("latent")
+    assert (made.points[0].far.low, made.points[0].far.high) == (expected.low, expected.high)
+    assert made.points[1].frr.method == "latent"
+    assert any(heading == "The latent interval" for heading, _ in method_notes(made))
 
 
 def test_groups(demo: mb.Embeddings, report: Report) -> None:

@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from matchbound.engine.executors import LocalExecutor as LocalExecutor
     from matchbound.lab.models import SyntheticModel as SyntheticModel
     from matchbound.lab.study import coverage_study as coverage_study
+    from matchbound.planning.files import read_protocol as read_protocol
+    from matchbound.planning.latent_model import Dependence as Dependence
     from matchbound.planning.plan import Plan as Plan
     from matchbound.planning.plan import plan as plan
     from matchbound.planning.protocol import Protocol as Protocol
     from matchbound.planning.protocol import design_protocol as design_protocol
+    from matchbound.planning.protocol import score_protocol as score_protocol
+    from matchbound.planning.rules import zero_errors as zero_errors
     from matchbound.reporting import make_report as make_report
     from matchbound.reporting import write_report as write_report
     from matchbound.results.interval import Bootstrap as Bootstrap
@@ -48,6 +52,10 @@ if TYPE_CHECKING:
     from matchbound.sources.read import read as read
 
 _HOME = {
+    "zero_errors": "planning.rules",
+    "Dependence": "planning.latent_model",
+    "read_protocol": "planning.files",
+    "score_protocol": "planning.protocol",
     "Bootstrap": "results.interval",
     "Comparisons": "sources.comparisons",
     "DaskExecutor": "engine.executors",

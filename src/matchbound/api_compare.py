@@ -1,4 +1,4 @@
-"""Calls that set systems, groups and losses side by side: check the arguments, run the engine, hand out results."""
+"""Calls that set systems side by side: check the arguments, run the engine, hand out results."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matchbound.api_groups import by_group
 from matchbound.engine.joint import JointTally, joint_tally, joint_tally_of_embeddings
 from matchbound.engine.recount import Recount, Source
 from matchbound.engine.tables import tally_comparisons
-from matchbound.engine.tally import FloatArray, GenuineTally, ImpostorTally, IntArray, PairTable, Tally
+from matchbound.engine.tally import FloatArray, IntArray, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.all_pairs import SystemsTable, systems_table
 from matchbound.results.compare import Comparison, Difference, Models, PointDifference, RateDifference
-from matchbound.results.groups import SMALL, GroupRates, small_groups
 from matchbound.results.rates import ErrorRates, error_rates
-from matchbound.sources.attributes import identity_labels
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
-from matchbound.sources.matching import Matched, all_pairs, match, rescored, take, take_embeddings
+from matchbound.sources.matching import Matched, all_pairs, comparisons_of, match, rescored, take, take_embeddings
 from matchbound.stats.difference_model import (
     DifferenceModel,
     fit_far_difference,
@@ -31,8 +30,9 @@ from matchbound.stats.difference_model import (
     paired_ranks,
 )
 from matchbound.stats.differences import PointTerms
-from matchbound.stats.groups import group_sums
 from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
+
+__all__ = ["by_group", "compare", "compare_all"]
 
 EXACT_COMPARISONS = 3_000_000
 """Pairs of embeddings up to this many are scored and kept; beyond, they are counted block by block."""
@@ -54,8 +54,8 @@ def compare(
     Parameters
     ----------
     a, b
-        `Comparisons`, or `Embeddings` of the same instances. They are matched by instance (without names of instances, row
-        by row); what has no match is left out, and the result says how much that was.
+        `Comparisons`, or `Embeddings` of the same instances. They are matched by instance (without names of
+        instances, row by row); what has no match is left out, and the result says how much that was.
     threshold
         One for both systems, or ``(threshold of a, threshold of b)``: rates at fixed thresholds.
     far
@@ -195,7 +195,8 @@ class _Pair:
             thresholds = _each(threshold, 2)
             joint = self.joint(thresholds[:1], thresholds[1:])
         rates = [
-            error_rates(t, (), Recount(source, workers=self.workers))[0] for t, source in ((joint.a, self.a), (joint.b, self.b))
+            error_rates(t, (), Recount(source, workers=self.workers))[0]
+            for t, source in ((joint.a, self.a), (joint.b, self.b))
         ]
         fixed_far = _rate_difference("far", rates[0], rates[1], joint, models)
         fixed_frr = _rate_difference("frr", rates[0], rates[1], joint, models)
@@ -275,7 +276,7 @@ class _Pair:
     def _models(self) -> tuple[DifferenceModel | None, DifferenceModel | None]:
         """The latent models of the differences, at thresholds where both systems err equally often."""
         a, b = _subset(self.a, self.b)
-        impostor, genuine = _ranked(a, "impostor"), _ranked(a, "genuine")
+        impostor, genuine = comparisons_of(a, "impostor"), comparisons_of(a, "genuine")
         made: list[DifferenceModel | None] = []
         for kind, total in (("far", impostor), ("frr", genuine)):
             ranks = paired_ranks(total, kind)
@@ -293,7 +294,8 @@ class _Pair:
 def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, workers: int | None) -> JointTally:
     if isinstance(a, Comparisons) and isinstance(b, Comparisons):
         return joint_tally(a, b, one, two)
-    assert isinstance(a, Embeddings) and isinstance(b, Embeddings)
+    assert isinstance(a, Embeddings)
+    assert isinstance(b, Embeddings)
     return joint_tally_of_embeddings(a, b, one, two, workers=workers)
 
 
@@ -306,21 +308,10 @@ def _shares(metric: str, slope: float) -> tuple[float, float]:
     return 1.0 / (1.0 + slope), slope / (1.0 + slope)
 
 
-def _rate_difference(
-    metric: Any, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models
-) -> RateDifference:
+def _rate_difference(metric: Any, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models) -> RateDifference:
     one, two = (a.far, b.far) if metric == "far" else (a.frr, b.frr)
     freedom = max(one.effective_identities - 1.0, 1.0)
     return RateDifference(metric, one.estimate, two.estimate, freedom, a=one, b=two, joint=joint, models=models)
-
-
-def _ranked(source: Source, kind: str) -> int:
-    if isinstance(source, Comparisons):
-        genuine = int(np.count_nonzero(source.genuine))
-        return genuine if kind == "genuine" else len(source) - genuine
-    sizes = source.instance_counts
-    genuine = int((sizes * (sizes - 1) // 2).sum())
-    return genuine if kind == "genuine" else len(source) * (len(source) - 1) // 2 - genuine
 
 
 def _subset(a: Source, b: Source) -> tuple[Source, Source]:
@@ -332,7 +323,8 @@ def _subset(a: Source, b: Source) -> tuple[Source, Source]:
         rows = np.flatnonzero(kept[a.a] & kept[a.b])
         part = take(a, rows)
         return part, rescored(part, b.score[rows], b.distance)
-    assert isinstance(a, Embeddings) and isinstance(b, Embeddings)
+    assert isinstance(a, Embeddings)
+    assert isinstance(b, Embeddings)
     pairs = len(a) * (len(a) - 1) / 2.0
     kept = _some_identities(a.n_identities, min(math.sqrt(MODEL_COMPARISONS / pairs), 1.0))
     rows = np.flatnonzero(kept[a.codes])
@@ -361,113 +353,3 @@ def _each(threshold: float | Sequence[float], size: int) -> FloatArray:
 
 def _findings(matched: Matched) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for source in matched.systems for text in source.findings()))
-
-
-def by_group(
-    data: Source,
-    threshold: float | None = None,
-    *,
-    group: Any = None,
-    far: float | None = None,
-    workers: int | None = None,
-) -> GroupRates:
-    """Error rates within each group of identities and between groups, with gaps and ratios.
-
-    Parameters
-    ----------
-    data
-        `Comparisons` or `Embeddings`.
-    threshold
-        Where the decision is made.
-    group
-        By default the group that the data carry. Or a mapping from identity to label; a column with one label an identity
-        (in the order of ``data.identities``) or, for embeddings, one a row; or a tuple of these for their intersections. An
-        attribute belongs to an identity: contradictions are an error.
-    far
-        Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
-    workers
-        Threads for embeddings.
-
-    Returns
-    -------
-    GroupRates
-        ``rates["name"].far`` and ``.frr``; ``.between(a, b)`` and ``.matrix``; ``.gaps()``; ``.worst_to_best()``.
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
-    >>> low, high = rates.gap("far", "A", "B").interval()
-    """
-    if (threshold is None) == (far is None):
-        raise UsageError("give one of threshold= or far=")
-    labels, codes = np.unique(identity_labels(data, group), return_inverse=True)
-    codes = codes.astype(np.int64).reshape(-1)
-    told = list(data.findings())
-    if threshold is None:
-        assert far is not None
-        threshold = _threshold_at_far(data, far)
-        told.append(f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given")
-    grid = _each(threshold, 1)
-    recount = Recount(data, workers=workers)
-    whole = recount.tally(grid, pairs=True)
-    overall = error_rates(whole, (), recount)[0]
-    names = tuple(str(label) for label in labels)
-    within = []
-    for g, name in enumerate(names):
-        part = recount.among(np.flatnonzero(codes == g))
-        rates = _rates_of_part(part, grid, whole, codes == g)
-        within.append(rates)
-        told += [f"group {name}: {text}" for text in rates.warnings if not text.startswith("only ")]
-    sizes = np.bincount(codes, minlength=len(names))
-    small = small_groups(names, sizes.tolist())
-    if small:
-        listed = ", ".join(f"{name} ({sizes[names.index(name)]})" for name in small)
-        told.append(
-            f"groups with fewer than {SMALL} identities: {listed}. Their rates are given; comparisons between groups leave "
-            "them out"
-        )
-    if len(names) == 1:
-        told.append(f"all identities are in one group, {names[0]}: there is nothing to compare")
-    result = GroupRates(
-        threshold=float(grid[0]),
-        groups=names,
-        overall=overall,
-        within=tuple(within),
-        sums=group_sums(whole, codes, len(names)),
-        genuine=(whole.genuine.errors[0].astype(np.float64), whole.genuine.comparisons.astype(np.float64)),
-        too_small=small,
-        warnings=tuple(dict.fromkeys(told)),
-    )
-    for text in result.warnings:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return result
-
-
-def _rates_of_part(part: Recount, grid: FloatArray, whole: Tally, members: Any) -> ErrorRates:
-    """The rates of a group; a group without comparisons has the identities and nothing else."""
-    if len(part.source) >= (2 if isinstance(part.source, Embeddings) else 1):
-        return error_rates(part.tally(grid, pairs=True), (), part)[0]
-    size = int(np.count_nonzero(members))
-    none = np.zeros(size, dtype=np.int64)
-    table = PairTable(none[:0], none[:0], none[:0])
-    empty = Tally(
-        whole.identities[members],
-        grid,
-        whole.distance,
-        GenuineTally(none, none[None, :]),
-        ImpostorTally(none, none[None, :], 0, none[:0].sum(keepdims=True), none[:0].sum(keepdims=True), table, (table,)),
-    )
-    return error_rates(empty, ())[0]
-
-
-def _threshold_at_far(data: Source, far: float) -> float:
-    from matchbound.engine.ranks import rank_scores
-
-    if not 0.0 < far < 1.0:
-        raise UsageError(f"far must lie between 0 and 1; got {far!r}")
-    total = _ranked(data, "impostor")
-    count = int(far * total * (1.0 + 1e-12))
-    if count < 1:
-        raise DataError(f"a FAR of {far:g} is less than one error in {total} impostor comparisons; ask for a larger one")
-    return float(rank_scores(data, [count], "impostor")[0])

@@ -43,11 +43,12 @@ def mean_loss(
     data
         `Comparisons`, or `Embeddings` of which all pairs are scored.
     loss
-        ``"cllr"`` (scores are log-likelihood ratios), ``"cross-entropy"``, ``"brier"`` (scores are probabilities of "same"), or
-        a function ``loss(score, genuine)`` of two arrays that gives one number a comparison; see
-        `matchbound.stats.losses.detection_cost` for costs of errors at a threshold.
+        ``"cllr"`` (scores are log-likelihood ratios), ``"cross-entropy"``, ``"brier"`` (scores are
+        probabilities of "same"), or a function ``loss(score, genuine)`` of two arrays that gives one number a
+        comparison; see `matchbound.stats.losses.detection_cost` for costs of errors at a threshold.
     prior
-        The share of genuine comparisons to weigh by; by default that of the loss (½ for Cllr), or all comparisons alike.
+        The share of genuine comparisons to weigh by; by default that of the loss (½ for Cllr), or all
+        comparisons alike.
     cluster
         What is independent instead of identities: see `unit_rates`.
     keep_identity
@@ -105,14 +106,15 @@ def unit_rates(
     data
         `Comparisons`, or `Embeddings` of which all pairs are scored.
     cluster
-        Family, camera, day …: a mapping from identity to label, a column with one label an identity (for embeddings, or one a
-        row), or a list of two columns with one label a comparison, for its two sides. Where every identity lies in one
-        cluster, clusters replace identities as units. Where not (a person seen on several days), two comparisons are
-        dependent when they share an identity or a cluster.
+        Family, camera, day …: a mapping from identity to label, a column with one label an identity (for
+        embeddings, or one a row), or a list of two columns with one label a comparison, for its two sides.
+        Where every identity lies in one cluster, clusters replace identities as units. Where not (a person
+        seen on several days), two comparisons are dependent when they share an identity or a cluster.
     keep_identity
         With False, clusters replace identities even then.
     bipartite
-        Whether the two sides are different people (probes and a gallery). By default where no identity is on both sides.
+        Whether the two sides are different people (probes and a gallery). By default where no identity is on
+        both sides.
     """
     table = _table(data)
     if not np.isfinite(threshold):
@@ -235,7 +237,9 @@ def _values(function: Loss, table: Comparisons) -> FloatArray:
     bad = np.flatnonzero(~np.isfinite(value))
     if bad.size:
         row = int(bad[0])
-        raise DataError(f"loss: comparison {row} (score {table.score[row]:g}) has the loss {value[row]}; it must be finite")
+        raise DataError(
+            f"loss: comparison {row} (score {table.score[row]:g}) has the loss {value[row]}; it must be finite"
+        )
     return value
 
 

@@ -291,7 +291,7 @@ class _Maker:
         """Rates by group at a threshold, and the largest gaps; None without groups."""
         if group is None and self.data.group is None:
             return None
-        from matchbound.api_compare import by_group
+        from matchbound.api_groups import by_group
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)  # they are in `warnings` of the result

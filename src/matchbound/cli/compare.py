@@ -26,9 +26,7 @@ from matchbound.errors import UsageError
 Systems = Annotated[str, Parameter(help="One file a system, two or more: score tables or embeddings.")]
 Far = Annotated[float | None, Parameter(help="Compare FRR where every system has this FAR.")]
 Frr = Annotated[float | None, Parameter(help="Compare FAR where every system has this FRR.")]
-CompareMethod = Annotated[
-    str, Parameter(help="Interval method: auto, dyadic, latent, vertex or double-or-nothing.")
-]
+CompareMethod = Annotated[str, Parameter(help="Interval method: auto, dyadic, latent, vertex or double-or-nothing.")]
 
 
 def compare(
@@ -50,9 +48,9 @@ def compare(
 ) -> int:
     """Differences and ratios of error rates of systems that made the same comparisons, with intervals and p-values.
 
-    Comparisons are matched by instance; what only one system has is left out and said. Give one --threshold for all
-    systems or one for each, or the FAR (or FRR) at which they are to be compared. More than two systems: all pairs, with
-    intervals that hold together.
+    Comparisons are matched by instance; what only one system has is left out and said. Give one --threshold
+    for all systems or one for each, or the FAR (or FRR) at which they are to be compared. More than two
+    systems: all pairs, with intervals that hold together.
 
     Example: `matchbound compare old.csv new.csv --far 0.001`
     """
@@ -75,14 +73,10 @@ def compare(
     grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)
     names = _names(files)
     with common.listening(quiet) as told:
-        systems = [
-            common.load([name], reader=reader, distance=distance, similarity=similarity) for name in files
-        ]
+        systems = [common.load([name], reader=reader, distance=distance, similarity=similarity) for name in files]
         if len(files) == 2:
             made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, workers=workers)
-            records = comparison_records(
-                made, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed
-            )
+            records = comparison_records(made, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed)
         else:
             several = compare_all(
                 dict(zip(names, systems, strict=True)), threshold=grid, far=far, frr=frr, workers=workers

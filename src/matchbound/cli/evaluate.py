@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from cyclopts import Parameter
+
 from matchbound.cli import common
 from matchbound.cli.common import (
     Dask,
@@ -22,6 +26,13 @@ from matchbound.cli.common import (
 )
 from matchbound.errors import UsageError
 from matchbound.results.rates import METHODS
+from matchbound.sources.comparisons import Comparisons
+from matchbound.sources.embeddings import Embeddings
+
+Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
+ProtocolFile = Annotated[
+    str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
+]
 
 
 def evaluate(
@@ -39,6 +50,8 @@ def evaluate(
     output: Output = None,
     workers: Workers = None,
     dask: Dask = None,
+    checkpoint: Checkpoint = None,
+    protocol: ProtocolFile = None,
     quiet: Quiet = False,
 ) -> int:
     """False accept and false reject rates at given thresholds, with intervals.
@@ -57,8 +70,10 @@ def evaluate(
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     with common.listening(quiet) as told:
         data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
+        if protocol is not None:
+            data = _scored(data, protocol)
         with common.running(dask, quiet) as (executor, progress):
-            series = run(data, threshold, workers=workers, executor=executor, progress=progress)
+            series = run(data, threshold, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
             records = []
             for rates in series:
                 for rate in (rates.far, rates.frr):
@@ -76,10 +91,21 @@ def evaluate(
             "level": level,
             "resamples": resamples,
             "distance": data.distance,
-            "similarity": getattr(data, "similarity", None) if not hasattr(data, "score") else None,
+            "similarity": data.similarity if isinstance(data, Embeddings) else None,
             "reader": reader,
+            "protocol": protocol,
         },
     )
     text = rates_table(records, colour=common.colour_wanted(output)) if format == "table" else ""
     common.deliver(format, output, records, text, told.texts, source)
     return 0
+
+
+def _scored(data: Comparisons | Embeddings, protocol: str) -> Comparisons:
+    """The comparisons that a protocol lists, scored."""
+    from matchbound.planning.files import read_protocol
+    from matchbound.planning.protocol import score_protocol
+
+    if not isinstance(data, Embeddings):
+        raise UsageError("--protocol lists comparisons of embeddings to score; these data are scored already")
+    return score_protocol(read_protocol(protocol, data), data)

@@ -45,11 +45,11 @@ def groups(
     workers: Workers = None,
     quiet: Quiet = False,
 ) -> int:
-    """False accept and false reject rates within groups of people and between them, and gaps with simultaneous intervals.
+    """False accept and false reject rates within groups of people and between them, and the gaps.
 
     Example: `matchbound groups faces.npz --threshold 0.6 --group gender`
     """
-    from matchbound.api_compare import by_group
+    from matchbound.api_groups import by_group
     from matchbound.views.compare import group_records, group_text
 
     if (threshold is None) == (far is None):

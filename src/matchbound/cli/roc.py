@@ -33,7 +33,7 @@ Frr = Annotated[
     list[float] | None, Parameter(help="FRR at which FAR is wanted; repeat it for several.", negative_iterable="")
 ]
 CurveMethod = Annotated[
-    str, Parameter(help="Interval method: influence, union, vertex, double-or-nothing, subsets or two-level.")
+    str, Parameter(help="Interval method: influence, latent, union, vertex, double-or-nothing, subsets or two-level.")
 ]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.")]
 Kind = Annotated[Literal["det", "roc", "scores"], Parameter(help="What the picture shows.")]

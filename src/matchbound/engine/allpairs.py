@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from matchbound.engine.executors import Executor, LocalExecutor, Progress, one_blas_thread
 from matchbound.engine.factors import Factors, make_factors
 from matchbound.engine.layout import PIECE_ROWS, Layout, Piece, lay_out
-from matchbound.engine.partial import Partial, finish
+from matchbound.engine.checkpoint import Checkpoint, fingerprint
+from matchbound.engine.partial import Partial, finish, merge
 from matchbound.engine.pruning import Bounds, bounds_that_pay
-from matchbound.engine.tally import FloatArray, IntArray, Tally
+from matchbound.engine.tally import FloatArray, Tally
+from matchbound.engine.watch import RunWatch
 from matchbound.errors import UsageError
 from matchbound.sources.embeddings import Embeddings
 
@@ -68,8 +70,14 @@ def tally_embeddings(
     distinct, place = np.unique(-given if source.distance else given, return_inverse=True)
     with one_blas_thread():
         job = make_job(source, distinct, pairs, prune)
-    runner = executor or LocalExecutor(workers)
-    partial = runner.run(job, range(job.n_blocks), _Watch(progress, job.n_blocks))
+    before, watch = _resume(source, job, progress, checkpoint)
+    blocks = np.flatnonzero(~watch.done_blocks).tolist()
+    parts = [] if before is None else [before]
+    if blocks:
+        parts.append((executor or LocalExecutor(workers)).run(job, blocks, watch))
+    partial = merge(parts) if parts else Partial.empty(source.n_identities, distinct.size)
+    if watch.checkpoint is not None:
+        watch.checkpoint.remove()
     return finish(
         partial,
         source.identities,
@@ -81,22 +89,21 @@ def tally_embeddings(
     )
 
 
-@dataclass
-class _Watch:
-    progress: Progress | None
-    total: int
-    count: int = 0
-
-    def done(self, block: int) -> None:
-        self.count += 1
-        if self.progress is not None:
-            self.progress(self.count, self.total)
-
-    def wants_snapshot(self) -> bool:
-        return False
-
-    def snapshot(self, partials: Sequence[Partial], blocks: Sequence[int]) -> None:
-        raise NotImplementedError
+def _resume(
+    source: Embeddings, job: AllPairsJob, progress: Progress | None, path: str | os.PathLike[str] | None
+) -> tuple[Partial | None, RunWatch]:
+    """What an earlier run left in the checkpoint, and a watch that goes on from there."""
+    fresh = np.zeros(job.n_blocks, dtype=np.bool_)
+    if path is None:
+        return None, RunWatch(fresh, progress)
+    mark = fingerprint(
+        source.vectors, source.codes, source.identities.astype(np.str_), source.similarity, job.thresholds, job.pairs,
+        job.layout.block_edges, job.layout.edges,
+    )  # fmt: skip
+    checkpoint = Checkpoint(Path(path), mark)
+    stored = checkpoint.load(job.n_blocks)
+    before, done = stored if stored is not None else (None, fresh)
+    return before, RunWatch(done, progress, checkpoint, before)
 
 
 @dataclass(frozen=True, eq=False)

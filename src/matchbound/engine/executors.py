@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Protocol
+from typing import Any, Protocol
 
-from matchbound.engine.partial import Partial
+from matchbound.engine.partial import Partial, merge
 from matchbound.errors import UsageError
 
 
@@ -79,6 +79,23 @@ class LocalExecutor:
         count = max(1, min(self.workers or available_cores(), len(blocks)))
         with one_blas_thread():
             return _run_in_threads(job, blocks, count, watch)
+
+
+@dataclass(frozen=True)
+class DaskExecutor:
+    """A `dask.distributed` cluster; a worker that dies costs time and nothing else.
+
+    client
+        A ``distributed.Client``, or the address of a scheduler.
+    """
+
+    client: Any
+
+    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
+        """Tally the blocks on the cluster."""
+        from matchbound.engine.cluster import run_on
+
+        return run_on(self.client, job, blocks, watch)
 
 
 def available_cores() -> int:
@@ -178,9 +195,15 @@ def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -
                     take(crew.reports.get())
                 watch.snapshot([worker.partial for worker in crew.workers], finished)
                 crew.resume()
+    except KeyboardInterrupt:
+        crew.stop()
+        while not crew.reports.empty():
+            report = crew.reports.get()
+            if isinstance(report, BaseException):
+                raise
+            finished.append(report)
+        watch.snapshot([worker.partial for worker in crew.workers], finished)
+        raise
     finally:
         crew.stop()
-    total = crew.workers[0].partial
-    for worker in crew.workers[1:]:
-        total.add(worker.partial)
-    return total
+    return merge([worker.partial for worker in crew.workers])

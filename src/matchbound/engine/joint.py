@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,16 @@ class JointTally:
     def n_identities(self) -> int:
         """G."""
         return self.a.n_identities
+
+    def at(self, k: int) -> JointTally:
+        """The k-th pair of thresholds alone."""
+        return JointTally(
+            _alone(self.a, k),
+            _alone(self.b, k),
+            self.sum_nn[k : k + 1],
+            self.both_impostor[k : k + 1],
+            self.both_genuine[k : k + 1],
+        )
 
 
 def joint_tally(
@@ -106,6 +116,23 @@ def join(a: Tally, b: Tally, both_impostor: IntArray, both_genuine: IntArray) ->
     return JointTally(a, b, np.array(cross, dtype=np.int64), both_impostor, both_genuine)
 
 
+def _alone(tally: Tally, k: int) -> Tally:
+    """A tally at its k-th threshold alone."""
+    one, impostor = slice(k, k + 1), tally.impostor
+    return replace(
+        tally,
+        thresholds=tally.thresholds[one],
+        genuine=replace(tally.genuine, errors=tally.genuine.errors[one]),
+        impostor=replace(
+            impostor,
+            errors=impostor.errors[one],
+            sum_nm=impostor.sum_nm[one],
+            sum_nn=impostor.sum_nn[one],
+            erred=None if impostor.erred is None else impostor.erred[one],
+        ),
+    )
+
+
 def _matches(source: Comparisons, threshold: float) -> BoolArray:
     return np.asarray(source.score <= threshold if source.distance else source.score >= threshold)
 
@@ -123,11 +150,12 @@ class _Scorer:
 
     def block(self, rows: slice) -> FloatArray:
         """Scores with the rows from ``rows.start`` on, shape (rows, n − start)."""
-        product = self.vectors[rows] @ self.vectors[rows.start :].T
+        product: FloatArray = self.vectors[rows] @ self.vectors[rows.start :].T
         if not self.distance:
             return product
         squares = self.squares[rows, None] + self.squares[None, rows.start :] - 2.0 * product
-        return np.sqrt(np.maximum(squares, 0.0))
+        result: FloatArray = np.sqrt(np.maximum(squares, 0.0))
+        return result
 
     def matches(self, scores: FloatArray, threshold: float) -> BoolArray:
         """Which scores match."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,6 +68,17 @@ class Partial:
             self.keys.append(low * size + np.maximum(events[:, 0], events[:, 1]))
             self.bins.append(events[:, 2].copy())
             self.counts.append(events[:, 3].copy())
+
+
+def merge(partials: Sequence[Partial]) -> Partial:
+    """The sum of at least one partial tally, as a new one."""
+    head = partials[0]
+    total = Partial(
+        head.impostor.copy(), head.genuine.copy(), head.moments.copy(), list(head.keys), list(head.bins), list(head.counts)
+    )
+    for partial in partials[1:]:
+        total.add(partial)
+    return total
 
 
 def finish(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ Kind = Literal["impostor", "genuine"]
 
 EXACT_ROWS = 3000
 SAMPLE = 2_000_000
+BLOCK = 512
 
 
 def rank_scores(
@@ -28,8 +29,10 @@ def rank_scores(
 ) -> FloatArray:
     """Thresholds at which about `errors` comparisons err, in the units of the scores, shape of `errors`.
 
-    Exact (ties apart) for `Comparisons` and for up to 3,000 embeddings. With more, impostor scores are a seeded random
-    sample of pairs, and numbers of errors too small for it get the threshold of its three most similar ones.
+    Exact, ties apart, for `Comparisons`. For `Embeddings`, scores of impostor pairs come from a matrix product, and a
+    threshold lies halfway between two of them, so that its number of errors is right unless two scores are all but
+    equal; with more than 3,000 rows they are those of a seeded random sample of rows, and numbers of errors too small
+    for it get the threshold of its three most similar pairs. What errs at a threshold is for a tally to count.
 
     Parameters
     ----------
@@ -39,61 +42,62 @@ def rank_scores(
         Which comparisons.
     """
     wanted = np.atleast_1d(np.asarray(errors, dtype=np.int64))
+    between = isinstance(source, Embeddings) and kind == "impostor"
     scores, total = _oriented(source, kind, rng)
     if not scores.size:
         raise DataError(f"there are no {kind} comparisons")
-    place = wanted
+    scores.sort()
     if total > scores.size:
-        place = np.maximum(np.rint(wanted * (scores.size / total)).astype(np.int64), 3)
+        wanted = np.maximum(np.rint(wanted * (scores.size / total)).astype(np.int64), 3)
+    last = scores.size - 1
     if kind == "impostor":
-        at = np.clip(place - 1, 0, scores.size - 1)
-        chosen = _select(-scores, at)
-        similarity = -chosen
+        at = np.clip(scores.size - wanted, 0, last)
+        chosen = scores[at].astype(np.float64)
+        if between:
+            chosen = (chosen + scores[np.maximum(at - 1, 0)]) / 2.0
     else:
-        at = np.clip(place, 0, scores.size - 1)
-        similarity = _select(scores, at)
-        beyond = place >= scores.size
-        similarity = np.where(beyond, np.nextafter(similarity, np.inf), similarity)
-    return -similarity if source.distance else similarity
-
-
-def _select(values: FloatArray, at: IntArray) -> FloatArray:
-    """The order statistics of `values` at the places `at` (0 is the smallest)."""
-    ordered = np.sort(values)
-    result: FloatArray = ordered[at]
-    return result
+        chosen = scores[np.clip(wanted, 0, last)].astype(np.float64)
+        chosen = np.where(wanted > last, np.nextafter(chosen, np.inf), chosen)
+    return -chosen if source.distance else chosen
 
 
 def _oriented(
     source: Comparisons | Embeddings, kind: Kind, rng: int | np.random.Generator | None
-) -> tuple[FloatArray, int]:
-    """Scores with large meaning "same", and of how many comparisons they are."""
+) -> tuple[NDArray[Any], int]:
+    """Scores with large meaning "same", in an array of their own, and of how many comparisons they are."""
     if isinstance(source, Comparisons):
-        rows = source.genuine if kind == "genuine" else ~source.genuine
-        chosen = source.similarity[rows]
+        chosen = source.similarity[source.genuine if kind == "genuine" else ~source.genuine]
         return chosen, int(chosen.size)
-    first, second, total = _pairs(source, kind, rng)
-    scores = source.score_pairs(first, second)
-    return (-scores if source.distance else scores), total
-
-
-def _pairs(source: Embeddings, kind: Kind, rng: int | np.random.Generator | None) -> tuple[IntArray, IntArray, int]:
-    """Pairs of rows of one kind, all or a random sample, and how many there are in all."""
-    rows, codes = len(source), source.codes
     counts = source.instance_counts
-    genuine = int((counts * (counts - 1) // 2).sum())
-    total = genuine if kind == "genuine" else rows * (rows - 1) // 2 - genuine
-    if rows <= EXACT_ROWS:
-        first, second = np.triu_indices(rows, k=1)
-        kept = (codes[first] == codes[second]) == (kind == "genuine")
-        return first[kept].astype(np.int64), second[kept].astype(np.int64), total
+    pairs = int((counts * (counts - 1) // 2).sum())
     generator = np.random.default_rng(rng)
     if kind == "genuine":
-        return (*_genuine_pairs(codes, counts, generator), total)
-    first = generator.integers(0, rows, SAMPLE)
-    second = generator.integers(0, rows, SAMPLE)
-    kept = codes[first] != codes[second]
-    return first[kept], second[kept], total
+        scores = source.score_pairs(*_genuine_pairs(source.codes, counts, generator))
+        return (-scores if source.distance else scores), pairs
+    n = len(source)
+    rows = np.arange(n, dtype=np.int64)
+    if n > EXACT_ROWS:
+        rows = np.sort(generator.choice(rows, EXACT_ROWS, replace=False))
+    return _impostor_products(source, rows), n * (n - 1) // 2 - pairs
+
+
+def _impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
+    """Similarities of all impostor pairs among some rows, in single precision."""
+    vectors, codes = np.asarray(source.vectors[rows], dtype=np.float32), source.codes[rows]
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    if source.similarity == "cosine":
+        vectors = vectors / np.sqrt(squares)[:, None]
+    parts = []
+    for start in range(0, rows.size, BLOCK):
+        block = vectors[start : start + BLOCK] @ vectors[start:].T
+        if source.distance:
+            block *= -2.0
+            block += squares[start : start + BLOCK, None]
+            block += squares[start:]
+            block = -np.sqrt(np.maximum(block, 0.0))
+        later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
+        parts.append(block[later & (codes[start : start + BLOCK, None] != codes[start:])])
+    return np.concatenate(parts)
 
 
 def _genuine_pairs(codes: IntArray, counts: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

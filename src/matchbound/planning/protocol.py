@@ -158,7 +158,7 @@ def design_protocol(
         Names of the instances, optional, shape (n,).
     order
         ``"random"``: identities with equally many instances, and the instances of an identity, come in random
-        order, so that neighbours in a list (siblings, sessions) are not compared more than others.
+        order, so that neighbours in a list (siblings, recordings of one day) are not compared more than others.
         ``"given"``: in the order of their labels and rows, which uses no random numbers.
     rng
         Seed or generator for ``order="random"``.
@@ -295,9 +295,10 @@ def _again(
 ) -> tuple[IntArray, IntArray]:
     """Go through all identity pairs more than once: `budget` comparisons, no pair of instances twice.
 
-    Where the data are small, each comparison takes the least visited instances (`turns`). Elsewhere visit t of a pair
-    steps both instances on by t, and one of them skips after every lcm(M_a, M_b) steps, so that its M_a·M_b visits meet
-    every pair of instances once; which of the two skips is mixed over the pairs, lest it keep step with the turns.
+    Where the data are small, each comparison takes the least visited instances (`turns`). Elsewhere visit t
+    of a pair steps both instances on by t, and one of them skips after every lcm(M_a, M_b) steps, so that its
+    M_a·M_b visits meet every pair of instances once; which of the two skips is mixed over the pairs, lest it
+    keep step with the turns.
     """
     capacity = groups.size[a] * groups.size[b]
     which, again = _rounds(capacity, budget)

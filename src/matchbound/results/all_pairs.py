@@ -65,8 +65,9 @@ class SystemsTable:
     ) -> tuple[PairOfSystems, ...]:
         """Every pair's difference, with intervals that all hold at once with the level given (max-t).
 
-        The critical value is the quantile of the largest of all the studentised differences when each identity's share in
-        them has a random sign and size; it knows how strongly the differences go together.
+        The critical value is the quantile of the largest of all the studentised differences when each
+        identity's share in them has a random sign and size; it knows how strongly the differences go
+        together.
 
         Parameters
         ----------
@@ -118,4 +119,3 @@ def _normal_score(difference: Difference) -> float:
     if p >= 1.0:
         return 0.0
     return float(-ndtri(max(p, 1e-300) / 2.0)) if math.isfinite(p) else 0.0
-

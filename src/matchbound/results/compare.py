@@ -106,11 +106,11 @@ class Difference:
         Parameters
         ----------
         method
-            ``"dyadic"``: the difference ± t standard errors from identity pairs, corrected for bias; right for systems that are
-            nearly equal, too narrow on real data where they truly differ. ``"latent"``: the same with the latent model's
-            variance where that is larger; safe, and wide for nearly equal systems. ``"auto"``: the second where the p-value is
-            below 0.02, else the first. ``"vertex"`` or ``"double-or-nothing"``: bootstraps in which both systems meet the same
-            people.
+            ``"dyadic"``: the difference ± t standard errors from identity pairs, corrected for bias; right
+            for systems that are nearly equal, too narrow on real data where they truly differ. ``"latent"``:
+            the same with the latent model's variance where that is larger; safe, and wide for nearly equal
+            systems. ``"auto"``: the second where the p-value is below 0.02, else the first. ``"vertex"`` or
+            ``"double-or-nothing"``: bootstraps in which both systems meet the same people.
         level, side
             Coverage, and whether both limits are claimed.
         n_resamples, rng
@@ -335,8 +335,8 @@ class Comparison:
     target
         The rate that was set equal, or None.
     far, frr : Difference
-        A minus B. With ``mode="far"`` the difference of FRR counts the uncertainty of both thresholds, and that of FAR is
-        near 0 by construction.
+        A minus B. With ``mode="far"`` the difference of FRR counts the uncertainty of both thresholds, and
+        that of FAR is near 0 by construction.
     a, b : ErrorRates
         Each system alone, on the comparisons that both made.
     matched, unmatched
@@ -385,8 +385,8 @@ class Comparison:
     def p_value(self) -> float:
         """Of "the systems are equally good".
 
-        Where FAR (or FRR) was set equal: that of the other rate. At fixed thresholds: twice the smaller of the two p-values,
-        at most 1 (Bonferroni).
+        Where FAR (or FRR) was set equal: that of the other rate. At fixed thresholds: twice the smaller of
+        the two p-values, at most 1 (Bonferroni).
         """
         if self.mode == "far":
             return self.frr.p_value

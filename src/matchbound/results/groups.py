@@ -7,176 +7,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.errors import DataError, UsageError
-from matchbound.results.compare import Difference
-from matchbound.results.interval import Interval, Side, one_side, tail_of
+from matchbound.results.group_gaps import CrossRate, GroupGap
+from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import ErrorRates, Rate
 from matchbound.stats import differences as stats
 from matchbound.stats.groups import CellRate, GroupSums, cell_rate, difference_of_cells, welch
-from matchbound.stats.intervals import effective_n
 from matchbound.stats.simultaneous import adjusted_level, max_t, max_t_p_values
 from matchbound.stats.variance import frr_bias_factor
 
 FloatArray = NDArray[np.float64]
 Metric = Literal["far", "frr"]
-GAP_METHODS = ("dyadic", "wilson", "latent")
 SMALL = 10
 """Groups with fewer identities than this are named, and left out of comparisons between groups."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupGap(Difference):
-    """A rate of one group minus the same rate of another group of people.
-
-    group_a, group_b
-        Names of the groups.
-    a, b : Rate
-        The rates within the two groups.
-    moved : float64 array, shape (G,)
-        What each identity adds to the gap.
-    variances
-        Of the two rates.
-    """
-
-    group_a: str = field(kw_only=True)
-    group_b: str = field(kw_only=True)
-    a: Rate = field(kw_only=True)
-    b: Rate = field(kw_only=True)
-    moved: FloatArray = field(kw_only=True)
-    variances: tuple[float, float] = field(kw_only=True)
-    methods: ClassVar[tuple[str, ...]] = GAP_METHODS
-
-    def __repr__(self) -> str:
-        return f"GroupGap({self.metric}: {self.group_a} {self.rate_a:.6g} − {self.group_b} {self.rate_b:.6g})"
-
-    @property
-    def influence(self) -> FloatArray:  # type: ignore[override]
-        """What each identity adds to the gap, shape (G,)."""
-        return self.moved
-
-    @property
-    def unpaired_variance(self) -> float:  # type: ignore[override]
-        """The same as the variance: the groups have nobody in common."""
-        return self.variance
-
-    def interval(
-        self,
-        method: str = "dyadic",
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-    ) -> Interval:
-        """A confidence interval for the gap.
-
-        Parameters
-        ----------
-        method
-            ``"dyadic"``: ± t standard errors (Satterthwaite's degrees of freedom). ``"wilson"`` or ``"latent"``: the limits of the
-            two rates by that method, combined (MOVER); better for rates near 0.
-        """
-        return super().interval(method, level, side=side, n_resamples=n_resamples, rng=rng)
-
-    def ratio_interval(self, method: str = "wilson", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """A confidence interval for rate_a / rate_b: on the log scale (``"dyadic"``), or from both rates' limits (MOVER)."""
-        if method == "dyadic":
-            return super().ratio_interval(method, level, side=side)
-        self._check(method)
-        tail = tail_of(level, side)
-        within = 1.0 - 2.0 * tail
-        one, two = self.a.interval(method, within), self.b.interval(method, within)
-        low, high = stats.mover_ratio(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
-        return Interval(0.0 if side == "upper" else low, math.inf if side == "lower" else high, level, method, side)
-
-    def _settled(self, method: str) -> str:
-        return method
-
-    def _limits(
-        self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
-    ) -> tuple[float, float]:
-        if method == "dyadic" and (self.a.errors > 0 or self.b.errors > 0):
-            return super()._limits(method, tail, n_resamples, rng)
-        level = 1.0 - 2.0 * tail
-        name = "wilson" if method == "dyadic" else method
-        one, two = self.a.interval(name, level), self.b.interval(name, level)
-        return stats.mover(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
-
-    @property
-    def _never_differ(self) -> bool:
-        return self.a.errors == 0 and self.b.errors == 0
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader must know about the number."""
-        if self._never_differ:
-            return (f"{self.metric}: no error in {self.group_a} nor in {self.group_b}",)
-        return ()
-
-    def _variance(self, method: str) -> float:
-        return self.variances[0] + self.variances[1]
-
-    def _log_ratio(self, method: str) -> tuple[float, float]:
-        a = stats.softened(self.a.errors, self.a.comparisons, 0.5)
-        b = stats.softened(self.b.errors, self.b.comparisons, 0.5)
-        return math.log(a / b), self.variances[0] / a**2 + self.variances[1] / b**2
-
-
-@dataclass(frozen=True, eq=False)
-class CrossRate:
-    """The impostor rate between two groups (or within one).
-
-    group_a, group_b
-        Names of the groups.
-    estimate, errors, comparisons, variance
-        NaN estimate and variance without comparisons.
-    """
-
-    group_a: str
-    group_b: str
-    cell: CellRate = field(repr=False)
-
-    @property
-    def estimate(self) -> float:
-        """errors / comparisons."""
-        return self.cell.estimate
-
-    @property
-    def errors(self) -> int:
-        """Impostor comparisons of this kind that matched."""
-        return self.cell.errors
-
-    @property
-    def comparisons(self) -> int:
-        """Impostor comparisons of this kind."""
-        return self.cell.comparisons
-
-    @property
-    def variance(self) -> float:
-        """Of the estimate, without the bias of the plug-in."""
-        return self.cell.variance
-
-    @property
-    def effective_n(self) -> float:
-        """How many independent comparisons would tell as much; at least one a person on the smaller side."""
-        least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
-        return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
-
-    def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """Wilson's interval with Student's t, degrees of freedom from the smaller side."""
-        from matchbound.stats.curves_influence import EffectiveRate, wilson_t
-
-        if not self.comparisons:
-            raise DataError(f"no impostor comparisons between {self.group_a} and {self.group_b}")
-        freedom = max(min(self.cell.sizes) - 1.0, 1.0)
-        rate = EffectiveRate(self.estimate, self.variance, self.effective_n, freedom)
-        low, high = wilson_t(rate, tail_of(level, side))
-        return Interval(*one_side(low, high, side), level, "wilson", side)
 
 
 @dataclass(frozen=True)
@@ -368,7 +216,7 @@ class GroupRates:
 
     def _variance(self, metric: str, group: str) -> float:
         """Without bias, at least what identity pairs say alone, and at least that of one error."""
-        rate = getattr(self[group], metric)
+        rate: Rate = getattr(self[group], metric)
         least = 1.0 / rate.comparisons**2
         if metric == "far":
             g = self._place(group)

@@ -63,7 +63,7 @@ class MeanLoss:
         n_resamples: int = 2000,
         rng: int | np.random.Generator | None = None,
     ) -> Interval:
-        """A confidence interval: ``"t"`` (± t standard errors), ``"vertex"`` or ``"double-or-nothing"`` (bootstraps)."""
+        """A confidence interval: ± t standard errors, or a bootstrap (``"vertex"``, ``"double-or-nothing"``)."""
         tail = tail_of(level, side)
         if method == "t":
             half = t_quantile(tail, self.freedom) * math.sqrt(self.variance)

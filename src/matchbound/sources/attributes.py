@@ -23,8 +23,9 @@ def identity_labels(source: Source, attribute: Any, name: str = "group") -> Labe
     Parameters
     ----------
     attribute
-        None: the group that the data carry. A mapping from identity to label. A column: one label an identity (in the order of
-        ``source.identities``), or, for embeddings, one a row. A tuple of these: their intersections, such as ``"f & old"``.
+        None: the group that the data carry. A mapping from identity to label. A column: one label an identity
+        (in the order of ``source.identities``), or, for embeddings, one a row. A tuple of these: their
+        intersections, such as ``"f & old"``.
     """
     if isinstance(attribute, tuple):
         if not attribute:
@@ -37,7 +38,8 @@ def identity_labels(source: Source, attribute: Any, name: str = "group") -> Labe
     if attribute is None:
         if source.group is None:
             raise DataError(
-                f"the data name no {name}: read them with a group column, or give {name}= as a mapping from identity to label"
+                f"the data name no {name}: read them with a {name} column, or give {name}= as a mapping from identity "
+                "to label"
             )
         return source.group.astype(np.str_)
     if isinstance(attribute, Mapping):

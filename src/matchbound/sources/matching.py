@@ -40,9 +40,7 @@ class Matched:
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about the match; empty when everything matched by name."""
         what = "instances" if isinstance(self.systems[0], Embeddings) else "comparisons"
-        left = [
-            f"{count} of system {place + 1}" for place, count in enumerate(self.unmatched) if count
-        ]
+        left = [f"{count} of system {place + 1}" for place, count in enumerate(self.unmatched) if count]
         found = []
         if left:
             found.append(
@@ -153,7 +151,9 @@ def _match_embeddings(systems: list[Embeddings]) -> Matched:
 def _instance_keys(source: Embeddings) -> LabelArray | None:
     if source.instance is None:
         return None
-    names = np.char.add(np.char.add(source.identities[source.codes].astype(np.str_), "\x1f"), source.instance.astype(np.str_))
+    names = np.char.add(
+        np.char.add(source.identities[source.codes].astype(np.str_), "\x1f"), source.instance.astype(np.str_)
+    )
     if np.unique(names).size < names.size:
         _, first = np.unique(names, return_index=True)
         row = int(np.setdiff1d(np.arange(names.size), first)[0])
@@ -179,9 +179,7 @@ def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
         )
     owner = np.zeros(table.instances.size, dtype=np.int64)
     owner[table.instance_a], owner[table.instance_b] = table.a, table.b
-    wanted = np.char.add(
-        np.char.add(table.identities[owner].astype(np.str_), "\x1f"), table.instances.astype(np.str_)
-    )
+    wanted = np.char.add(np.char.add(table.identities[owner].astype(np.str_), "\x1f"), table.instances.astype(np.str_))
     order = np.argsort(names)
     at = np.minimum(np.searchsorted(names[order], wanted), names.size - 1)
     row = np.where(names[order[at]] == wanted, order[at], -1)
@@ -221,7 +219,9 @@ def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
     """A number for each pair of instances (and each time that it occurs), the same in all systems."""
     names = []
     for source in systems:
-        assert source.instances is not None and source.instance_a is not None and source.instance_b is not None
+        assert source.instances is not None
+        assert source.instance_a is not None
+        assert source.instance_b is not None
         owner = np.zeros(source.instances.size, dtype=np.int64)
         owner[source.instance_a], owner[source.instance_b] = source.a, source.b
         names.append(
@@ -230,7 +230,8 @@ def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
     labels, codes = encode(*names)
     keys = []
     for source, code in zip(systems, codes, strict=True):
-        assert source.instance_a is not None and source.instance_b is not None
+        assert source.instance_a is not None
+        assert source.instance_b is not None
         one, two = code[source.instance_a], code[source.instance_b]
         keys.append(np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two))
     return _by_occurrence(keys)
@@ -263,8 +264,8 @@ def _by_identity_pair(systems: list[Comparisons]) -> list[IntArray]:
         key = np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two)
         if np.unique(key).size < key.size:
             raise DataError(
-                f"system {place + 1} compares an identity pair more than once and names no instances, so its comparisons "
-                "cannot be matched; give instance_a= and instance_b= to every system"
+                f"system {place + 1} compares an identity pair more than once and names no instances, so its "
+                "comparisons cannot be matched; give instance_a= and instance_b= to every system"
             )
         keys.append(key)
     return _common(keys, "identity pair")
@@ -283,7 +284,6 @@ def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:
     return [row[place] for row in rows]
 
 
-
 def all_pairs(source: Embeddings) -> Comparisons:
     """All pairs of rows with their scores; labels are not encoded again."""
     first, second = np.triu_indices(len(source), k=1)
@@ -300,3 +300,13 @@ def all_pairs(source: Embeddings) -> Comparisons:
         group=source.group,
         notes=source.notes,
     )
+
+
+def comparisons_of(source: Source, kind: str) -> int:
+    """How many genuine or impostor comparisons a source makes."""
+    if isinstance(source, Comparisons):
+        genuine = int(np.count_nonzero(source.genuine))
+        return genuine if kind == "genuine" else len(source) - genuine
+    sizes = source.instance_counts
+    genuine = int((sizes * (sizes - 1) // 2).sum())
+    return genuine if kind == "genuine" else len(source) * (len(source) - 1) // 2 - genuine

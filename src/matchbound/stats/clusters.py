@@ -1,9 +1,9 @@
 """Variances of sums of comparisons for other units than identities: clusters, crossed clusters, two sets of people.
 
-A statistic is Σ_x w_x + constant, one residual w_x a comparison x. Comparisons that have no unit in common are
-independent, so its variance is estimated by Σ w_x·w_y over all pairs (x, y) that have one (Aronow, Samii & Assenova 2015,
-eq. 3). With u_x the units of a comparison (one or two), that sum is Σ_u (Σ_{x∋u} w_x)² − Σ_{u<v} (Σ_{x={u,v}} w_x)²:
-comparisons of the same two units are counted twice in the first sum.
+A statistic is Σ_x w_x + constant, one residual w_x a comparison x. Comparisons that have no unit in common
+are independent, so its variance is estimated by Σ w_x·w_y over all pairs (x, y) that have one (Aronow, Samii
+& Assenova 2015, eq. 3). With u_x the units of a comparison (one or two), that sum is Σ_u (Σ_{x∋u} w_x)² −
+Σ_{u<v} (Σ_{x={u,v}} w_x)²: comparisons of the same two units are counted twice in the first sum.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ def dyadic_sums(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, n_unit
         The units of each comparison; the same twice for one within a unit.
     """
     within = unit_a == unit_b
-    own = np.bincount(unit_a[within], weights=residual[within], minlength=n_units)
+    own: FloatArray = np.bincount(unit_a[within], weights=residual[within], minlength=n_units).astype(np.float64)
     between = ~within
     one, two, w = unit_a[between], unit_b[between], residual[between]
-    by_unit = own + np.bincount(one, weights=w, minlength=n_units) + np.bincount(two, weights=w, minlength=n_units)
+    by_unit: FloatArray = own + np.bincount(one, weights=w, minlength=n_units)
+    by_unit = by_unit + np.bincount(two, weights=w, minlength=n_units)
     keys = np.minimum(one, two) * np.int64(max(n_units, 1)) + np.maximum(one, two)
     return DyadicSums(by_unit, own, _square_by([keys], w))
 
@@ -130,10 +131,10 @@ def bipartite_variance(
 ) -> float:
     """Variance of a mean over comparisons of two sets of different people, without the bias of the plug-in.
 
-    With D_ij the residuals of probe i and gallery person j, r_i and c_j their sums, the plug-in is Σr² + Σc² − ΣD². For n
-    probes and k gallery people, each compared with each, residuals are centred by the grand mean; analysis of variance of
-    the two-way layout gives n/(n−1)·Σr² + k/(k−1)·Σc² − nk/((n−1)(k−1))·(ΣD² − Σr²/k − Σc²/n), which is unbiased
-    (Owen 2007, §4).
+    With D_ij the residuals of probe i and gallery person j, r_i and c_j their sums, the plug-in is Σr² + Σc²
+    − ΣD². For n probes and k gallery people, each compared with each, residuals are centred by the grand
+    mean; analysis of variance of the two-way layout gives n/(n−1)·Σr² + k/(k−1)·Σc² − nk/((n−1)(k−1))·(ΣD² −
+    Σr²/k − Σc²/n), which is unbiased (Owen 2007, §4).
 
     Parameters
     ----------
@@ -156,16 +157,16 @@ def bipartite_sums(
     residual: FloatArray, row: IntArray, column: IntArray, n_rows: int, n_columns: int
 ) -> tuple[FloatArray, FloatArray, float]:
     """(r_i, c_j, ΣD_ij²) of residuals."""
-    r = np.bincount(row, weights=residual, minlength=n_rows)
-    c = np.bincount(column, weights=residual, minlength=n_columns)
+    r: FloatArray = np.bincount(row, weights=residual, minlength=n_rows).astype(np.float64)
+    c: FloatArray = np.bincount(column, weights=residual, minlength=n_columns).astype(np.float64)
     return r, c, _square_by([row, column], residual)
 
 
 def corrected_variance(sums: DyadicSums, size: float) -> float:
     """The dyadic variance without the bias of the plug-in, and not below its floor.
 
-    Residuals within units, between units, and their products each have their own factor: G/(G−1), G(G−1)/((G−2)(G−3)) and
-    G/(G−2), with G the effective number of units.
+    Residuals within units, between units, and their products each have their own factor: G/(G−1),
+    G(G−1)/((G−2)(G−3)) and G/(G−2), with G the effective number of units.
     """
     g = max(size, 4.0)
     shared = sums.by_unit - sums.own

@@ -133,7 +133,8 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
     """The common value of FAR's limit and FRR's limit where they meet, at each angle, shape (angles,).
 
     FAR's limit rises along the curve and FRR's falls. Their difference in probits is nearly straight in the probit of
-    FAR, so its zero is found by a few steps of the Illinois method; the value is the mean, in probits, at the last point.
+    FAR, so its zero is found by a few steps of the Illinois method; the value is the mean, in probits, where they are
+    nearest.
     """
     from scipy.special import ndtr, ndtri
 

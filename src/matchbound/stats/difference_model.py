@@ -1,9 +1,10 @@
 """The latent model of a difference: how much of the errors' correlation two systems have in common.
 
-At thresholds of equal rate, the errors of systems A and B are latent normals that cross a threshold. Two comparisons that
-share an identity (or an identity pair) have the correlations ρ_AA, ρ_BB within a system and ρ_AB across systems; a
-comparison has the correlation ρ₀ with itself in the other system. What the systems share cancels in the difference of
-their rates: with ρ̄ = (ρ_AA + ρ_BB)/2 and δ = ρ_AA + ρ_BB − 2ρ_AB, the covariance of two differences is
+At thresholds of equal rate, the errors of systems A and B are latent normals that cross a threshold. Two
+comparisons that share an identity (or an identity pair) have the correlations ρ_AA, ρ_BB within a system and
+ρ_AB across systems; a comparison has the correlation ρ₀ with itself in the other system. What the systems
+share cancels in the difference of their rates: with ρ̄ = (ρ_AA + ρ_BB)/2 and δ = ρ_AA + ρ_BB − 2ρ_AB, the
+covariance of two differences is
 
     K = Φ₂(z_A, z_A; ρ̄) + Φ₂(z_B, z_B; ρ̄) − 2Φ₂(z_A, z_B; ρ̄ − δ/2) − (a − b)².
 """

@@ -125,8 +125,9 @@ def mover_ratio(
 class PointTerms:
     """A number read from each of two curves, as combinations of FRR and FAR at their thresholds.
 
-    To first order a number of system s is w_s·FRR_s + v_s·FAR_s with the threshold held fixed: FRR at a FAR has w = 1 and
-    v = λ (the slope of the curve), FAR at an FRR w = 1/λ and v = 1, EER w = 1/(1+λ) and v = λ/(1+λ).
+    To first order a number of system s is w_s·FRR_s + v_s·FAR_s with the threshold held fixed: FRR at a FAR
+    has w = 1 and v = λ (the slope of the curve), FAR at an FRR w = 1/λ and v = 1, EER w = 1/(1+λ) and v =
+    λ/(1+λ).
 
     joint : JointTally
         Both systems, at the two thresholds.
@@ -168,7 +169,10 @@ class PointTerms:
         return own + shared
 
     def variance(self, u: float = 1.0, v: float = 1.0) -> float:
-        """Of u·(number of A) − v·(number of B): Σa_i² + 2Σa_iρ_i + max((4R − 2Q)/N2², 2Q/N2²), each without its bias."""
+        """Of u·(number of A) − v·(number of B): Σa_i² + 2Σa_iρ_i + max((4R − 2Q)/N2², 2Q/N2²), without bias.
+
+        The covariance may be poorly known, so no more than three quarters of Σa_i² are let go by it.
+        """
         own, shared = self._parts(u, v)
         spread = far_spread(self.joint, 0, u * self.far_shares[0], v * self.far_shares[1])
         far = max(self.far_factor * spread.variance, spread.floor)

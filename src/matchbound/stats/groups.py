@@ -1,10 +1,10 @@
 """Errors by group: sums of a tally over groups of identities, within groups and between them.
 
-Let S_ih = Σ_{j in h} n_ij and m_ih = Σ_{j in h} m_ij. The rate of the cell {g, h} is p = Σn/Σm over the identity pairs
-with one member in g and the other in h; D_ij = n_ij − p·m_ij there, and identity i in g moves it by
-ψ_i = (S_ih − p·m_ih)/N, N the comparisons of the cell. Its variance is Σψ_i² − ΣD_ij²/N² (each pair once): the dyadic
-variance for g = h, the one of two sets of different people for g ≠ h. Cells have no pair in common, so that the variance
-of a difference of two cells is Σ(ψ_i − ψ'_i)² less both of the latter sums.
+Let S_ih = Σ_{j in h} n_ij and m_ih = Σ_{j in h} m_ij. The rate of the cell {g, h} is p = Σn/Σm over the
+identity pairs with one member in g and the other in h; D_ij = n_ij − p·m_ij there, and identity i in g moves
+it by ψ_i = (S_ih − p·m_ih)/N, N the comparisons of the cell. Its variance is Σψ_i² − ΣD_ij²/N² (each pair
+once): the dyadic variance for g = h, the one of two sets of different people for g ≠ h. Cells have no pair in
+common, so that the variance of a difference of two cells is Σ(ψ_i − ψ'_i)² less both of the latter sums.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class GroupSums:
 def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0) -> GroupSums:
     """Sum a tally with pairs over groups of identities at threshold k."""
     impostor = tally.impostor
-    assert impostor.erred is not None and impostor.compared is not None
+    assert impostor.erred is not None
+    assert impostor.compared is not None
     size, compared = tally.n_identities, impostor.compared
     erred = impostor.erred[k]
     n = erred.count.astype(np.float64)
@@ -58,13 +59,13 @@ def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0) -> Grou
     def by_group(first: IntArray, second: IntArray, value: FloatArray) -> FloatArray:
         there = np.bincount(first * np.int64(n_groups) + group[second], value, size * n_groups)
         back = np.bincount(second * np.int64(n_groups) + group[first], value, size * n_groups)
-        result: FloatArray = (there + back).reshape(size, n_groups)
+        result: FloatArray = (there + back).astype(np.float64).reshape(size, n_groups)
         return result
 
     def by_cell(first: IntArray, second: IntArray, value: FloatArray) -> FloatArray:
         low, high = np.minimum(group[first], group[second]), np.maximum(group[first], group[second])
         cell = np.bincount(low * np.int64(n_groups) + high, value, n_groups * n_groups).reshape(n_groups, n_groups)
-        result: FloatArray = cell + np.triu(cell, 1).T
+        result: FloatArray = (cell + np.triu(cell, 1).T).astype(np.float64)
         return result
 
     if isinstance(compared, AllPairs):
@@ -143,9 +144,7 @@ def cell_rate(sums: GroupSums, g: int, h: int) -> CellRate:
         size_columns = _effective(w)
         variance = bipartite_variance(rows, columns, pair_square, size_rows, size_columns)
         influence, sizes = rows + columns, (size_rows, size_columns)
-    return CellRate(
-        round(errors), round(comparisons), p, influence, pair_square, max(variance, pair_square), sizes
-    )
+    return CellRate(round(errors), round(comparisons), p, influence, pair_square, max(variance, pair_square), sizes)
 
 
 def difference_of_cells(one: CellRate, two: CellRate) -> float:

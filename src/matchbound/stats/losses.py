@@ -1,8 +1,9 @@
 """Mean losses of scored comparisons: any function of score and label.
 
-The mean over genuine and the mean over impostor comparisons are weighed by a prior, π·mean_genuine + (1−π)·mean_impostor,
-or all comparisons count alike. Either way the statistic is a sum of residuals over comparisons, one a comparison:
-π(l − mean_genuine)/T or (1−π)(l − mean_impostor)/N, and its variance is the dyadic one of `matchbound.stats.clusters`.
+The mean over genuine and the mean over impostor comparisons are weighed by a prior, π·mean_genuine +
+(1−π)·mean_impostor, or all comparisons count alike. Either way the statistic is a sum of residuals over
+comparisons, one a comparison: π(l − mean_genuine)/T or (1−π)(l − mean_impostor)/N, and its variance is the
+dyadic one of `matchbound.stats.clusters`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def cross_entropy(score: FloatArray, genuine: BoolArray) -> FloatArray:
     """−log of the probability given to what is true; the score is the probability of "same", above 0 and below 1."""
     p = _probability(score, "cross-entropy")
     if np.any((p <= 0.0) & genuine) or np.any((p >= 1.0) & ~genuine):
-        raise DataError("cross-entropy is infinite where a score of 0 or 1 is wrong; keep scores between 1e-6 and 1 − 1e-6")
+        raise DataError(
+            "cross-entropy is infinite where a score of 0 or 1 is wrong; keep scores between 1e-6 and 1 − 1e-6"
+        )
     result: FloatArray = -np.log(np.where(genuine, p, 1.0 - p))
     return result
 
@@ -73,7 +76,7 @@ LOSSES: dict[str, tuple[Loss, float | None]] = {
 
 def _probability(score: FloatArray, name: str) -> FloatArray:
     if score.size and not (float(score.min()) >= 0.0 and float(score.max()) <= 1.0):
-        raise DataError(f"{name} takes scores that are probabilities of \"same\", between 0 and 1; these go outside")
+        raise DataError(f'{name} takes scores that are probabilities of "same", between 0 and 1; these go outside')
     return score
 
 
@@ -127,9 +130,9 @@ def loss_replicates(
 ) -> FloatArray:
     """Bootstrap replicates of the mean loss, shape (B,).
 
-    A comparison between units i and j counts W_i·W_j times, one within unit i W_i times, W double-or-nothing or (vertex)
-    multinomial. In the vertex bootstrap two copies of a unit stand for comparisons at the mean impostor loss, as many as a
-    random pairing with the same numbers would have.
+    A comparison between units i and j counts W_i·W_j times, one within unit i W_i times, W double-or-nothing
+    or (vertex) multinomial. In the vertex bootstrap two copies of a unit stand for comparisons at the mean
+    impostor loss, as many as a random pairing with the same numbers would have.
     """
     within = a == b
     own_loss = np.bincount(a[within], weights=value[within], minlength=n_units)
@@ -138,7 +141,7 @@ def loss_replicates(
     distinct, inverse = np.unique(keys, return_inverse=True)
     inverse = inverse.reshape(-1)
     first, second = distinct // n_units, distinct % n_units
-    loss = np.bincount(inverse, weights=value[~within], minlength=distinct.size)
+    loss = np.bincount(inverse, weights=value[~within], minlength=distinct.size).astype(np.float64)
     count = np.bincount(inverse, minlength=distinct.size).astype(np.float64)
     touching = np.bincount(first, count, n_units) + np.bincount(second, count, n_units)
     mean = float(loss.sum() / count.sum()) if count.size else 0.0

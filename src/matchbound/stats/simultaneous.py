@@ -42,7 +42,7 @@ def max_t_p_values(
     if not tops.size:
         return np.ones(statistics.shape)
     beyond = tops.size - np.searchsorted(np.sort(tops), np.abs(statistics), side="left")
-    result: FloatArray = (beyond + 1.0) / (tops.size + 1.0)
+    result: FloatArray = ((beyond + 1.0) / (tops.size + 1.0)).astype(np.float64)
     return result
 
 
@@ -64,4 +64,3 @@ def adjusted_level(critical: float) -> float:
     from scipy.special import ndtr
 
     return float(2.0 * ndtr(critical) - 1.0)
-

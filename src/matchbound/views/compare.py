@@ -10,8 +10,8 @@ import numpy as np
 from matchbound.results.all_pairs import SystemsTable
 from matchbound.results.compare import Comparison, Difference
 from matchbound.results.groups import GroupRates, GroupRow
-from matchbound.results.interval import Interval
-from matchbound.views.records import Record, percent
+from matchbound.results.interval import Interval, percent
+from matchbound.views.records import Record
 from matchbound.views.text import table
 
 

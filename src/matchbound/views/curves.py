@@ -18,8 +18,7 @@ def curve_records(statistics: Sequence[CurveStatistic], method: str, level: floa
     records: list[Record] = []
     for statistic in statistics:
         own = method if method in statistic.methods else "influence"
-        given = {} if own in ("influence", "union") else options
-        interval = statistic.interval(own, level, **given)
+        interval = statistic.interval(own, level, **options)
         errors, comparisons = _counted(statistic)
         effective = statistic.effective_n
         records.append(

@@ -96,7 +96,7 @@ def draw_nominal(
         panel.set_xlim(0.48, 1.01)
         place = panel.get_subplotspec()
         if place is None or place.is_first_col():
-            panel.set_ylabel("estimated coverage", fontsize=8)
+            panel.set_ylabel("estimated coverage" + (", adjusted" if adjusted else ""), fontsize=8)
     return list(panels)
 
 

@@ -128,6 +128,7 @@ def _driver_table(drivers: Drivers) -> dict[str, Any]:
     rows = [
         {
             "name": words.contributor_name(item.label, rank, drivers.metric),
+            "labelled": item.label is not None,
             "share": f"{100 * item.share:.3g}%",
             "bar": round(100 * item.share / largest),
             "more": item.more,

@@ -14,7 +14,7 @@ from matchbound.results.report import CurvePicture, Panel, Report
 from matchbound.views.report.words import level_text, target_text
 
 WIDTH, HEIGHT = 480, 370
-LEFT, RIGHT, TOP, BOTTOM = 62, 464, 16, 316
+LEFT, RIGHT, TOP, BOTTOM = 68, 466, 16, 316
 PROBIT_TICKS = (
     *(lead * 10.0**power for power in range(-9, -2) for lead in (1,)),
     *(0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999),
@@ -118,10 +118,10 @@ def scores_drawing(report: Report) -> Drawing:
         parts.append(f'<path class="{name} area" d="{outline}Z"/>')
         parts.append(f'<path class="{name} wrong" clip-path="url(#scores-{error})" d="{outline}Z"/>')
         parts.append(f'<path class="{name} line" d="{outline}"/>')
-    parts += _peak_names(x, y, edges, heights)
     at = x(panel.thresholds)
     here = at[panel.start]
     parts.append(f'<line class="mark" id="scores-v" x1="{here}" x2="{here}" y1="{TOP}" y2="{BOTTOM}"/>')
+    parts += _peak_names(x, y, edges, heights)
     told = (
         f"Histogram of scores from {edges[0]:.4g} to {edges[-1]:.4g}: {panel.frr.comparisons:,} genuine and "
         f"{panel.far.comparisons:,} impostor comparisons. A line marks the threshold."
@@ -206,7 +206,7 @@ def _axes(
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{at}" y2="{at}"/>')
         parts.append(f'<text class="tick" x="{LEFT - 8}" y="{at + 4.5:.1f}" text-anchor="end">{escape(text)}</text>')
     middle, centre = (LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2
-    side = 14 if yticks else 40
+    side = 13 if yticks else 46
     parts.append(f'<line class="axis" x1="{LEFT}" x2="{RIGHT}" y1="{BOTTOM}" y2="{BOTTOM}"/>')
     parts.append(f'<text class="label" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(xlabel)}</text>')
     parts.append(

@@ -160,7 +160,7 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
     """How the numbers were made, as (heading, text)."""
     level = level_text(report.level)
     methods = list(dict.fromkeys(claim.method for point in report.points for claim in (point.far, point.frr)))
-    return [
+    notes = [
         (
             "Rates",
             "FAR is the share of impostor comparisons that match, FRR the share of genuine comparisons that do not. "
@@ -200,6 +200,14 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
             "data are to that.",
         ),
     ]
+    if any(method.startswith("latent") for method in methods):
+        told = (
+            "An error is modelled as a latent Gaussian that crosses a threshold; how comparisons that share an identity go "
+            "together is learned where errors are plentiful and carried to where they are rare. Made for few identities "
+            "and rare errors, where the other intervals cover too little."
+        )
+        notes.insert(4, ("The latent interval", told))
+    return notes
 
 
 def provenance_rows(report: Report) -> list[tuple[str, str]]:

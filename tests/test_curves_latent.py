@@ -1,0 +1,99 @@
+"""Latent intervals of FRR@FAR and EER: equal to a walk over angles and points, defined at the edges."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+import naive_curves as naive
+from conftest import golden_table
+from matchbound.results import latent
+from matchbound.results.roc import RocCurve
+from matchbound.stats import curves_latent
+from matchbound.stats.curves_influence import point_influence
+from test_curves import quiet
+
+
+def models(curve: RocCurve, index: int) -> curves_latent.LatentPair:
+    near = curve.recount.tally(curve.thresholds[index : index + 1])
+    far = latent.fit("far", near, int(curve.tally.false_matches[index]), curve.recount)
+    frr = latent.fit("frr", near, int(curve.tally.false_nonmatches[index]), curve.recount)
+    r = curves_latent.estimate_correlation(curve.tally, far, curve.far[index], curve.frr[index])
+    return curves_latent.LatentPair(far, frr, r)
+
+
+@pytest.fixture(scope="module", params=["population", "population-wolves"])
+def curve(request: pytest.FixtureRequest) -> RocCurve:
+    return quiet(golden_table(request.param))
+
+
+def test_frr_at_far_equals_the_naive_walk(curve: RocCurve) -> None:
+    point = curve.at_far(0.02)
+    pair = models(curve, point.index)
+    deviates = (pair.far.deviate(0.95), pair.frr.deviate(0.95))
+    steps = list(zip(curve.tally.false_matches.tolist(), curve.tally.false_nonmatches.tolist(), strict=True))
+    low, high = naive.latent_frr_at_far(
+        pair.far, pair.frr, pair.correlation, steps, curve.tally.n_impostor, 0.02, deviates
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.MatchboundWarning)
+        found = point.interval("latent")
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-5)
+    assert found.low < point.estimate < found.high
+    assert found.method == "latent"
+
+
+def test_eer_equals_the_naive_walk(curve: RocCurve) -> None:
+    found = curve.eer()
+    pair = models(curve, found.index)
+    deviates = (pair.far.deviate(0.9), pair.frr.deviate(0.9))
+    near = [int(np.searchsorted(curve.far, found.far * factor)) for factor in np.geomspace(0.6, 1.7, 28)]
+    steps = [(int(curve.tally.false_matches[k]), int(curve.tally.false_nonmatches[k])) for k in near]
+    low, high = naive.latent_eer(pair.far, pair.frr, pair.correlation, steps, deviates)
+    made = found.interval("latent", 0.9)
+    assert (made.low, made.high) == pytest.approx((low, high), rel=0.02)
+    assert made.low < found.estimate < made.high
+
+
+def test_far_at_frr_and_one_sided_limits(curve: RocCurve) -> None:
+    point = curve.at_frr(0.2)
+    inner, outer = point.interval("latent", 0.8), point.interval("latent", 0.99)
+    assert 0.0 < outer.low < inner.low < point.estimate < inner.high < outer.high < 1.0
+    upper = point.interval("latent", 0.9, side="upper")
+    assert upper.low == 0.0
+    assert upper.high == pytest.approx(inner.high, rel=1e-6)
+
+
+def test_correlation_is_that_of_the_influences(curve: RocCurve) -> None:
+    pair = models(curve, curve.at_far(0.1).index)
+    far, frr = 0.1, 0.3
+    k, h = curve.at_far(far).index, curve.at_frr(frr).index
+    rho = point_influence(curve.tally, np.array([k])).far[0]
+    a = point_influence(curve.tally, np.array([h])).frr[0]
+    v = curve.far_variance[k]
+    raw = float(a @ rho) / np.sqrt(max(v, float(rho @ rho) - v) * float(a @ a))
+    kept = max(0.0, 1.0 - 1.0 / (pair.far.effective_identities * raw**2))
+    expected = float(np.clip(raw * kept, -0.7, 0.7))
+    assert curves_latent.estimate_correlation(curve.tally, pair.far, far, frr) == pytest.approx(expected, abs=1e-12)
+
+
+def test_targets_below_one_error_are_extrapolated(curve: RocCurve) -> None:
+    point = curve.at_far(1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.MatchboundWarning)
+        made = point.interval("latent")
+    assert 0.0 <= made.low <= point.estimate <= made.high <= 1.0
+    assert made.notes
+    index = curves_latent._index_of_rank(curve.tally, np.array([2.0, 3.0, 50.0, 50.9]))
+    assert list(curve.tally.false_matches[index[1:]]) == [3, 50, 50]
+    assert index[0] <= index[1]
+
+
+def test_areas_have_no_latent_interval(curve: RocCurve) -> None:
+    with pytest.raises(mb.UsageError, match="method must be one of"):
+        curve.auc().interval("latent")
+    with pytest.raises(mb.UsageError, match="it takes settings"):
+        curve.eer().interval("latent", level_far=0.1)
