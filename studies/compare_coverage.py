@@ -1,10 +1,10 @@
 """Coverage and error rates of comparisons between systems and groups, on synthetic systems of equal accuracy.
 
-Run as ``python studies/compare_coverage.py STUDY --replications 1000 --seed 8 --output
-docs/studies/compare-STUDY.csv``, STUDY one of ``paired``, ``points``, ``systems``, ``groups``, ``figure1``.
-The model is the paper's (§5.1): instance k of identity i is β_i + ε_ik, β exponential, ε normal with variance
-5, scaled to length 1, compared by Euclidean distance. A system sees 128 of the coordinates; systems that see
-different ones are equally good, and correlated by the coordinates that they share.
+Run as ``python studies/compare_coverage.py STUDY --replications 1000 --seed 8 --output FILE``, STUDY one of
+``paired``, ``points``, ``systems``, ``groups``, ``figure1``. The model is the paper's (§5.1): instance k of
+identity i is β_i + ε_ik, β exponential, ε normal with variance 5, scaled to length 1, compared by Euclidean distance. A
+system sees 128 of the coordinates; systems that see different ones are equally good, and correlated by the coordinates
+that they share.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ import io
 import sys
 import warnings
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 import matchbound as mb
-from matchbound.api_compare import compare, compare_all
+from matchbound.api_compare import compare, compare_all, compare_thresholds
 from matchbound.api_groups import by_group
+from matchbound.stats.differences import t_quantile
+from matchbound.stats.groups import welch
+from matchbound.stats.simultaneous import adjusted_level, max_t
 
 SEEN, INSTANCES = 128, 5
 FARS, FRRS = (1e-3, 1e-2, 1e-1), (1e-2, 1e-1)
@@ -52,7 +56,7 @@ def systems(rng: np.random.Generator, identities: int, offsets: list[int]) -> li
 
 
 def true_thresholds(samples: int = 40) -> dict[str, dict[float, float]]:
-    """Thresholds at which a system has each rate, from 40 samples of 200 identities."""
+    """Thresholds at which a system has each rate (nearly; equal systems are equal at any), from samples."""
     rng = np.random.default_rng(20240)
     impostor, genuine = [], []
     for _ in range(samples):
@@ -87,19 +91,18 @@ def coverages(kept: dict[tuple[str, float, str], list[tuple[bool, float, float]]
 
 
 def paired(replications: int, seed: int) -> list[dict[str, object]]:
-    """Two systems that share 7/8 of their coordinates: coverage of the difference, and width against unpaired.
-
-    Every method in each fifth replication, the first two in all.
-    """
-    grid = true_thresholds()
-    cells = [(metric, rate) for metric in ("far", "frr") for rate in grid[metric]]
+    """Two systems that share 7/8 of their coordinates: coverage of the difference, and width against unpaired."""
+    grid = true_thresholds(8)
+    chosen = [(metric, rate) for metric in ("far", "frr") for rate in grid[metric]]
+    thresholds = [[grid[metric][rate]] * 2 for metric, rate in chosen]
     methods = ("auto", "dyadic", "latent")
     kept: dict[tuple[str, float, str], list[tuple[bool, float, float]]] = {}
     for replication in range(replications):
         a, b = systems(np.random.default_rng([seed, replication]), 50, [0, 16])
-        for metric, rate in cells:
-            difference = getattr(compare(a, b, threshold=grid[metric][rate]), metric)
-            for method in methods if replication % 5 == 0 else methods[:2]:
+        several = compare_thresholds(a, b, thresholds)
+        for (metric, rate), made in zip(chosen, several, strict=True):
+            difference = getattr(made, metric)
+            for method in methods:
                 interval = difference.interval(method)
                 unpaired = 2.0 * 2.01 * np.sqrt(difference.unpaired_variance)
                 row = (0.0 in interval, interval.width, unpaired)
@@ -114,7 +117,7 @@ def points(replications: int, seed: int) -> list[dict[str, object]]:
         a, b = systems(np.random.default_rng([seed, replication]), 50, [0, 16])
         for rate in FARS:
             made = compare(a, b, far=rate)
-            numbers = [("frr@far", rate, made.frr)] + ([("eer", float("nan"), made.eer)] if rate == FARS[0] else [])
+            numbers = [("frr@far", rate, made.frr)] + ([("eer", 0.0, made.eer)] if rate == FARS[0] else [])
             for metric, at, difference in numbers:
                 interval = difference.interval()
                 unpaired = 2.0 * 2.01 * np.sqrt(difference.unpaired_variance)
@@ -140,36 +143,110 @@ def rejections(name: str, found: dict[tuple[str, float, str], list[bool]]) -> li
     return made
 
 
+def pair_errors(view: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Comparisons of each two identities that match (within an identity: that do not), shape (K, G, G)."""
+    rows = view.shape[0]
+    distance = np.sqrt(np.maximum(2.0 - 2.0 * (view @ view.T), 0.0))
+    size = rows // INSTANCES
+    out = np.empty((thresholds.size, size, size))
+    for k, threshold in enumerate(thresholds):
+        match = (distance <= threshold).reshape(size, INSTANCES, size, INSTANCES).sum(axis=(1, 3)).astype(float)
+        own = np.diag(match)
+        match[np.diag_indices(size)] = (INSTANCES**2 - own) / 2.0
+        out[k] = match
+    return out
+
+
+def linear(errors: FloatArray, metric: str) -> tuple[float, FloatArray, float, float]:
+    """Rate, influence of each identity, variance without bias, and its floor, of complete balanced data.
+
+    `errors` may be a difference of two systems' errors. The same as `matchbound.stats.differences`, in matrices.
+    """
+    size = errors.shape[0]
+    if metric == "frr":
+        own = np.diag(errors)
+        total = size * INSTANCES * (INSTANCES - 1) / 2
+        moved = (own - own.mean()) / total
+        value = float(moved @ moved) * size / (size - 1)
+        return float(own.sum() / total), moved, value, 0.0
+    off = errors.copy()
+    off[np.diag_indices(size)] = 0.0
+    ordered = size * (size - 1) * INSTANCES**2
+    d = off - off.sum() / ordered * INSTANCES**2
+    d[np.diag_indices(size)] = 0.0
+    r, q = d.sum(axis=1), float((d * d).sum())
+    factor = size * (size - 1) / ((size - 2) * (size - 3))
+    value = (4.0 * float(r @ r) - 2.0 * q) / ordered**2 * factor
+    return float(off.sum() / ordered), 2.0 * r / ordered, value, 2.0 * q / ordered**2
+
+
+def cells() -> list[tuple[int, str, float, float]]:
+    grid = true_thresholds(8)
+    return [(k, m, rate, grid[m][rate]) for k, (m, rate) in enumerate((m, r) for m in grid for r in grid[m])]
+
+
 def many_systems(replications: int, seed: int) -> list[dict[str, object]]:
-    """Five equal systems, all ten pairs: how often any simultaneous interval excludes 0."""
-    grid = true_thresholds()
+    """Five equal systems, all ten pairs: how often any simultaneous interval excludes 0.
+
+    Matrices do the counting; the first two replications go through `compare_all` too, and must agree.
+    """
+    chosen, offsets = cells(), [0, 8, 16, 24, 32]
+    thresholds = np.array([cell[3] for cell in chosen])
     found: dict[tuple[str, float, str], list[bool]] = {}
     for replication in range(replications):
-        made = systems(np.random.default_rng([seed, replication]), 50, [0, 8, 16, 24, 32])
-        for metric in ("far", "frr"):
-            for rate, threshold in grid[metric].items():
-                rows = compare_all(made, threshold=threshold).differences(metric, method="dyadic", n_resamples=4000)
-                hit = any(0.0 not in row.interval for row in rows)
-                found.setdefault((metric, rate, "max-t"), []).append(hit)
+        views = draw(np.random.default_rng([seed, replication]), 50, offsets)
+        errors = [pair_errors(view, thresholds) for view in views]
+        for k, metric, rate, threshold in chosen:
+            made = [linear(a[k] - b[k], metric) for a, b in combinations(errors, 2)]
+            critical = max_t(np.array([moved for _, moved, _, _ in made]), n_resamples=2000)
+            bound = t_quantile((1.0 - adjusted_level(critical)) / 2.0, 49.0)
+            hits = [abs(d) > bound * np.sqrt(max(value, floor)) for d, _, value, floor in made]
+            found.setdefault((metric, rate, "max-t"), []).append(any(hits))
+            if replication < 2:
+                same = systems(np.random.default_rng([seed, replication]), 50, offsets)
+                rows = compare_all(same, threshold=threshold).differences(metric, method="dyadic", n_resamples=2000)
+                assert [0.0 not in row.interval for row in rows] == hits
+                assert np.allclose([row.difference.estimate for row in rows], [d for d, _, _, _ in made])
     return rejections("systems", found)
 
 
 def many_groups(replications: int, seed: int) -> list[dict[str, object]]:
-    """Eight equal groups of 25 identities, all 28 pairs: how often any simultaneous interval excludes 0."""
-    grid = true_thresholds()
+    """Eight equal groups of 25 identities, all 28 pairs: how often any simultaneous interval excludes 0.
+
+    Matrices do the counting; the first two replications go through `by_group` too, and must agree.
+    """
+    chosen = cells()
+    thresholds = np.array([cell[3] for cell in chosen])
     owner = np.arange(200 * INSTANCES) // INSTANCES
-    group = np.array([f"g{k}" for k in range(8)])[owner // 25]
     found: dict[tuple[str, float, str], list[bool]] = {}
     for replication in range(replications):
         view = draw(np.random.default_rng([seed, replication]), 200, [0])[0]
-        data = mb.Embeddings(view, owner, "euclidean", group=group)
-        for metric in ("far", "frr"):
-            for rate, threshold in grid[metric].items():
-                rates = by_group(data, threshold, workers=1)
-                for method in ("dyadic", "wilson"):
-                    rows = rates.gaps(metric, method=method, n_resamples=4000)
-                    hit = any(0.0 not in row.interval for row in rows)
-                    found.setdefault((metric, rate, method), []).append(hit)
+        errors = pair_errors(view, thresholds)
+        for k, metric, rate, threshold in chosen:
+            made = []
+            moved = np.zeros((8, 200))
+            for g in range(8):
+                part = slice(25 * g, 25 * g + 25)
+                p, moved[g, part], value, floor = linear(errors[k, part, part], metric)
+                n = 25 * 24 / 2 * INSTANCES**2 if metric == "far" else 25 * INSTANCES * (INSTANCES - 1) / 2
+                made.append((p, max(value, floor, 1.0 / n**2)))
+            pairs = list(combinations(range(8), 2))
+            critical = max_t(np.array([moved[g] - moved[h] for g, h in pairs]), n_resamples=2000)
+            hits = []
+            for g, h in pairs:
+                (p, v), (q, w) = made[g], made[h]
+                freedom = welch((v, w), (24.0, 24.0))
+                bound = t_quantile((1.0 - adjusted_level(critical)) / 2.0, freedom)
+                hits.append(abs(p - q) > bound * np.sqrt(v + w))
+            found.setdefault((metric, rate, "max-t"), []).append(any(hits))
+            if replication < 2:
+                names = np.array([f"g{g}" for g in range(8)])[owner // 25]
+                data = mb.Embeddings(view, owner, "euclidean", group=names)
+                rows = by_group(data, threshold, workers=1).gaps(metric, n_resamples=2000)
+                assert np.allclose([row.gap.estimate for row in rows], [made[g][0] - made[h][0] for g, h in pairs])
+                assert [0.0 not in row.interval for row in rows if not row.gap.notes] == [
+                    hit for hit, row in zip(hits, rows, strict=True) if not row.gap.notes
+                ]
     return rejections("groups", found)
 
 

@@ -11,7 +11,8 @@ are judged (on the log scale where the estimate is too high). Draws of instances
 coverage is a little better than the table says. G is at most a third of the population.
 
 Made-up data: the paper's model (five instances; "geometric": 1 + Geometric(1/3) instances); "wolves": latent scores
-with a tenth of the people 0.45 standard deviations more similar to everybody, "heavy wolves": 0.9.
+with a tenth of the people 0.45 standard deviations more similar to everybody; "heavy wolves": 0.9; "rare wolves": one
+in twenty, 1.15, so that a third of the samples of twenty people have none.
 
 A cell that is in the output already is not run again. Every replication is seeded on its own.
 """
@@ -47,8 +48,9 @@ SETS = {
     "voices-etri": ("speaker_etri_tdnn.npz", (20, 50)),
     "voices-digits": ("speaker_audiomnist_resemblyzer.npz", (20,)),
 }
-MODELS = ("paper", "geometric", "wolves", "heavy-wolves")
-WOLVES = {"wolves": 0.45, "heavy-wolves": 0.9}
+MODELS = ("paper", "geometric", "wolves", "heavy-wolves", "rare-wolves")
+WOLVES = {"wolves": (0.1, 0.45), "heavy-wolves": (0.1, 0.9), "rare-wolves": (0.05, 1.15)}
+"""Share of the people, and by how many standard deviations they are more similar to everybody."""
 FIELDS = ("data", "identities", "metric", "rate", "method", "replications", "coverage", "above", "below", "width")
 
 
@@ -109,8 +111,9 @@ class Model:
         impostor, genuine = np.sqrt(2 * 0.03 + 0.2 + 2 * 0.04 + 0.65), np.sqrt(0.3 + 2 * 0.04 + 0.65)
 
         def excess(t: float, rate: float) -> float:
-            shares = {0: 0.81, 1: 0.18, 2: 0.01}
-            tails = [share * ndtr((k * WOLVES[self.name] - t) / impostor) for k, share in shares.items()]
+            part, shift = WOLVES[self.name]
+            shares = ((1.0 - part) ** 2, 2.0 * part * (1.0 - part), part**2)
+            tails = [share * ndtr((k * shift - t) / impostor) for k, share in enumerate(shares)]
             return float(sum(tails)) - rate
 
         far = [brentq(excess, -10.0, 10.0, args=(rate,)) for rate in FAR]
@@ -139,7 +142,8 @@ class Model:
         sizes = 1 + rng.geometric(1.0 / 3.0, size) if self.name == "geometric" else np.full(size, 5)
         owner = np.repeat(np.arange(size), sizes)
         if self.name in WOLVES:
-            person = np.sqrt(0.03) * rng.standard_normal(size) + WOLVES[self.name] * (rng.random(size) < 0.1)
+            part, shift = WOLVES[self.name]
+            person = np.sqrt(0.03) * rng.standard_normal(size) + shift * (rng.random(size) < part)
             mean = person[:, None] + person + np.sqrt(0.2) * _symmetric(size, rng)
             mean[np.diag_indices(size)] = 4.0 + np.sqrt(0.3) * rng.standard_normal(size)
             instance = 0.2 * rng.standard_normal(owner.size)
@@ -164,14 +168,18 @@ def similarity(left: Array, right: Array, distance: bool) -> Array:
     return -np.sqrt(np.maximum(squares, 0.0))
 
 
-def impostor_tally(pairs: Array, scores: Array, sizes: Array, thresholds: Array, keep: bool) -> Tally:
-    """Impostor comparisons at thresholds (increasing); `pairs` numbers their identity pairs."""
-    count = sizes.size
-    first, second = np.triu_indices(count, 1)
+def pair_errors(pairs: Array, scores: Array, count: int, thresholds: Array) -> Array:
+    """n_ij at each threshold (increasing), shape (K, count); `pairs` numbers the identity pair of each comparison."""
     levels = thresholds.size
     reached = np.searchsorted(thresholds, scores, side="right")
-    table = np.bincount(pairs * (levels + 1) + reached, minlength=first.size * (levels + 1)).reshape(first.size, -1)
-    n = np.cumsum(table[:, :0:-1], axis=1)[:, ::-1].T
+    table = np.bincount(pairs * (levels + 1) + reached, minlength=count * (levels + 1)).reshape(count, -1)
+    return np.ascontiguousarray(np.cumsum(table[:, :0:-1], axis=1)[:, ::-1].T)
+
+
+def impostor_tally(n: Array, sizes: Array, thresholds: Array, keep: bool) -> Tally:
+    """The tally of n_ij of all pairs of identities (in the order of triu_indices) at thresholds."""
+    count, levels = sizes.size, thresholds.size
+    first, second = np.triu_indices(count, 1)
     errors = np.array([np.bincount(first, row, count) + np.bincount(second, row, count) for row in n]).astype(np.int64)
     m = sizes[first] * sizes[second]
     erred = tuple(PairTable(first[row > 0], second[row > 0], row[row > 0]) for row in n) if keep else None
@@ -179,8 +187,8 @@ def impostor_tally(pairs: Array, scores: Array, sizes: Array, thresholds: Array,
         sizes * (sizes.sum() - sizes),
         errors,
         2 * int((m * m).sum()),
-        2 * (n * m).sum(axis=1),
-        2 * (n * n).sum(axis=1),
+        2 * (n @ m),
+        2 * np.einsum("kp,kp->k", n, n),
         AllPairs(sizes),
         erred,
     )
@@ -217,9 +225,15 @@ def replicate(
     ranked, total = np.sort(impostor)[::-1], impostor.size
     errors = [int((impostor >= t).sum()) for t in source.far]
     ranks = np.unique(np.concatenate([rank_grid(total, min(x, total // 2)) for x in errors]))
-    tally = impostor_tally(pairs, impostor, sizes, np.unique(ranked[ranks - 1]), keep=False)
-    out = impostor_tally(pairs, impostor, sizes, np.unique(ranked[leave_out_ranks(total, 0) - 1]), keep=True)
-    at = impostor_tally(pairs, impostor, sizes, source.far[::-1], keep=False)
+    grid, left_out = ranked[ranks - 1], ranked[leave_out_ranks(total, 0) - 1]
+    thresholds = np.unique(np.concatenate([grid, left_out, source.far]))
+    n = pair_errors(pairs, impostor, size * (size - 1) // 2, thresholds)
+
+    def at_some(some: Array, keep: bool = False) -> Tally:
+        place = np.searchsorted(thresholds, np.unique(some))
+        return impostor_tally(n[place], sizes, thresholds[place], keep)
+
+    tally, out, at = at_some(grid), at_some(left_out, keep=True), at_some(source.far)
     variances = [far_plug_in(at.impostor, len(FAR) - 1 - k) for k in range(len(FAR))]
     found = _intervals("far", FAR, errors, total, variances, size // 2, fit_far(tally, out, settings="default"))
     ranked, total = np.sort(genuine), genuine.size

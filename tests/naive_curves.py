@@ -205,7 +205,7 @@ def latent_frr_at_far(far_model, frr_model, r, curve, n, target, deviates):  # t
 
 
 def latent_eer(far_model, frr_model, r, curve, deviates):  # type: ignore[no-untyped-def]
-    """Both limits for EER: at each angle walk the curve until FAR's limit is at least FRR's; the middle of that step."""
+    """Both limits for EER: at each angle walk until FAR's limit is at least FRR's; the middle of that step."""
     found = []
     for upper in (False, True):
         values = []

@@ -73,8 +73,8 @@ def erring(sizes: Sequence[int], z: float, rho: float) -> float:
 
     def spared(size: int) -> float:
         def inside(u: float) -> float:
-            chance = stats.norm.sf((z - math.sqrt(rho) * u) / math.sqrt(1.0 - rho))
-            return float(chance**size * stats.norm.pdf(u))
+            chance = math.erfc((z - math.sqrt(rho) * u) / math.sqrt(1.0 - rho) / math.sqrt(2.0)) / 2.0
+            return chance**size * math.exp(-u * u / 2.0) / math.sqrt(2.0 * math.pi)
 
         return float(integrate.quad(inside, -9.0, 9.0, epsabs=1e-12, limit=200)[0])
 

@@ -113,3 +113,14 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ("roc", "report"):
         assert main([verb, "--help"]) == 0
         assert f"matchbound {verb}" in capsys.readouterr().out
+
+
+def test_a_reader_with_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = DATA / "readers" / "kaldi"
+    command = [str(folder / "trials"), str(folder / "scores"), "--reader", "kaldi"]
+    command += ["--option", f"map={folder / 'utt2spk'}", "--quiet"]
+    document = run_json(capsys, *command)
+    assert document["results"][-1]["metric"] == "auc"
+    assert document["provenance"]["parameters"]["reader"] == "kaldi"
+    assert main(["report", *command, "-o", str(tmp_path / "report.md")]) == 0
+    assert "| reader | kaldi |" in (tmp_path / "report.md").read_text()

@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.api_compare import compare, compare_all
+from matchbound.api_compare import compare, compare_all, compare_thresholds
 from matchbound.engine.joint import joint_tally, joint_tally_of_embeddings
 from matchbound.sources.matching import match
 from matchbound.stats import difference_model as model
@@ -162,14 +162,29 @@ def test_fixed_thresholds() -> None:
         assert interval.high == pytest.approx(difference.estimate + half)
         assert difference.interval("latent").width >= interval.width
         assert difference.ratio in difference.ratio_interval()
-        wanted = "latent" if difference.p_value < 0.02 else "dyadic"
-        assert difference.interval() == difference.interval(wanted)
+        parts = difference.interval("latent"), difference.interval("dyadic")
+        lower, upper = parts if difference.estimate < 0 else parts[::-1]
+        assert list(difference.interval()) == [lower.low, upper.high]
+        assert (0.0 in difference.interval()) == (difference.p_value >= 0.05)
         inside = difference.interval("dyadic", level=1 - difference.p_value)
         assert min(abs(inside.low), abs(inside.high)) == pytest.approx(0.0, abs=1e-9)
     assert made.threshold == (0.5, 0.45)
     assert made.p_value == pytest.approx(min(1.0, 2 * min(made.far.p_value, made.frr.p_value)))
     assert made.matched == len(a)
     assert made.unmatched == (0, 0)
+
+
+def test_several_thresholds_cost_one_pass() -> None:
+    a, b = _equal_systems(3)
+    several = compare_thresholds(a, b, [(0.5, 0.45), (0.3, 0.3)])
+    for made, pair in zip(several, ((0.5, 0.45), (0.3, 0.3)), strict=True):
+        single = compare(a, b, threshold=pair)
+        assert made.threshold == pair
+        for metric in ("far", "frr"):
+            assert getattr(made, metric).interval() == getattr(single, metric).interval()
+            assert getattr(made, metric).p_value == getattr(single, metric).p_value
+    with pytest.raises(mb.UsageError, match="pairs"):
+        compare_thresholds(a, b, [0.5, 0.4])  # type: ignore[list-item]
 
 
 def test_swapping_the_systems_turns_the_answer_round() -> None:
@@ -292,8 +307,10 @@ def test_large_embeddings_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) 
     large = compare(a, b, threshold=0.5)
     assert large.far.interval("latent") == small.far.interval("latent")
     assert large.frr.interval() == small.frr.interval()
-    monkeypatch.setattr(api, "MODEL_COMPARISONS", 2000)
-    assert compare(a, b, threshold=0.5).far.interval("latent").width > 0.0
+    monkeypatch.setattr(api, "MODEL_COMPARISONS", 3000)
+    part = compare(a, b, threshold=0.5).far.interval("latent")
+    assert part != small.far.interval("latent")
+    assert part.width == pytest.approx(small.far.interval("latent").width, rel=0.5)
 
 
 def test_arguments() -> None:
@@ -317,6 +334,28 @@ def test_arguments() -> None:
         far.bootstrap("subsets")
     with pytest.raises(mb.UsageError):
         compare_all([a], threshold=0.5)
+
+
+def test_one_kind_of_comparison_only() -> None:
+    a = mb.Comparisons(["a", "b", "c"], ["b", "c", "a"], [0.1, 0.6, 0.3])
+    made = compare(a, mb.Comparisons(["a", "b", "c"], ["b", "c", "a"], [0.7, 0.6, 0.3]), threshold=0.5)
+    assert made.differences == (made.far,)
+    assert math.isnan(made.frr.estimate)
+    assert math.isnan(made.frr.p_value)
+    assert made.p_value == made.far.p_value
+    for call in (made.frr.interval, made.frr.ratio_interval):
+        with pytest.raises(mb.DataError, match="no comparisons for FRR"):
+            call()
+    with pytest.raises(mb.DataError):
+        made.eer  # noqa: B018
+
+
+def test_matching_leaves_the_arrays_of_others_writable() -> None:
+    names = np.arange(12)
+    rng = np.random.default_rng(0)
+    systems = [mb.Embeddings(rng.standard_normal((12, 3)), names // 3, instance=names) for _ in range(2)]
+    compare(*systems, threshold=0.5)
+    names[0] = 99
 
 
 # --- several systems ---------------------------------------------------------------------------------------------

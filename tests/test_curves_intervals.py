@@ -75,6 +75,15 @@ def test_replicates_do_not_depend_on_workers() -> None:
         np.testing.assert_array_equal(one.eer, two.eer)
 
 
+def test_wilson_from_the_replicates_variance() -> None:
+    curve = quiet(model(40, 4, seed=6))
+    for statistic in (curve.at_far(0.1), curve.eer()):
+        boot = statistic.bootstrap("vertex", 400, 2)
+        made = boot.interval(0.95, method="wilson")
+        assert boot.floor <= 40
+        assert made.width == pytest.approx(statistic.interval().width, rel=0.35)
+
+
 @ADVISED
 def test_two_level_draws_each_copy_of_an_identity_from_its_own_comparisons() -> None:
     """At one threshold the curve's two-level replicates have the moments of the fixed-threshold ones."""
@@ -316,8 +325,25 @@ def test_threshold_for_meets_its_target() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mb.MatchboundWarning)
         assert all(rates.far.upper_bound(0.9) > 0.05 for rates in mb.evaluate(data, more))
-    with pytest.raises(mb.DataError, match="no threshold of these data supports FAR ≤ 1e-07"):
-        curve.threshold_for(1e-7)
+    for method in ("wilson", "latent"):
+        with pytest.raises(mb.DataError, match="no threshold of these data supports FAR ≤ 1e-07"):
+            curve.threshold_for(1e-7, method=method)  # type: ignore[arg-type]
+    with pytest.raises(mb.UsageError, match="method must be"):
+        curve.threshold_for(0.05, method="wald")  # type: ignore[arg-type]
+
+
+def test_threshold_for_by_the_latent_bound() -> None:
+    data = golden_table("population")
+    curve = quiet(data)
+    choice = curve.threshold_for(0.05, method="latent")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.MatchboundWarning)
+        bound = mb.evaluate(data, choice.threshold).far.upper_bound(0.95, method="latent")
+        k = int(np.searchsorted(curve.far, choice.far * 1.05))
+        beyond = mb.evaluate(data, float(curve.thresholds[k])).far.upper_bound(0.95, method="latent")
+    assert bound == pytest.approx(choice.far_upper, rel=0.02)  # fitted around another threshold
+    assert choice.far_upper <= 0.05 < beyond
+    assert choice.far < 0.05
 
 
 def test_calibration_of_the_union_rule() -> None:

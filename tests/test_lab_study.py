@@ -16,7 +16,7 @@ import naive_lab
 from matchbound.lab import CoverageStudy, SyntheticModel, coverage_study
 from matchbound.lab.runner import BLOCK, Outcomes, Plan
 from matchbound.lab.samples import Cell
-from matchbound.lab.splits import HalfSampler, split_identities
+from matchbound.lab.splits import HalfSampler, _thresholds, split_identities
 from matchbound.lab.study import ModelSampler, _stretched, summary
 
 MODEL = SyntheticModel(dimensions=16)
@@ -205,6 +205,17 @@ def test_truth_of_real_data_is_the_rate_of_the_half() -> None:
         coverage_study(data, methods=["wilson"], G=21, rates={"frr": [0.2]}, replications=1)
     with pytest.raises(mb.DataError, match="only"):
         coverage_study(people(8), methods=["wilson"], G=2, rates={"far": [1e-4]}, replications=1)
+
+
+def test_thresholds_of_a_half_give_its_rates() -> None:
+    """Counted again by the engine: the target rate, to the nearest comparison."""
+    one, _ = split_identities(people(60), seed=2, most=4)
+    for metric, rates in (("far", [0.01, 0.3]), ("frr", [0.1, 0.5])):
+        counted = mb.tally(one.embeddings(), np.array(_thresholds(one, metric, rates)) + 1e-9)
+        part = counted.impostor if metric == "far" else counted.genuine
+        total = int(part.comparisons.sum())
+        step = 2.0 / total
+        assert part.errors.sum(axis=1) / total == pytest.approx(rates, abs=step)
 
 
 def test_a_limited_population_flatters_and_the_adjustment_does_not() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
@@ -174,7 +174,8 @@ class TestOrthant:
 
 
 class TestClusters:
-    @given(st.lists(st.integers(1, 30), min_size=1, max_size=6), st.floats(-3.5, 0.5), st.floats(0.02, 0.9))
+    @settings(max_examples=30)
+    @given(st.lists(st.integers(1, 30), min_size=1, max_size=4), st.floats(-3.5, 0.5), st.floats(0.02, 0.9))
     def test_erring_equals_adaptive_quadrature(self, sizes, z, rho):
         clusters = Clusters(np.array(sizes, dtype=float), np.ones(len(sizes)))
         found = clusters.erring(np.array([z]), np.array([rho]))[0]
@@ -265,8 +266,8 @@ class TestGolden:
             cases = {"reference": (expected["low"], expected["high"])}
             if "light_guard" in expected:
                 cases["light"] = tuple(expected["light_guard"])
-            for settings, (low, high) in cases.items():
-                model = model_of(source, expected["metric"], x, settings)
+            for constants, (low, high) in cases.items():
+                model = model_of(source, expected["metric"], x, constants)
                 made = model.limits(x)
                 assert model.comparisons == expected["comparisons"]
                 assert made.low == pytest.approx(low, rel=0.02)
@@ -512,3 +513,16 @@ def test_a_tally_without_pairs_has_no_slope():
     tally: Tally = tally_comparisons(source, rank_scores(source, rank_grid(594, 20)), pairs=True)
     assert fit_far(replace(tally, impostor=replace(tally.impostor, erred=None))).beta == 0.0
     assert fit_far(tally).beta >= 0.0
+
+
+def test_the_plot_shows_both_curves(models):
+    from matchbound.views.latent_plots import plot_correlations
+
+    axes = plot_correlations(models["far"])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "same identity pair",
+        "one identity in common",
+    ]
+    drawn = axes.get_lines()[1].get_ydata()
+    assert np.min(drawn) == pytest.approx(models["far"].identity.pooled)
+    assert len(plot_correlations(models["frr"]).get_lines()) == 1

@@ -33,6 +33,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning"),
 ]
 KEYS = {"left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010", "tab": "\ue004"}
+BROWSERS_OWN = ("chrome:", "chrome-", "about:")
+"""Documents of the browser itself, such as the tab that it begins with."""
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -175,6 +177,7 @@ def page(
 ) -> mb.Comparisons | mb.Embeddings:
     """The page, opened anew; the data behind it."""
     data, path = pages[request.param]
+    browser.call("POST", "/url", {"url": "about:blank"})
     browser.log("browser")
     browser.log("performance")
     browser.wide(1280)
@@ -196,14 +199,45 @@ def check_numbers(browser: Browser, data: mb.Comparisons | mb.Embeddings) -> dic
     return told
 
 
+def check_markers(browser: Browser) -> None:
+    """Every mark stands where the page's data say for the place of the slider."""
+    k = int(browser.run("return document.getElementById('threshold').value"))
+    data = json.loads(browser.run("return document.getElementById('panel-data').textContent"))
+
+    def mark(name: str) -> dict[str, float]:
+        found: dict[str, str] = browser.run(
+            "return Object.fromEntries([...document.getElementById(arguments[0]).attributes]"
+            ".map(a => [a.name, a.value]))",
+            name,
+        )
+        return {key: float(value) for key, value in found.items() if key not in ("id", "class")}
+
+    for plot in ("roc", "det"):
+        at = {key: values[k] for key, values in data["moves"][plot].items()}
+        assert mark(f"{plot}-h") == {"x1": at["left"], "x2": at["right"], "y1": at["y"], "y2": at["y"]}
+        assert mark(f"{plot}-v") == {"x1": at["x"], "x2": at["x"], "y1": at["top"], "y2": at["bottom"]}
+        assert mark(f"{plot}-dot") == {"cx": at["x"], "cy": at["y"], "r": 5.5}
+    x, plot_area = data["moves"]["scores"]["x"][k], data["plot"]
+    assert mark("scores-v")["x1"] == mark("scores-v")["x2"] == x
+    below = (plot_area["left"], x - plot_area["left"])
+    above = (x, plot_area["right"] - x)
+    for name, side in (
+        ("far", below if plot_area["distance"] else above),
+        ("frr", above if plot_area["distance"] else below),
+    ):
+        rect = mark(f"scores-{name}-rect")
+        assert (rect["x"], rect["width"]) == pytest.approx(side)
+
+
 def test_no_error_and_no_request(page: mb.Comparisons, browser: Browser) -> None:
     browser.press("#threshold", "end")
     time.sleep(0.3)
     assert [entry for entry in browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
     events = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    sent = [e["params"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    asked = [s["request"]["url"] for s in sent if not s["documentURL"].startswith(BROWSERS_OWN)]
     assert asked
-    assert all(url.startswith(("file:", "data:")) for url in asked)
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     assert len([url for url in asked if url.startswith("file:")]) == 1
     assert browser.run("return window.hurt === undefined && document.querySelectorAll('img').length === 0")
 
@@ -236,6 +270,7 @@ def test_the_keyboard_moves_the_slider_and_the_markers(page: mb.Comparisons, bro
     after = check_numbers(browser, page)
     assert float(after["threshold"]) > float(told["threshold"])
     assert all(a != b for a, b in zip(before, browser.run(where), strict=True))
+    check_markers(browser)
     said = browser.run("return document.getElementById('threshold').getAttribute('aria-valuetext')")
     assert after["threshold"] in said
     assert after["far"] in said

@@ -10,6 +10,7 @@ import sys
 import warnings
 from html.parser import HTMLParser
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -161,6 +162,34 @@ def test_the_payload_holds_the_numbers_of_the_panel(html: str, report: Report) -
         assert payload["moves"][plot]["x"] == sorted(payload["moves"][plot]["x"], reverse=True)
         ups = payload["moves"][plot]["y"]
         assert ups == sorted(ups, reverse=plot == "det")
+
+
+def test_markers_stand_where_the_axes_say(html: str, report: Report) -> None:
+    moves = json.loads(Page(html).inside["script"][0])["moves"]
+    panel = report.panel
+    ticks = dict(re.findall(r'class="tick" x="([\d.]+)" y="335" text-anchor="middle">(1e-\d+|1)<', html))
+    left, right = min(ticks, key=float), max(ticks, key=float)
+    assert ticks[right] == "1"
+    low = float(ticks[left])
+    for name, values in (("x", panel.far.estimate), ("left", panel.far.low), ("right", panel.far.high)):
+        share = 1.0 - np.log10(np.clip(values, low, 1.0)) / np.log10(low)
+        assert moves["roc"][name] == pytest.approx(float(left) + share * (float(right) - float(left)), abs=0.11)
+    rows = re.findall(
+        r'class="tick" x="60" y="([\d.]+)" text-anchor="end">(\d+)%<', html.split('id="roc"')[1].split("</svg>")[0]
+    )
+    (y0, v0), (y1, v1) = [(float(y) - 4.5, int(v) / 100.0) for y, v in (rows[0], rows[-1])]
+    for name, frr in (("y", panel.frr.estimate), ("top", panel.frr.high), ("bottom", panel.frr.low)):
+        expected = y0 + (np.maximum(1.0 - frr, v0) - v0) / (v1 - v0) * (y1 - y0)
+        assert moves["roc"][name] == pytest.approx(expected, abs=0.2)
+        probit = np.array([NormalDist().inv_cdf(min(max(value, 1e-12), 1.0 - 1e-12)) for value in frr])
+        inside = (np.array(moves["det"][name]) > 16.5) & (np.array(moves["det"][name]) < 315.5)
+        slope, start = np.polyfit(probit[inside], np.array(moves["det"][name])[inside], 1)
+        assert np.abs(start + slope * probit[inside] - np.array(moves["det"][name])[inside]).max() < 0.2
+        assert slope < 0.0
+    x = np.array(moves["scores"]["x"])
+    shown = (x > x.min()) & (x < x.max())
+    slope, start = np.polyfit(panel.thresholds[shown], x[shown], 1)
+    assert np.abs(start + slope * panel.thresholds[shown] - x[shown]).max() < 0.11
 
 
 def test_the_summary_in_words(report: Report, html: str) -> None:

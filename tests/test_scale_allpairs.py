@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matchbound.engine import allpairs as allpairs_module
+from matchbound.engine import factors as factors_module
 from matchbound.engine import layout as layout_module
 from matchbound.engine.allpairs import tally_embeddings
+from matchbound.engine.tail import score_quantiles
 from matchbound.engine.tally import AllPairs, Tally
 from matchbound.errors import UsageError
 from matchbound.sources.embeddings import Embeddings
 from naive_scale import tally_by_loop
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def assert_equal(tally: Tally, expected: dict[str, Any], *, pairs: bool) -> None:
@@ -57,7 +62,7 @@ def some_thresholds(rng: np.random.Generator, data: Embeddings, count: int) -> A
     return rng.choice(np.concatenate([picked, picked, between, outside]), size=count)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(2, 70),
@@ -87,3 +92,123 @@ def test_nan_threshold_is_refused() -> None:
     data = random_embeddings(np.random.default_rng(0), "cosine", np.float32)
     with pytest.raises(UsageError, match="NaN"):
         tally_embeddings(data, np.array([0.5, np.nan]))
+
+
+def test_rounding_never_decides() -> None:
+    """Wide vectors, every threshold a score, neighbours of scores among them: float32 could not tell."""
+    rng = np.random.default_rng(8)
+    for similarity in ("cosine", "dot", "euclidean"):
+        vectors = rng.standard_normal((60, 700)) + 3.0
+        data = Embeddings(vectors, rng.integers(0, 15, size=60), similarity)
+        picked = rng.choice(data.comparisons().score, size=12, replace=False)
+        thresholds = np.concatenate([picked, np.nextafter(picked, -np.inf), np.nextafter(picked, np.inf)])
+        for chosen in (thresholds, thresholds[:1], thresholds[12:13], thresholds[24:25]):
+            for prune in (False, True):
+                tally = tally_embeddings(data, chosen, pairs=True, prune=prune)
+                assert_equal(tally, tally_by_loop(data, chosen), pairs=True)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-160, 1e30, 1e150])
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+def test_vectors_of_any_size(scale: float, similarity: Any) -> None:
+    rng = np.random.default_rng(9)
+    vectors = scale * (rng.standard_normal((40, 6)) + 1.0)
+    vectors[:5] *= 1e-3
+    data = Embeddings(vectors, rng.integers(0, 10, size=40), similarity)
+    thresholds = rng.choice(data.comparisons().score, size=5)
+    assert_equal(tally_embeddings(data, thresholds), tally_by_loop(data, thresholds), pairs=False)
+    assert_equal(tally_embeddings(data, thresholds[:1]), tally_by_loop(data, thresholds[:1]), pairs=False)
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_an_identity_with_half_of_all_rows(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout_module.lay_out, "__defaults__", (200, 64))
+    rng = np.random.default_rng(10)
+    identity = np.where(rng.random(900) < 0.5, 0, rng.integers(1, 150, size=900))
+    vectors = rng.standard_normal((150, 8))[identity] + rng.standard_normal((900, 8))
+    data = Embeddings(vectors.astype(np.float32), identity)
+    rows = data.comparisons()
+    thresholds = np.quantile(rows.score, np.linspace(0.02, 0.999, count)) if count > 1 else np.array([0.9])
+    tally = tally_embeddings(data, thresholds, pairs=True)
+    for k in (0, count // 2, count - 1):
+        matched = rows.score >= thresholds[k]
+        failed = np.bincount(rows.a[rows.genuine & ~matched], minlength=rows.n_identities)
+        np.testing.assert_array_equal(tally.genuine.errors[k], failed)
+        wrong = ~rows.genuine & matched
+        keys = np.minimum(rows.a, rows.b)[wrong] * np.int64(rows.n_identities) + np.maximum(rows.a, rows.b)[wrong]
+        distinct, counts = np.unique(keys, return_counts=True)
+        assert tally.impostor.erred is not None
+        table = tally.impostor.erred[k]
+        np.testing.assert_array_equal(table.first * rows.n_identities + table.second, distinct)
+        np.testing.assert_array_equal(table.count, counts)
+        assert tally.impostor.sum_nn[k] == 2 * int((counts**2).sum())
+        sizes = data.instance_counts
+        assert tally.impostor.sum_nm[k] == 2 * int((counts * sizes[table.first] * sizes[table.second]).sum())
+        both = np.concatenate([rows.a[wrong], rows.b[wrong]])
+        np.testing.assert_array_equal(tally.impostor.errors[k], np.bincount(both, minlength=rows.n_identities))
+
+
+def structured(n: int, d: int, seed: int) -> Embeddings:
+    """Vectors near a subspace, as real embeddings are."""
+    rng = np.random.default_rng(seed)
+    spread = 1.0 / np.arange(1, d + 1)
+    identity = rng.integers(0, n // 4, size=n)
+    vectors = (rng.standard_normal((n // 4, d))[identity] + 0.5 * rng.standard_normal((n, d))) * spread
+    return Embeddings(vectors.astype(np.float32), identity)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+def test_pruning_pays_on_structured_data_and_changes_nothing(similarity: Any) -> None:
+    base = structured(5000, 64, 11)
+    data = Embeddings(base.vectors, base.codes, similarity)
+    threshold = score_quantiles(data, np.array([1e-3]))
+    oriented = -threshold if data.distance else threshold
+    assert allpairs_module.make_job(data, oriented, False).bounds is not None
+    plain = tally_embeddings(data, threshold, pairs=True, prune=False)
+    pruned = tally_embeddings(data, threshold, pairs=True)
+    np.testing.assert_array_equal(plain.genuine.errors, pruned.genuine.errors)
+    assert plain.impostor.erred is not None
+    assert pruned.impostor.erred is not None
+    np.testing.assert_array_equal(plain.impostor.erred[0].first, pruned.impostor.erred[0].first)
+    np.testing.assert_array_equal(plain.impostor.erred[0].second, pruned.impostor.erred[0].second)
+    np.testing.assert_array_equal(plain.impostor.erred[0].count, pruned.impostor.erred[0].count)
+
+
+def test_pruning_is_left_where_it_would_not_pay() -> None:
+    rng = np.random.default_rng(12)
+    data = Embeddings(rng.standard_normal((5000, 64)).astype(np.float32), rng.integers(0, 900, size=5000))
+    assert allpairs_module.make_job(data, score_quantiles(data, np.array([1e-3])), False).bounds is None
+
+
+def test_memory_maps_and_large_factors(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = structured(700, 16, 13)
+    np.save(tmp_path / "vectors.npy", data.vectors)
+    mapped = Embeddings(np.load(tmp_path / "vectors.npy", mmap_mode="r"), data.codes)
+    expected = tally_embeddings(data, np.array([0.5]), prune=False)
+    monkeypatch.setattr(factors_module, "MEMORY_BYTES", 0)
+    for prune in (False, True):
+        tally = tally_embeddings(mapped, np.array([0.5]), prune=prune)
+        np.testing.assert_array_equal(tally.impostor.errors, expected.impostor.errors)
+        np.testing.assert_array_equal(tally.genuine.errors, expected.genuine.errors)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_nothing_to_compare(n: int) -> None:
+    tally = tally_embeddings(Embeddings(np.ones((n, 3)), np.arange(n)), np.array([0.5, 0.1]), pairs=True)
+    assert tally.impostor.errors.shape == (2, n)
+    assert tally.impostor.sum_nn.tolist() == [0, 0]
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not (SHARED / "face_lfw_dlib.npz").exists(), reason="the shared faces are not here")
+def test_faces_equal_brute_force() -> None:
+    with np.load(SHARED / "face_lfw_dlib.npz", allow_pickle=False) as stored:
+        data = Embeddings(stored["embeddings"][::6], stored["identity"][::6], "euclidean")
+    rows = data.comparisons()
+    threshold = float(np.quantile(rows.score[~rows.genuine], 1e-3))
+    tally = tally_embeddings(data, np.array([threshold]), prune=True)
+    wrong = ~rows.genuine & (rows.score <= threshold)
+    both = np.concatenate([rows.a[wrong], rows.b[wrong]])
+    np.testing.assert_array_equal(tally.impostor.errors[0], np.bincount(both, minlength=rows.n_identities))
+    failed = rows.genuine & (rows.score > threshold)
+    np.testing.assert_array_equal(tally.genuine.errors[0], np.bincount(rows.a[failed], minlength=rows.n_identities))

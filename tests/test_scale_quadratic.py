@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_scale import quadratic_form_by_loop
 
 from matchbound.kernels.quadratic import quadratic_forms
+from naive_scale import quadratic_form_by_loop
 
 
 @given(

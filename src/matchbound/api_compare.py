@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,9 +31,10 @@ from matchbound.stats.difference_model import (
     paired_ranks,
 )
 from matchbound.stats.differences import PointTerms
+from matchbound.stats.latent.moments import Design, genuine_design, impostor_design
 from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 
-__all__ = ["by_group", "compare", "compare_all"]
+__all__ = ["by_group", "compare", "compare_all", "compare_thresholds"]
 
 EXACT_COMPARISONS = 3_000_000
 """Pairs of embeddings up to this many are scored and kept; beyond, they are counted block by block."""
@@ -85,6 +87,23 @@ def compare(
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return result
+
+
+def compare_thresholds(
+    a: Source, b: Source, thresholds: Sequence[Sequence[float]] | FloatArray, *, workers: int | None = None
+) -> tuple[Comparison, ...]:
+    """`compare` at several pairs of thresholds (of a, of b), for the price of one pass over the data."""
+    grid = np.array(thresholds, dtype=np.float64)
+    if grid.ndim != 2 or grid.shape[1] != 2 or np.isnan(grid).any():
+        raise UsageError("thresholds must be pairs: the threshold of a, the threshold of b")
+    matched = match([a, b])
+    pair = _Pair.of(matched, workers)
+    notes = (*_findings(matched), *matched.notes)
+    joint = pair.joint(grid[:, 0], grid[:, 1])
+    made = tuple(pair.at(joint.at(k), notes, matched) for k in range(grid.shape[0]))
+    for text in dict.fromkeys(text for one in made for text in one.warnings):
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return made
 
 
 def compare_all(
@@ -154,6 +173,8 @@ class _Pair:
 
     def __init__(self, a: Source, b: Source, workers: int | None, remember: _Remembered) -> None:
         self.a, self.b, self.workers, self.remember = a, b, workers, remember
+        self.designs: tuple[Design, Design] | None = None
+        self.models: Models = cache(self._model)
 
     @staticmethod
     def of(matched: Matched, workers: int | None, remember: _Remembered | None = None) -> _Pair:
@@ -170,8 +191,11 @@ class _Pair:
         one = np.atleast_1d(np.asarray(thresholds_a, dtype=np.float64))
         two = np.atleast_1d(np.asarray(thresholds_b, dtype=np.float64))
         if isinstance(self.a, Comparisons) and isinstance(self.b, Comparisons):
-            return joint_tally(self.a, self.b, one, two, tally=self.remember.tally)
-        return _joint(self.a, self.b, one, two, self.workers)
+            made = joint_tally(self.a, self.b, one, two, tally=self.remember.tally)
+        else:
+            made = _joint(self.a, self.b, one, two, self.workers)
+        self.designs = impostor_design(made.a.impostor), genuine_design(made.a.genuine)
+        return made
 
     def compare(
         self,
@@ -181,49 +205,53 @@ class _Pair:
         notes: tuple[str, ...],
         matched: Matched,
     ) -> Comparison:
-        models = cache(self._models)
-        target = far if far is not None else frr
-        at_point: PointDifference | None = None
-        if threshold is None:
-            assert target is not None
-            if not 0.0 < target < 1.0:
-                raise UsageError(f"{'far' if far is not None else 'frr'} must lie between 0 and 1; got {target!r}")
-            at_point = self._at_target("frr@far" if far is not None else "far@frr", target, models)
-            thresholds = np.array([at_point.threshold_a, at_point.threshold_b])
-            joint = at_point.terms.joint
-        else:
-            thresholds = _each(threshold, 2)
-            joint = self.joint(thresholds[:1], thresholds[1:])
+        if threshold is not None:
+            grid = _each(threshold, 2)
+            return self.at(self.joint(grid[:1], grid[1:]), notes, matched)
+        metric, target = ("frr@far", far) if far is not None else ("far@frr", frr)
+        assert target is not None
+        if not 0.0 < target < 1.0:
+            raise UsageError(f"{metric[-3:]} must lie between 0 and 1; got {target!r}")
+        point = self._at_target(metric, target)
+        return self.at(point.terms.joint, notes, matched, point, target)
+
+    def at(
+        self,
+        joint: JointTally,
+        notes: tuple[str, ...],
+        matched: Matched,
+        point: PointDifference | None = None,
+        target: float | None = None,
+    ) -> Comparison:
+        """The comparison at one pair of thresholds."""
         rates = [
             error_rates(t, (), Recount(source, workers=self.workers))[0]
             for t, source in ((joint.a, self.a), (joint.b, self.b))
         ]
-        fixed_far = _rate_difference("far", rates[0], rates[1], joint, models)
-        fixed_frr = _rate_difference("frr", rates[0], rates[1], joint, models)
-        mode: Any = "threshold" if at_point is None else ("far" if far is not None else "frr")
-        told = list(notes)
-        for rate in rates:
-            told += [text for text in rate.warnings if text not in told]
-        differences: list[Difference] = [
-            at_point if mode == "frr" and at_point else fixed_far,
-            at_point if mode == "far" and at_point else fixed_frr,
-        ]
-        told += [text for d in differences if not math.isnan(d.estimate) for text in d.notes]
+        far: Difference = _rate_difference("far", rates[0], rates[1], joint, self.models)
+        frr: Difference = _rate_difference("frr", rates[0], rates[1], joint, self.models)
+        mode: Literal["threshold", "far", "frr"] = "threshold"
+        if point is not None and point.metric == "frr@far":
+            mode, frr = "far", point
+        elif point is not None:
+            mode, far = "frr", point
+        told = [*notes, *rates[0].warnings, *rates[1].warnings]
+        told += [text for d in (far, frr) if not math.isnan(d.estimate) for text in d.notes]
         return Comparison(
             mode=mode,
             target=target,
-            far=differences[0],
-            frr=differences[1],
+            far=far,
+            frr=frr,
             a=rates[0],
             b=rates[1],
             matched=matched.matched,
             unmatched=matched.unmatched,
             matched_by=matched.how,
             warnings=tuple(dict.fromkeys(told)),
-            at_crossing=lambda: self._at_target("eer", None, models),
+            at_crossing=lambda: self._at_target("eer", None),
         )
 
-    def _at_target(self, metric: str, target: float | None, models: Models) -> PointDifference:
+    def _at_target(self, metric: str, target: float | None) -> PointDifference:
         """Read a number from both curves, with the slopes that make it a combination of FRR and FAR."""
         from matchbound.engine.curve import curve_of_comparisons
         from matchbound.engine.curve_points import curve_of_embeddings
@@ -270,25 +298,30 @@ class _Pair:
             threshold_a=thresholds[0],
             threshold_b=thresholds[1],
             terms=terms,
-            models=models,
+            models=self.models,
         )
 
-    def _models(self) -> tuple[DifferenceModel | None, DifferenceModel | None]:
-        """The latent models of the differences, at thresholds where both systems err equally often."""
-        a, b = _subset(self.a, self.b)
-        impostor, genuine = comparisons_of(a, "impostor"), comparisons_of(a, "genuine")
-        made: list[DifferenceModel | None] = []
-        for kind, total in (("far", impostor), ("frr", genuine)):
-            ranks = paired_ranks(total, kind)
-            if not ranks.size:
-                made.append(None)
-                continue
-            from matchbound.engine.ranks import rank_scores
+    def _model(self, kind: str) -> DifferenceModel | None:
+        """The latent model of the difference of FAR or FRR, at thresholds where both systems err equally often.
 
-            which: Any = "impostor" if kind == "far" else "genuine"
-            joint = _joint(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.workers)
-            made.append((fit_far_difference if kind == "far" else fit_frr_difference)(joint))
-        return made[0], made[1]
+        Correlations may come from a part of the identities; what was compared is counted on all of them.
+        """
+        from matchbound.engine.ranks import rank_scores
+
+        a, b = _subset(self.a, self.b)
+        which: Literal["impostor", "genuine"] = "impostor" if kind == "far" else "genuine"
+        if isinstance(a, Comparisons) and isinstance(b, Comparisons):
+            rows = np.flatnonzero(a.genuine == (which == "genuine"))
+            a = take(a, rows)
+            b = rescored(a, b.score[rows], b.distance)
+        ranks = paired_ranks(comparisons_of(a, which), kind)
+        if not ranks.size:
+            return None
+        joint = _joint(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.workers)
+        made = (fit_far_difference if kind == "far" else fit_frr_difference)(joint)
+        if self.designs is None:
+            return made
+        return replace(made, design=self.designs[0 if kind == "far" else 1])
 
 
 def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, workers: int | None) -> JointTally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -11,10 +12,24 @@ STDIN = "<stdin>"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0, 1 when the data cannot be used, 2 for wrong usage."""
-    from matchbound.cli.app import run
-
     tokens = list(sys.argv[1:] if argv is None else argv)
-    code = run([STDIN if token == "-" else token for token in tokens])
+    if argv is None:
+        signal.signal(signal.SIGTERM, _terminate)
+    try:
+        from matchbound.cli.app import run
+
+        code = run([STDIN if token == "-" else token for token in tokens])
+    except KeyboardInterrupt as stop:
+        sys.stderr.write("matchbound: interrupted\n")
+        code = 143 if isinstance(stop, _Terminated) else 130
     if argv is None:
         sys.exit(code)
     return code
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM arrived: stop as for Ctrl-C, so that nothing half written is left behind."""
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise _Terminated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -78,12 +79,19 @@ def run(tokens: Sequence[str]) -> int:
         return _fail(str(error), 1)
     except MemoryError:
         return _fail("not enough memory for these data", 1)
-    except KeyboardInterrupt:
-        return _fail("interrupted; nothing was written", 130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 0
+    except OSError as error:
+        _forget_output()
+        return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
     return int(result or 0)
+
+
+def _forget_output() -> None:
+    """Nobody takes what is still to be written; without this Python would complain about it at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

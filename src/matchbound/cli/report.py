@@ -17,6 +17,7 @@ from matchbound.cli.common import (
     Output,
     Quiet,
     Reader,
+    ReaderOption,
     Resamples,
     Seed,
     Similarity,
@@ -51,6 +52,7 @@ def report(
     distance: Distance = False,
     similarity: Similarity = "cosine",
     reader: Reader = None,
+    option: ReaderOption = None,
     format: ReportFormat = None,
     output: Output = None,
     workers: Workers = None,
@@ -70,7 +72,7 @@ def report(
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity)
+        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
         source = common.provenance(
             files,
             seed,

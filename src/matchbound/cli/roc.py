@@ -17,6 +17,7 @@ from matchbound.cli.common import (
     Output,
     Quiet,
     Reader,
+    ReaderOption,
     Resamples,
     Seed,
     Similarity,
@@ -52,6 +53,7 @@ def roc(
     distance: Distance = False,
     similarity: Similarity = "cosine",
     reader: Reader = None,
+    option: ReaderOption = None,
     format: FormatOption = "table",
     output: Output = None,
     workers: Workers = None,
@@ -77,7 +79,7 @@ def roc(
     if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity)
+        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
         curve = run(data, workers=workers)
         wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
         numbers = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]

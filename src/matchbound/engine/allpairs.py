@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.executors import Executor, LocalExecutor, Progress, one_blas_thread
-from matchbound.engine.factors import Factors, make_factors
-from matchbound.engine.layout import PIECE_ROWS, Layout, Piece, lay_out
 from matchbound.engine.checkpoint import Checkpoint, fingerprint
+from matchbound.engine.executors import Executor, LocalExecutor, Progress, one_blas_thread
+from matchbound.engine.factors import Factors, make_factors, room_for
+from matchbound.engine.layout import PIECE_ROWS, Layout, Piece, lay_out
 from matchbound.engine.partial import Partial, finish, merge
 from matchbound.engine.pruning import Bounds, bounds_that_pay
 from matchbound.engine.tally import FloatArray, Tally
@@ -22,11 +22,10 @@ from matchbound.errors import UsageError
 from matchbound.sources.embeddings import Embeddings
 
 if TYPE_CHECKING:
-    from matchbound.kernels.blocks import Rows
+    from matchbound.kernels.blocks import Rows, Tile
     from matchbound.kernels.grid import Grid
 
 DENSE_SHARE = 0.2
-
 
 
 def tally_embeddings(
@@ -65,19 +64,11 @@ def tally_embeddings(
     given = np.array(thresholds, dtype=np.float64).reshape(-1)
     if np.isnan(given).any():
         raise UsageError("thresholds holds NaN; a threshold must be a number")
-    if executor is not None and workers is not None:
-        raise UsageError("give workers or executor, not both")
     distinct, place = np.unique(-given if source.distance else given, return_inverse=True)
-    with one_blas_thread():
-        job = make_job(source, distinct, pairs, prune)
-    before, watch = _resume(source, job, progress, checkpoint)
-    blocks = np.flatnonzero(~watch.done_blocks).tolist()
-    parts = [] if before is None else [before]
-    if blocks:
-        parts.append((executor or LocalExecutor(workers)).run(job, blocks, watch))
-    partial = merge(parts) if parts else Partial.empty(source.n_identities, distinct.size)
-    if watch.checkpoint is not None:
-        watch.checkpoint.remove()
+    job = make_job(source, distinct, pairs, prune)
+    partial = run_job(
+        source, job, "tally", workers=workers, progress=progress, executor=executor, checkpoint=checkpoint
+    )
     return finish(
         partial,
         source.identities,
@@ -89,21 +80,48 @@ def tally_embeddings(
     )
 
 
-def _resume(
-    source: Embeddings, job: AllPairsJob, progress: Progress | None, path: str | os.PathLike[str] | None
-) -> tuple[Partial | None, RunWatch]:
-    """What an earlier run left in the checkpoint, and a watch that goes on from there."""
+def run_job(
+    source: Embeddings,
+    job: AllPairsJob | Any,
+    purpose: str,
+    *,
+    workers: int | None,
+    progress: Progress | None,
+    executor: Executor | None,
+    checkpoint: str | os.PathLike[str] | None,
+) -> Partial:
+    """Run all blocks of a job, from a checkpoint where there is one; `purpose` tells checkpoints apart."""
+    if executor is not None and workers is not None:
+        raise UsageError("give workers or executor, not both")
+    base: AllPairsJob = getattr(job, "base", job)
+    watch = _watch(source, base, purpose, progress, checkpoint)
+    blocks = np.flatnonzero(~watch.done_blocks).tolist()
+    parts = [] if watch.before is None else [watch.before]
+    if blocks:
+        parts.append((executor or LocalExecutor(workers)).run(job, blocks, watch))
+    if watch.checkpoint is not None:
+        watch.checkpoint.remove()
+    return merge(parts) if parts else Partial.empty(base.n_identities, base.thresholds.size)
+
+
+def _watch(
+    source: Embeddings,
+    job: AllPairsJob,
+    purpose: str,
+    progress: Progress | None,
+    path: str | os.PathLike[str] | None,
+) -> RunWatch:
+    """A watch that goes on from what an earlier run left in the checkpoint."""
     fresh = np.zeros(job.n_blocks, dtype=np.bool_)
     if path is None:
-        return None, RunWatch(fresh, progress)
+        return RunWatch(fresh, progress)
     mark = fingerprint(
-        source.vectors, source.codes, source.identities.astype(np.str_), source.similarity, job.thresholds, job.pairs,
-        job.layout.block_edges, job.layout.edges,
+        purpose, source.vectors, source.codes, source.identities.astype(np.str_), source.similarity, job.thresholds,
+        job.pairs, job.layout.block_edges, job.layout.edges,
     )  # fmt: skip
     checkpoint = Checkpoint(Path(path), mark)
-    stored = checkpoint.load(job.n_blocks)
-    before, done = stored if stored is not None else (None, fresh)
-    return before, RunWatch(done, progress, checkpoint, before)
+    before, done = checkpoint.load(job.n_blocks) or (None, fresh)
+    return RunWatch(done, progress, checkpoint, before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,15 +177,20 @@ class AllPairsJob:
         )
 
 
-def make_job(
-    source: Embeddings, thresholds: FloatArray, pairs: bool, prune: bool | None = None
-) -> AllPairsJob:
+def make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: bool | None = None) -> AllPairsJob:
     """Prepare a run at distinct thresholds among oriented scores, ascending."""
+    with one_blas_thread():
+        return _make_job(source, thresholds, pairs, prune)
+
+
+def _make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: bool | None) -> AllPairsJob:
     from matchbound.kernels.exact import CODES, row_lengths
 
     raw = source.vectors
     if raw.dtype == np.float16:
-        raw = raw.astype(np.float32)
+        wide = room_for((raw.shape[0], raw.shape[1]))
+        wide[:] = raw
+        raw = wide
     lengths, scales = row_lengths(raw, CODES[source.similarity])
     one = thresholds.size == 1
     layout = lay_out(source.codes, source.n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
@@ -180,44 +203,30 @@ def make_job(
     return AllPairsJob(layout, factors, bounds, thresholds, raw, lengths, scales, source.n_identities, pairs)
 
 
-class AllPairsWorker:
-    """One thread's scratch space and partial tally."""
+class PieceWorker:
+    """One thread's partial tally, and the products of pieces."""
 
-    def __init__(self, job: AllPairsJob) -> None:
+    def __init__(self, job: AllPairsJob, n_thresholds: int) -> None:
         layout = job.layout
-        self.partial = Partial.empty(job.n_identities, job.thresholds.size)
+        self.partial = Partial.empty(job.n_identities, n_thresholds)
         self._job = job
         self._rows = job.rows()
         self._values = job.factors.values(job.thresholds)
-        size = layout.piece_size
-        self._product = np.empty(size, dtype=np.float32)
-        self._touched = np.empty(layout.span_rows, dtype=np.int64)
-        self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]) if len(layout.edges) > 1 else []
-        many = job.thresholds.size > 1
-        kept = max(size, layout.span_rows * job.thresholds.size) if job.pairs else 0
-        self._events = np.empty((kept, 4), dtype=np.int64)
-        self._seen = np.full(layout.span_rows, -1 if many else 0, dtype=np.int64)
-        self._link = np.empty(size if many else 0, dtype=np.int64)
-        self._level = np.empty(size if many else 0, dtype=np.int64)
-        self._bins = np.zeros(size + (layout.span_rows + 64) * 65 if many else 0, dtype=np.int16)
-        self._packed = np.zeros(job.thresholds.size + 1, dtype=np.int64)
-        self._levels = np.zeros(job.thresholds.size + 1, dtype=np.int64)
-        self._row = np.empty((1, job.factors.left.shape[1]))
-        self._grid: Grid | None = None
+        self._product = np.empty(layout.piece_size, dtype=np.float32)
+        self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]).tolist()
 
-    def add(self, block: int) -> None:
-        """Tally a block."""
-        layout = self._job.layout
-        for first, second in layout.tasks_of(block):
-            band = self._job.factors.band(float(self._reach[first]), float(self._reach[second]))
-            room = band
-            if self._job.bounds is not None:
-                room = self._job.bounds.allowance(float(self._reach[first]), float(self._reach[second]))
-            cut = _round_down(float(self._values[0]) - room)
-            if self._job.thresholds.size == 1:
-                self._count(first, second, cut, band)
-            else:
-                self._bin(first, second, cut, band)
+    def _cut(self, first: int, second: int) -> tuple[float, float]:
+        """The product below which a task's comparisons reach no threshold, and the band of its full products."""
+        job = self._job
+        lengths = self._reach[first], self._reach[second]
+        band = job.factors.band(*lengths)
+        room = band if job.bounds is None else job.bounds.allowance(*lengths)
+        return _round_down(float(self._values[0]) - room), band
+
+    def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
+        from matchbound.kernels.blocks import Tile
+
+        return Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
 
     def _multiply(self, piece: Piece) -> NDArray[np.float32]:
         factors = self._job.bounds or self._job.factors
@@ -229,13 +238,41 @@ class AllPairsWorker:
         )
         return flat
 
+
+class AllPairsWorker(PieceWorker):
+    """Tallies blocks at one or many thresholds."""
+
+    def __init__(self, job: AllPairsJob) -> None:
+        super().__init__(job, job.thresholds.size)
+        layout, count = job.layout, job.thresholds.size
+        size, many = layout.piece_size, count > 1
+        self._touched = np.empty(layout.span_rows, dtype=np.int64)
+        self._seen = np.full(layout.span_rows, -1 if many else 0, dtype=np.int64)
+        self._events = np.empty((max(size, layout.span_rows * count) if job.pairs else 0, 4), dtype=np.int64)
+        self._link = np.empty(size if many else 0, dtype=np.int64)
+        self._level = np.empty(size if many else 0, dtype=np.int64)
+        self._bins = np.zeros(size + (layout.span_rows + 64) * 65 if many else 0, dtype=np.int16)
+        self._packed = np.zeros(count + 1, dtype=np.int64)
+        self._levels = np.zeros(count + 1, dtype=np.int64)
+        self._row = np.empty((1, job.factors.left.shape[1]))
+        self._grid: Grid | None = None
+
+    def add(self, block: int) -> None:
+        """Tally a block."""
+        for first, second in self._job.layout.tasks_of(block):
+            cut, band = self._cut(first, second)
+            if self._job.thresholds.size == 1:
+                self._count(first, second, cut, band)
+            else:
+                self._bin(first, second, cut, band)
+
     def _count(self, first: int, second: int, cut: float, band: float) -> None:
-        from matchbound.kernels.blocks import Tile, count_block
+        from matchbound.kernels.blocks import count_block
 
         job, total = self._job, self.partial
         n_touched = 0
         for piece in job.layout.pieces(first, second):
-            tile = Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
+            tile = self._tile(piece, cut, band)
             n_touched, n_events = count_block(
                 self._multiply(piece), tile, self._rows, float(self._values[0]), float(job.thresholds[0]),
                 self._seen, self._touched, n_touched, total.impostor, total.genuine, total.moments,
@@ -245,7 +282,6 @@ class AllPairsWorker:
 
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block
-        from matchbound.kernels.blocks import Tile
         from matchbound.kernels.dense import bin_dense_block, share_of_hits
 
         job, total, layout = self._job, self.partial, self._job.layout
@@ -258,7 +294,7 @@ class AllPairsWorker:
         carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
         may_be_dense = not (large or job.pairs or job.thresholds.size >= 2**14 or self._rows.pruned)
         for piece in layout.pieces(first, second):
-            tile = Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
+            tile = self._tile(piece, cut, band)
             product = self._multiply(piece)
             if may_be_dense and share_of_hits(product, np.float32(cut)) > DENSE_SHARE:
                 bin_dense_block(
@@ -276,7 +312,7 @@ class AllPairsWorker:
         if self._grid is None or self._grid.band != band:
             from matchbound.kernels.grid import make_grid
 
-            fine = self._job.factors.fine_band(float(self._reach[first]), float(self._reach[second]))
+            fine = self._job.factors.fine_band(self._reach[first], self._reach[second])
             self._grid = make_grid(self._values, self._job.thresholds, band, fine)
         return self._grid
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from matchbound.engine.partial import Partial
 from matchbound.errors import DataError
+from matchbound.sources.files import plainly
 
 FORMAT = "matchbound-checkpoint-1"
 READ_ROWS = 65536
@@ -54,8 +54,10 @@ class Checkpoint:
             with np.load(self.path, allow_pickle=False) as stored:
                 state = {name: stored[name] for name in stored.files}
             mark = str(state["fingerprint"])
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise DataError(f"{self.path} is not a checkpoint of matchbound ({error}); name another file") from None
+        except Exception as error:  # a damaged archive makes numpy raise nearly anything
+            raise DataError(
+                f"{self.path} is not a checkpoint of matchbound ({plainly(error, 200)}); name another file"
+            ) from None
         if mark != self.fingerprint or state["done"].size != n_blocks:
             raise DataError(
                 f"{self.path} is the checkpoint of a run on other data or with other parameters; name another file, "
@@ -92,8 +94,9 @@ class Checkpoint:
                 os.fsync(stream.fileno())
             os.replace(temporary, self.path)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise DataError(f"the checkpoint {self.path} cannot be written: {error}") from None
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """A run that is finished needs no checkpoint."""

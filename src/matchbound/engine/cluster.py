@@ -21,7 +21,8 @@ def run_on(client: Any, job: Job, blocks: Sequence[int], watch: Watch) -> Partia
     except ImportError:
         raise MissingExtraError("Dask is not installed; pip install 'matchbound[dask]'") from None
     if isinstance(client, str):
-        with distributed.Client(client) as opened:
+        connect: Any = distributed.Client
+        with connect(client) as opened:
             return _Run(opened, job, blocks, watch).result()
     return _Run(client, job, blocks, watch).result()
 
@@ -65,14 +66,14 @@ class _Run:
 
     def _attempt(self) -> Partial:
         """Submit what is left; raises where the cluster lost the data that were sent to it."""
-        from distributed import as_completed
+        import distributed
+
+        as_completed: Any = distributed.as_completed
 
         threads = max(1, sum(self._client.nthreads().values()))
         remote = self._client.scatter(self._job, broadcast=True, hash=False)
         chunks = _split(self._todo, CHUNKS_PER_THREAD * threads)
-        covers = {
-            self._client.submit(run_blocks, remote, chunk, pure=False, retries=2): chunk for chunk in chunks
-        }
+        covers = {self._client.submit(run_blocks, remote, chunk, pure=False, retries=2): chunk for chunk in chunks}
         roots: list[Any] = []
         counted: list[int] = []
         for future in as_completed(list(covers)):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from matchbound.engine.curve import CurveTally, both_kinds, curve_of_comparisons, curve_of_tally
 from matchbound.engine.tally import FloatArray, IntArray
 from matchbound.sources.embeddings import Embeddings
+
+if TYPE_CHECKING:
+    import os
+
+    from matchbound.engine.executors import Executor, Progress
 
 EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
@@ -48,14 +55,30 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
 
-def curve_of_embeddings(source: Embeddings, *, workers: int | None = None) -> CurveTally:
+def curve_of_embeddings(
+    source: Embeddings,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> CurveTally:
     """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
     rows = len(source)
     if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
         return curve_of_comparisons(source.comparisons())
     from matchbound.engine.allpairs import tally_embeddings
 
-    return curve_of_tally(tally_embeddings(source, curve_thresholds(source), workers=workers))
+    return curve_of_tally(
+        tally_embeddings(
+            source,
+            curve_thresholds(source),
+            workers=workers,
+            executor=executor,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+    )
 
 
 def _random_pairs(rows: int, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

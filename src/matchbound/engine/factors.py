@@ -8,6 +8,7 @@ and a row of `right`; for distances −‖x−y‖²/2 = x·y − ‖x‖²/2 �
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ Float32Array = NDArray[np.float32]
 
 UNIT32 = 2.0**-24
 READ_ROWS = 8192
+MEMORY_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +50,15 @@ class Factors:
         with np.errstate(over="ignore", under="ignore"):
             scaled = thresholds * self.scale
             if self.similarity == "dot":
-                return np.asarray(scaled * self.scale)
+                return np.asarray(scaled * self.scale, dtype=np.float64)
             return np.where(thresholds > 0, np.inf, -(scaled * scaled) / 2)
+
+    @property
+    def underflow(self) -> float:
+        """What products below the smallest float64 can take from a score, among oriented values."""
+        if self.similarity == "cosine":
+            return 0.0
+        return float((self.left.shape[1] + 8) * (2.0**-1074 * self.scale) * self.scale)
 
     def band(self, reach_rows: float, reach_cols: float) -> float:
         """How far a product of rows and columns of at most these lengths can be from the oriented value.
@@ -60,11 +69,12 @@ class Factors:
         of absolute values. The last terms cover the float64 arithmetic (of the score and of the threshold)
         and underflow.
         """
-        return rounding_band(self.left.shape[1], self.similarity, reach_rows, reach_cols)
+        return rounding_band(self.left.shape[1], self.similarity, reach_rows, reach_cols) + self.underflow
 
     def fine_band(self, reach_rows: float, reach_cols: float) -> float:
         """The same for a product of the float32 factors that is summed in float64."""
-        return rounding_band(0, self.similarity, reach_rows, reach_cols) + self.left.shape[1] * 2.0**-50
+        summing = float(self.left.shape[1] * 2.0**-50)
+        return rounding_band(0, self.similarity, reach_rows, reach_cols) + summing + self.underflow
 
 
 def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_cols: float) -> float:
@@ -73,7 +83,16 @@ def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_c
     if similarity == "euclidean":
         size = (reach_rows + reach_cols) ** 2 / 2
     gamma = width * UNIT32 / (1 - width * UNIT32)
-    return 1.01 * (gamma + 3 * UNIT32) * size + width * 2.0**-120
+    band: float = 1.01 * (gamma + 3 * UNIT32) * size + width * 2.0**-120
+    return band
+
+
+def room_for(shape: tuple[int, int]) -> Float32Array:
+    """An array to fill: in memory, or in a temporary file that is gone when the array is, where it is large."""
+    if 4 * shape[0] * shape[1] <= MEMORY_BYTES or not shape[0]:
+        return np.empty(shape, dtype=np.float32)
+    with tempfile.TemporaryFile(prefix="matchbound-") as stream:
+        return np.asarray(np.memmap(stream, dtype=np.float32, mode="w+", shape=shape))
 
 
 def make_factors(
@@ -89,8 +108,8 @@ def make_factors(
 
     n, d = vectors.shape
     extra = 2 if similarity == "euclidean" else 0
-    left = np.empty((n, d + extra), dtype=np.float32)
-    right = np.empty_like(left) if extra else left
+    left = room_for((n, d + extra))
+    right = room_for((n, d + extra)) if extra else left
     reach = np.empty(n)
     centre = np.zeros(d)
     raw = frozen(vectors)

@@ -117,9 +117,7 @@ class Layout:
         return found
 
 
-def lay_out(
-    codes: IntArray, n_identities: int, span_rows: int = SPAN_ROWS, piece_rows: int = PIECE_ROWS
-) -> Layout:
+def lay_out(codes: IntArray, n_identities: int, span_rows: int = SPAN_ROWS, piece_rows: int = PIECE_ROWS) -> Layout:
     """Cut all pairs of rows into blocks; depends on the identities only, never on the workers."""
     order = np.argsort(codes, kind="stable").astype(np.int64)
     owner = np.ascontiguousarray(codes[order])

@@ -74,7 +74,12 @@ def merge(partials: Sequence[Partial]) -> Partial:
     """The sum of at least one partial tally, as a new one."""
     head = partials[0]
     total = Partial(
-        head.impostor.copy(), head.genuine.copy(), head.moments.copy(), list(head.keys), list(head.bins), list(head.counts)
+        head.impostor.copy(),
+        head.genuine.copy(),
+        head.moments.copy(),
+        list(head.keys),
+        list(head.bins),
+        list(head.counts),
     )
     for partial in partials[1:]:
         total.add(partial)

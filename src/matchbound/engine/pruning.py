@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.factors import UNIT32, Factors, rounding_band
+from matchbound.engine.factors import UNIT32, Factors, room_for, rounding_band
 from matchbound.sources.embeddings import Similarity
 
 Float32Array = NDArray[np.float32]
@@ -43,6 +43,8 @@ class Bounds:
         Factors of what a few axes more take off the bound.
     slip : float
         How far the coordinates can be from those on orthonormal axes, as a share of the length.
+    underflow : float
+        See `Factors.underflow`.
     """
 
     left: Float32Array = field(repr=False)
@@ -51,6 +53,7 @@ class Bounds:
     stage_right: Float32Array = field(repr=False)
     similarity: Similarity
     slip: float
+    underflow: float
 
     def allowance(self, reach_rows: float, reach_cols: float) -> float:
         """How far the float32 product can fall below the oriented value.
@@ -62,12 +65,10 @@ class Bounds:
         """
         width = 3 * (self.left.shape[1] + self.stage_left.shape[1]) + 8
         rounding = rounding_band(width, self.similarity, reach_rows, reach_cols)
-        return rounding + 3 * self.slip * reach_rows * reach_cols
+        return rounding + 3 * self.slip * reach_rows * reach_cols + self.underflow
 
 
-def bounds_that_pay(
-    factors: Factors, value: float, genuine_share: float, force: bool | None
-) -> Bounds | None:
+def bounds_that_pay(factors: Factors, value: float, genuine_share: float, force: bool | None) -> Bounds | None:
     """Bounds on the number of axes that a sample of the data says is cheapest; None where they do not pay.
 
     Parameters
@@ -135,8 +136,7 @@ def _cheapest(
 def _make_bounds(factors: Factors, axes: Float32Array, k: int, more: int, extra: int) -> Bounds:
     n, width = factors.left.shape
     d = width - extra
-    left = np.empty((n, k + 1 + extra), dtype=np.float32)
-    stage = np.empty((n, more + 2), dtype=np.float32)
+    left, stage = room_for((n, k + 1 + extra)), room_for((n, more + 2))
     slip = _slip(k + more, d)
     for at in range(0, n, WORK_ROWS):
         rows = slice(at, at + WORK_ROWS)
@@ -149,14 +149,16 @@ def _make_bounds(factors: Factors, axes: Float32Array, k: int, more: int, extra:
         stage[rows, :more] = z[:, k:]
         stage[rows, more] = _rest(square, outer, slip)
         stage[rows, more + 1] = left[rows, k]
-    taken = stage.copy()
+    taken = room_for(stage.shape)
+    taken[:] = stage
     taken[:, more + 1] *= -1
     if not extra:
-        return Bounds(left, left, stage, taken, factors.similarity, slip)
-    right = left.copy()
+        return Bounds(left, left, stage, taken, factors.similarity, slip, factors.underflow)
+    right = room_for(left.shape)
+    right[:] = left
     left[:, k + 1 :] = factors.left[:, d:]
     right[:, k + 1 :] = factors.right[:, d:]
-    return Bounds(left, right, stage, taken, factors.similarity, slip)
+    return Bounds(left, right, stage, taken, factors.similarity, slip, factors.underflow)
 
 
 def _rest(square: FloatArray, inside: FloatArray, slip: float) -> FloatArray:

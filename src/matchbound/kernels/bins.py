@@ -81,7 +81,20 @@ def bin_block(
         i = owner[g]
         if i != current:
             n_events = _flush_bins(
-                current, base, data.size, head, touched, n_touched, link, level, tally, impostor, moments, events, n_events, keep
+                current,
+                base,
+                data.size,
+                head,
+                touched,
+                n_touched,
+                link,
+                level,
+                tally,
+                impostor,
+                moments,
+                events,
+                n_events,
+                keep,
             )
             n_touched = 0
             n_hits = 0
@@ -92,7 +105,7 @@ def bin_block(
         if tile.diagonal:
             begin = min(max(data.stop[i] - col0, 0), cols)
             for c in range(max(g + 1 - col0, 0), begin):
-                b = 0
+                b: Any = np.int64(0)
                 v = product[at + c]
                 if v >= cut:
                     if pruned:
@@ -144,12 +157,23 @@ def bin_block(
     if carried:
         if tile.last:
             for j in range(carry.shape[0]):
-                n_events = _book(
-                    current, base + j, data.size, carry[j], impostor, moments, events, n_events, keep
-                )
+                n_events = _book(current, base + j, data.size, carry[j], impostor, moments, events, n_events, keep)
         return n_events
     return _flush_bins(
-        current, base, data.size, head, touched, n_touched, link, level, tally, impostor, moments, events, n_events, keep
+        current,
+        base,
+        data.size,
+        head,
+        touched,
+        n_touched,
+        link,
+        level,
+        tally,
+        impostor,
+        moments,
+        events,
+        n_events,
+        keep,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -21,7 +21,7 @@ FEW = 128
 
 
 @intrinsic
-def _reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any) -> Any:  # type: ignore[no-untyped-def]
+def _emit_reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any) -> Any:
     """#{q: bins[offset + q] > value} + #{q: bins[offset + q] >= value}, q among the set bits of `lanes`.
 
     `bins` is a flat int16 array with at least 32 elements from `offset` on; nothing is checked.
@@ -49,8 +49,11 @@ def _reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any) -> A
     return types.int64(bins, types.int64, types.int16, types.uint32), generate
 
 
+_reached32: Any = _emit_reached32
+
+
 @intrinsic
-def _negative64(typing: Any, bins: Any, offset: Any) -> Any:  # type: ignore[no-untyped-def]
+def _emit_negative64(typing: Any, bins: Any, offset: Any) -> Any:
     """Bit q of the answer says whether bins[offset + q] < 0, for q = 0..63; `bins` is a flat int16 array."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -62,6 +65,9 @@ def _negative64(typing: Any, bins: Any, offset: Any) -> Any:  # type: ignore[no-
         return builder.bitcast(builder.icmp_signed("<", block, zeros), ir.IntType(64))
 
     return types.uint64(bins, types.int64), generate
+
+
+_negative64: Any = _emit_negative64
 
 
 @numba.njit(nogil=True, cache=True)
@@ -128,14 +134,12 @@ def bin_dense_block(
                 b = np.int64(bins[q * stride + c])
                 if b < n_levels:
                     genuine[i, b] += 1
-        _book_identity(
-            i, size, begin, cols, stride, col0, owner, stop, sizes, bins, packed, tally, impostor, moments
-        )
+        _book_identity(i, size, begin, cols, stride, col0, owner, stop, sizes, bins, packed, tally, impostor, moments)
         g += size
-    for b in range(1, n_levels + 1):
-        moments[0, b - 1] += packed[b] & 0xFFFFFFFF
-        moments[1, b - 1] += packed[b] >> 32
-        packed[b] = 0
+    for level in range(1, n_levels + 1):
+        moments[0, level - 1] += packed[level] & 0xFFFFFFFF
+        moments[1, level - 1] += packed[level] >> 32
+        packed[level] = 0
     packed[0] = 0
 
 
@@ -166,7 +170,7 @@ def _bins_of_row(
         while word != np.uint64(0):
             k = c + lowest_bit(word)
             word &= word - np.uint64(1)
-            b = np.int64(bins[to + k])
+            b: Any = np.int64(bins[to + k])
             v = product[at + k]
             if b != -32768:
                 above = np.float64(v) - values[-b - 1]

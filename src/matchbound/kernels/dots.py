@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils as untyped_cgutils
+from numba.core import types
 from numba.extending import intrinsic
 
 INDEX = ir.IntType(64)
+cgutils: Any = untyped_cgutils
 FLAGS = ("contract", "reassoc")
 
 
-def _emit_dot(context: Any, builder: Any, signature: Any, args: Any, lanes: int, wide: Any) -> Any:
+def _sum_of_products(context: Any, builder: Any, signature: Any, args: Any, lanes: int, wide: Any) -> Any:
     """Σ_k x[i·n + k]·y[j·n + k], k < n, summed in `wide` with two vectors of `lanes` running sums."""
     first = context.make_array(signature.args[0])(context, builder, args[0])
     second = context.make_array(signature.args[1])(context, builder, args[1])
@@ -60,20 +62,26 @@ def _emit_dot(context: Any, builder: Any, signature: Any, args: Any, lanes: int,
 
 
 @intrinsic
-def dot32(typing: Any, x: Any, y: Any, i: Any, j: Any, n: Any) -> Any:  # type: ignore[no-untyped-def]
+def _emit_dot32(typing: Any, x: Any, y: Any, i: Any, j: Any, n: Any) -> Any:
     """x[i]·y[j] in float32, of C-contiguous float32 arrays with rows of n; nothing is checked."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _emit_dot(context, builder, signature, args, 16, ir.FloatType())
+        return _sum_of_products(context, builder, signature, args, 16, ir.FloatType())
 
     return types.float32(x, y, types.int64, types.int64, types.int64), generate
 
 
+dot32: Any = _emit_dot32
+
+
 @intrinsic
-def dot_wide(typing: Any, x: Any, y: Any, i: Any, j: Any, n: Any) -> Any:  # type: ignore[no-untyped-def]
+def _emit_dot_wide(typing: Any, x: Any, y: Any, i: Any, j: Any, n: Any) -> Any:
     """x[i]·y[j] summed in float64, of C-contiguous float64 and float32 arrays with rows of n."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _emit_dot(context, builder, signature, args, 8, ir.DoubleType())
+        return _sum_of_products(context, builder, signature, args, 8, ir.DoubleType())
 
     return types.float64(x, y, types.int64, types.int64, types.int64), generate
+
+
+dot_wide: Any = _emit_dot_wide

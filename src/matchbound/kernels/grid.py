@@ -43,9 +43,7 @@ class Grid(NamedTuple):
     fine: float
 
 
-def make_grid(
-    values: NDArray[np.float64], thresholds: NDArray[np.float64], band: float, fine: float
-) -> Grid:
+def make_grid(values: NDArray[np.float64], thresholds: NDArray[np.float64], band: float, fine: float) -> Grid:
     """A grid over the thresholds that oriented values can be near to (they lie within −2.5 and 1.5)."""
     near = values[(values > -2.5) & (values < 1.5)]
     low = float(np.float32((near[0] if near.size else 0.0) - 2 * band - 1e-6))
@@ -68,7 +66,8 @@ def cell_of(v: Any, low: Any, per_cell: Any) -> int:
     x = (v - low) * per_cell
     x = max(x, np.float32(-1.0))
     x = min(x, np.float32(CELLS))
-    return np.int32(x + np.float32(1.0))
+    cell: int = np.int32(x + np.float32(1.0))  # type: ignore[assignment]
+    return cell
 
 
 @numba.njit(nogil=True, cache=True)
@@ -85,9 +84,7 @@ def rank(sorted_values: Any, x: float) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def fine_bin(
-    entry: int, v: Any, row: Any, right: Any, c: int, values: Any, band: float, fine: float
-) -> int:
+def fine_bin(entry: int, v: Any, row: Any, right: Any, c: int, values: Any, band: float, fine: float) -> int:
     """The bin after a look in float64, where that is certain; the entry again otherwise.
 
     row : float64, shape (1, w)

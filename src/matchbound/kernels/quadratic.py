@@ -15,9 +15,7 @@ REPLICATES = 128
 EXACT32 = 2.0**24
 
 
-def quadratic_forms(
-    weights: NDArray[Any], first: IntArray, second: IntArray, count: IntArray
-) -> FloatArray:
+def quadratic_forms(weights: NDArray[Any], first: IntArray, second: IntArray, count: IntArray) -> FloatArray:
     """Σ_{i≠j} W_i·W_j·n_ij over ordered pairs of identities, for each row of weights.
 
     Parameters

@@ -6,13 +6,13 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
 
 @intrinsic
-def hits64(typing: Any, scores: Any, offset: Any, threshold: Any) -> Any:  # type: ignore[no-untyped-def]
+def _emit_hits64(typing: Any, scores: Any, offset: Any, threshold: Any) -> Any:
     """Bit b of the answer says whether ``scores[offset + b] >= threshold``, for b = 0..63.
 
     `scores` is a flat float32 array with at least 64 elements from `offset` on; nothing is checked.
@@ -35,14 +35,20 @@ def hits64(typing: Any, scores: Any, offset: Any, threshold: Any) -> Any:  # typ
     return types.uint64(scores, types.int64, types.float32), generate
 
 
+hits64: Any = _emit_hits64
+
+
 @intrinsic
-def lowest_bit(typing: Any, word: Any) -> Any:  # type: ignore[no-untyped-def]
+def _emit_lowest_bit(typing: Any, word: Any) -> Any:
     """The position of the lowest bit that is set; `word` must not be 0."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
+
+
+lowest_bit: Any = _emit_lowest_bit
 
 
 @numba.njit(nogil=True, cache=True, inline="always")

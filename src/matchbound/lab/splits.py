@@ -24,6 +24,8 @@ from matchbound.sources.embeddings import Embeddings, Similarity
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+EXACT_ROWS = 10_000
+"""All scores of a half are held at once, to set thresholds."""
 SPLIT_STREAM = 1 << 32
 """The seed's stream that splits identities: none that a replication uses."""
 
@@ -98,11 +100,10 @@ def cells_of_half(set_on: Half, drawn_from: Half, far: Sequence[float], frr: Seq
 
     cells: list[Cell] = []
     other = drawn_from.embeddings()
-    one = set_on.embeddings()
     for metric, targets in (("far", far), ("frr", frr)):
         if not len(targets):
             continue
-        thresholds = [_threshold(one, metric, float(rate)) for rate in targets]
+        thresholds = _thresholds(set_on, metric, targets)
         counted = tally(other, thresholds)
         part = counted.impostor if metric == "far" else counted.genuine
         total = int(part.comparisons.sum())
@@ -127,14 +128,22 @@ def curve_cells(drawn_from: Half, far: Sequence[float]) -> tuple[Cell, ...]:
     return tuple(Cell("frr@far", point.target, point.threshold, point.estimate) for point in points)
 
 
-def _threshold(data: Embeddings, metric: str, rate: float) -> float:
-    from matchbound.engine.ranks import rank_scores
-
-    counts = data.instance_counts
-    genuine = int((counts * (counts - 1) // 2).sum())
-    rows = len(data)
-    total = genuine if metric == "frr" else rows * (rows - 1) // 2 - genuine
-    if total * rate < 1.0:
-        raise DataError(f"{metric} {rate:g}: the half that sets thresholds has only {total} comparisons of that kind")
-    kind = "impostor" if metric == "far" else "genuine"
-    return float(rank_scores(data, [round(total * rate)], kind)[0])  # type: ignore[arg-type]
+def _thresholds(half: Half, metric: str, rates: Sequence[float]) -> list[float]:
+    """Scores of the half at which `rates` of its comparisons err, to the nearest comparison."""
+    whole = Sample(half.vectors, half.sizes, half.similarity, ())
+    if len(half.vectors) > EXACT_ROWS:
+        raise DataError(
+            f"the half that sets thresholds has {len(half.vectors)} instances; studies take at most {EXACT_ROWS}. Give "
+            "fewer identities, or a smaller M"
+        )
+    scores = np.sort(whole.impostor_scores)[::-1] if metric == "far" else np.sort(whole.genuine_scores)
+    found = []
+    for rate in rates:
+        if scores.size * rate < 1.0:
+            raise DataError(
+                f"{metric} {rate:g}: the half that sets thresholds has only {scores.size} comparisons of that kind"
+            )
+        errors = round(scores.size * rate)
+        place = errors - 1 if metric == "far" else min(errors, scores.size - 1)
+        found.append(float(-scores[place] if whole.distance else scores[place]))
+    return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
-from collections.abc import Callable, Iterator
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,10 @@ from matchbound.errors import DataError, UsageError
 from matchbound.planning.protocol import Kind, Protocol
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.files import plainly
 from matchbound.sources.labels import LabelArray, as_labels
+from matchbound.sources.parquet import check_size
+from matchbound.sources.roles import repeated
 
 COLUMNS = ("id_a", "instance_a", "id_b", "instance_b")
 _ROWS = 1 << 18
@@ -97,20 +101,7 @@ def read_instances(path: str | os.PathLike[str]) -> Instances | None:
     target = Path(path)
     if target.suffix.lower() not in (".csv", ".parquet") or not target.is_file():
         return None
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from pyarrow import csv
-
-    try:
-        if target.suffix.lower() == ".parquet":
-            table = pq.read_table(target)
-        else:
-            with csv.open_csv(target) as stream:
-                names = stream.schema.names
-            options = csv.ConvertOptions(column_types={name: pa.string() for name in names})
-            table = csv.read_csv(target, convert_options=options)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"{target}: cannot be read ({error})") from None
+    table = _load(target, None)
     names = {name.strip().lower(): name for name in table.column_names}
     identity = next((names[name] for name in _IDENTITY if name in names), None)
     instance = next((names[name] for name in _INSTANCE if name in names), None)
@@ -118,7 +109,7 @@ def read_instances(path: str | os.PathLike[str]) -> Instances | None:
         return None
 
     def labels(name: str) -> LabelArray:
-        return as_labels(table.column(name).to_numpy(), f"{target}, column {name}")
+        return as_labels(_values(table.column(name), name, target), f"{target}, column {name}")
 
     return Instances(labels(identity), None if instance is None else labels(instance))
 
@@ -152,29 +143,57 @@ def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings,
 
 def _read_table(path: Path) -> dict[str, LabelArray]:
     """The columns of a protocol file."""
-    import pyarrow as pa
-
-    try:
-        if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet as pq
-
-            table = pq.read_table(path)
-        else:
-            from pyarrow import csv
-
-            options = csv.ConvertOptions(column_types={name: pa.string() for name in COLUMNS})
-            table = csv.read_csv(path, convert_options=options)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"{path}: cannot be read as a protocol ({error})") from None
+    table = _load(path, COLUMNS)
     found: dict[str, LabelArray] = {}
     for name in table.column_names:
         column = table.column(name)
         if column.null_count:
             raise DataError(f"{path}: column {name} has {column.null_count} empty cells")
         if name in COLUMNS:
-            values = column.to_numpy()
-            found[name] = values.astype(np.str_) if values.dtype.kind == "O" else values
+            found[name] = _values(column, name, path)
     return found
+
+
+def _load(path: Path, text: Sequence[str] | None) -> Any:
+    """A CSV or Parquet file as an Arrow table; in CSV the columns of `text`, or all, are read as text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import csv
+
+    try:
+        if path.suffix.lower() == ".parquet":
+            with pa.OSFile(str(path)) as raw:
+                file = pq.ParquetFile(raw)
+                check_size(file, file.schema_arrow.names, str(path))
+                table = file.read()
+        else:
+            if text is None:
+                with csv.open_csv(path) as stream:
+                    text = stream.schema.names
+            options = csv.ConvertOptions(column_types={name: pa.string() for name in text})
+            table = csv.read_csv(path, convert_options=options)
+        twice = repeated(table.column_names)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path}: cannot be read ({plainly(str(error).strip(), 200)})") from None
+    if twice is not None:
+        raise DataError(f"{path}: the column {twice!r} occurs more than once; rename or drop one")
+    return table
+
+
+def _values(column: Any, name: str, path: Path) -> LabelArray:
+    """The labels of a column of text or whole numbers, shape (n,)."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+        raise DataError(f"{path}: the column {name!r} holds {kind}; it must hold text or whole numbers")
+    try:
+        values = np.asarray(column.to_pylist())
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: the column {name!r} holds text that is not UTF-8") from None
+    return values.astype(np.str_) if values.dtype.kind in "OU" and None not in values else values
 
 
 def _batches(protocol: Protocol, scores: Comparisons | None) -> Iterator[Any]:
@@ -217,18 +236,12 @@ def _parquet(path: Path, batches: Iterator[Any]) -> None:
 
 def _whole_file(target: Path, write: Callable[[Path], None]) -> None:
     """Write beside the target and rename, so that no reader ever sees half a file."""
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    except OSError as error:
-        raise DataError(f"{target}: cannot be written ({error.strerror or error})") from None
-    os.close(handle)
-    temporary = Path(name)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
         write(temporary)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise DataError(f"{target}: cannot be written ({error.strerror or plainly(error, 200)})") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)

@@ -24,10 +24,8 @@ from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 FloatArray = NDArray[np.float64]
 METHODS = ("auto", "dyadic", "latent", "vertex", "double-or-nothing")
 DEFAULT_METHOD = "auto"
-SURELY_DIFFERENT = 0.02
-"""With ``method="auto"``, the latent model widens the interval where the p-value is below this."""
-Models = Callable[[], tuple[DifferenceModel | None, DifferenceModel | None]]
-"""The latent models of the FAR and FRR differences, fitted when first asked for."""
+Models = Callable[[str], DifferenceModel | None]
+"""The latent model of the difference of FAR (``"far"``) or FRR (``"frr"``), fitted when first asked for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +86,9 @@ class Difference:
     @property
     def p_value(self) -> float:
         """Two-sided p-value of "the rates are equal": the difference over its dyadic standard error, by Student's t."""
-        if self._never_differ or self.estimate == 0.0:
+        if math.isnan(self.estimate):
+            return math.nan
+        if self.estimate == 0.0 or self._never_differ:
             return 1.0
         return stats.t_tails(self.estimate / math.sqrt(self.variance), self.freedom)
 
@@ -106,11 +106,12 @@ class Difference:
         Parameters
         ----------
         method
-            ``"dyadic"``: the difference ± t standard errors from identity pairs, corrected for bias; right
-            for systems that are nearly equal, too narrow on real data where they truly differ. ``"latent"``:
-            the same with the latent model's variance where that is larger; safe, and wide for nearly equal
-            systems. ``"auto"``: the second where the p-value is below 0.02, else the first. ``"vertex"`` or
-            ``"double-or-nothing"``: bootstraps in which both systems meet the same people.
+            ``"dyadic"``: the difference ± t standard errors from identity pairs, corrected for bias. It is right for
+            systems that are nearly equal; where they truly differ, real data lie beyond its far limit too often.
+            ``"latent"``: the same with the latent model's variance where that is larger; safe, and wide for nearly
+            equal systems. ``"auto"``: the dyadic limit towards 0, the latent one away from 0, so that the interval
+            leaves out 0 when the p-value says so. ``"vertex"``, ``"double-or-nothing"``: bootstraps in which both
+            systems meet the same people.
         level, side
             Coverage, and whether both limits are claimed.
         n_resamples, rng
@@ -118,7 +119,6 @@ class Difference:
         """
         tail = tail_of(level, side)
         self._check(method)
-        method = self._settled(method)
         low, high = self._limits(method, tail, n_resamples, rng)
         low, high = max(low, -1.0), min(high, 1.0)
         return Interval(
@@ -130,32 +130,33 @@ class Difference:
     ) -> Interval:
         """A confidence interval for rate_a / rate_b, on the log scale; [0, ∞) where neither system erred."""
         tail = tail_of(level, side)
+        self._check(method)
         if method not in ("auto", "dyadic", "latent"):
             raise UsageError(f"method must be one of auto, dyadic, latent for a ratio; got {method!r}")
         if self.rate_a == 0.0 and self.rate_b == 0.0:
             return Interval(0.0, math.inf, level, method, side, ("no error in either system: the ratio is not known",))
-        method = self._settled(method)
-        centre, variance = self._log_ratio(method)
-        half = stats.t_quantile(tail, self.freedom) * math.sqrt(variance)
-        low = 0.0 if side == "upper" else math.exp(centre - half)
-        high = math.inf if side == "lower" else math.exp(min(centre + half, 700.0))
+        t = stats.t_quantile(tail, self.freedom)
+        centre, near = self._log_ratio("latent" if method == "latent" else "dyadic")
+        wide = self._log_ratio("latent")[1] if method == "auto" else near
+        below, above = _halves(centre, t * math.sqrt(near), t * math.sqrt(wide))
+        low = 0.0 if side == "upper" else math.exp(centre - below)
+        high = math.inf if side == "lower" else math.exp(min(centre + above, 700.0))
         return Interval(low, high, level, method, side, self.notes)
 
-    def _settled(self, method: str) -> str:
-        """What ``"auto"`` stands for here."""
-        if method != "auto":
-            return method
-        return "latent" if self.p_value < SURELY_DIFFERENT else "dyadic"
-
     def _check(self, method: str) -> None:
+        if math.isnan(self.estimate):
+            raise DataError(f"the data hold no comparisons for {self.metric.upper()}, so there is no difference of it")
         if method not in self.methods:
             raise UsageError(f"method must be one of {', '.join(self.methods)}; got {method!r}")
 
     def _limits(
         self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
     ) -> tuple[float, float]:
-        half = stats.t_quantile(tail, self.freedom) * math.sqrt(self._variance(method))
-        return self.estimate - half, self.estimate + half
+        t = stats.t_quantile(tail, self.freedom)
+        near = self._variance("latent" if method == "latent" else "dyadic")
+        wide = self._variance("latent") if method == "auto" else near
+        below, above = _halves(self.estimate, t * math.sqrt(near), t * math.sqrt(wide))
+        return self.estimate - below, self.estimate + above
 
     @property
     def _never_differ(self) -> bool:
@@ -168,6 +169,13 @@ class Difference:
     def _log_ratio(self, method: str) -> tuple[float, float]:
         """(log of the softened ratio, its variance)."""
         raise NotImplementedError
+
+
+def _halves(estimate: float, near: float, far: float) -> tuple[float, float]:
+    """How far an interval reaches below and above: `near` towards 0, `far` away from it."""
+    if estimate == 0.0:
+        return far, far
+    return (far, near) if estimate < 0.0 else (near, far)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -250,8 +258,7 @@ class RateDifference(Difference):
         return value
 
     def _model(self, soften: float, u: float, v: float) -> float:
-        far, frr = self.models()
-        model = far if self.metric == "far" else frr
+        model = self.models(self.metric)
         n = float(self.a.comparisons)
         a = stats.softened(self.a.errors, n, soften)
         b = stats.softened(self.b.errors, n, soften)
@@ -307,13 +314,13 @@ class PointDifference(Difference):
         return value
 
     def _model(self, u: float, v: float) -> float:
-        far, frr = self.models()
         total = 0.0
-        for model, (a, b), (share_a, share_b) in (
-            (frr, self.terms.frr_softened, self.terms.frr_shares),
-            (far, self.terms.far_softened, self.terms.far_shares),
+        for kind, (a, b), (share_a, share_b) in (
+            ("frr", self.terms.frr_softened, self.terms.frr_shares),
+            ("far", self.terms.far_softened, self.terms.far_shares),
         ):
-            if model is not None and (share_a > 0.0 or share_b > 0.0):
+            model = self.models(kind) if share_a > 0.0 or share_b > 0.0 else None
+            if model is not None:
                 total += model.variance(a, b, u * share_a, v * share_b)
         return total
 

@@ -87,9 +87,6 @@ class GroupGap(Difference):
         low, high = stats.mover_ratio(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
         return Interval(0.0 if side == "upper" else low, math.inf if side == "lower" else high, level, method, side)
 
-    def _settled(self, method: str) -> str:
-        return method
-
     def _limits(
         self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
     ) -> tuple[float, float]:

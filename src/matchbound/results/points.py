@@ -176,7 +176,7 @@ class CurveStatistic:
         far_targets, frr_targets = self._targets()
         made = replicates(self.curve, method, n_resamples, seed, far_targets, frr_targets, smooth, workers)
         name = method if smooth is None else f"{method} ({smooth})"
-        return Bootstrap(self._pick(made), self.estimate, name, seed, 1.0, self._rate.effective_n)
+        return Bootstrap(self._pick(made), self.estimate, name, seed, 1.0, self._rate.floor)
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         return NONE, NONE

@@ -29,7 +29,11 @@ from matchbound.stats.curves_smooth import Smooth, smooth_rates
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
+    import os
+
     from matplotlib.axes import Axes
+
+    from matchbound.engine.executors import Executor, Progress
 
 __all__ = [
     "Auc",
@@ -46,11 +50,18 @@ __all__ = [
 ]
 
 FEW_IDENTITIES = 20
-BAND_ERRORS = 10
-"""A band begins where this many impostor comparisons match."""
+BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
+"""A band begins where so many impostor comparisons match: pointwise, simultaneous."""
 
 
-def roc(data: Comparisons | Embeddings, *, workers: int | None = None) -> RocCurve:
+def roc(
+    data: Comparisons | Embeddings,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> RocCurve:
     """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
 
     Parameters
@@ -58,8 +69,8 @@ def roc(data: Comparisons | Embeddings, *, workers: int | None = None) -> RocCur
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the
         curve has about 1,500 points instead of every step; each is exact.
-    workers
-        Threads for embeddings.
+    workers, executor, progress, checkpoint
+        How to count large sets of embeddings; see `evaluate`.
 
     Examples
     --------
@@ -72,7 +83,9 @@ def roc(data: Comparisons | Embeddings, *, workers: int | None = None) -> RocCur
             raise DataError("there are no comparisons")
         tally: CurveTally = curve_of_comparisons(data)
     elif isinstance(data, Embeddings):
-        tally = curve_of_embeddings(data, workers=workers)
+        if len(data) < 2:
+            raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
+        tally = curve_of_embeddings(data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
     else:
         raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
     notes = list(data.findings())
@@ -83,7 +96,7 @@ def roc(data: Comparisons | Embeddings, *, workers: int | None = None) -> RocCur
         )
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return RocCurve(tally, Recount(data, workers), tuple(notes))
+    return RocCurve(tally, Recount(data, workers, executor), tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -252,12 +265,12 @@ class RocCurve:
         far
             The FARs, increasing; by default `points` of them over `far_range`, even on the probit scale.
         far_range
-            By default from 10 matching impostor comparisons to FAR 0.5.
+            By default from 10 matching impostor comparisons (100 for simultaneous bands) to FAR 0.5.
         n_resamples, rng
             Of the multiplier bootstrap.
         """
         tail_of(level, "two-sided")
-        grid = self._grid(far, far_range, points)
+        grid = self._grid(far, far_range, points, WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS)
         made = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
         return Band(made.far, made.frr, made.low, made.high, level, simultaneous, made.critical)
 
@@ -285,7 +298,7 @@ class RocCurve:
         workers
             Threads; the replicates do not depend on it.
         """
-        seed, grid = seed_of(rng), self._grid(far, None, points)
+        seed, grid = seed_of(rng), self._grid(far, None, points, BAND_ERRORS)
         made: CurveReplicates = replicates(self.tally, method, n_resamples, seed, grid, NONE, smooth, workers)
         estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
         return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, method, seed)
@@ -294,10 +307,20 @@ class RocCurve:
         """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``."""
         return SmoothCurve(model, smooth_rates(self.tally, model))
 
-    def threshold_for(self, far: float, confidence: float = 0.95) -> ThresholdChoice:
+    def threshold_for(
+        self, far: float, confidence: float = 0.95, *, method: Literal["wilson", "latent"] = "wilson"
+    ) -> ThresholdChoice:
         """The most lenient threshold whose one-sided upper bound on FAR meets a target.
 
-        The bound is Wilson's with the plug-in variance, as in ``evaluate(...).far.upper_bound(confidence)``.
+        Parameters
+        ----------
+        far
+            The target.
+        confidence
+            Of the bound.
+        method
+            ``"wilson"``: the bound is that of ``evaluate(...).far.upper_bound(confidence)``; ``"latent"``: that of the
+            latent-correlation model, which keeps its promise where a few identities make most errors.
 
         Raises
         ------
@@ -305,25 +328,50 @@ class RocCurve:
             When no threshold of these data supports the claim.
         """
         _rate("far", far)
-        upper = self._upper(confidence)
-        good = np.flatnonzero(upper <= far)
-        if not good.size:
-            best = int(np.argmin(upper))
+        tail_of(confidence, "upper")
+        if method == "wilson":
+            upper = self._upper(confidence)
+            good = np.flatnonzero(upper <= far)
+            k = int(good[-1]) if good.size else int(np.argmin(upper))
+            bound = float(upper[k])
+        elif method == "latent":
+            k, bound = self._latent_choice(far, confidence)
+        else:
+            raise UsageError(f"method must be 'wilson' or 'latent'; got {method!r}")
+        if bound > far:
             raise DataError(
                 f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper "
-                f"bound is {upper[best]:.3g}, at threshold {self.thresholds[best]:g} with "
-                f"{int(self.tally.false_matches[best])} false matches among {self.tally.n_impostor} comparisons of "
-                f"{self.n_identities} identities. More identities are needed"
+                f"bound is {bound:.3g}, at threshold {self.thresholds[k]:g} with {int(self.tally.false_matches[k])} "
+                f"false matches among {self.tally.n_impostor} comparisons of {self.n_identities} identities. More "
+                "identities are needed"
             )
-        k = int(good[-1])
         return ThresholdChoice(
-            float(self.thresholds[k]),
-            float(far),
-            float(confidence),
-            float(self.far[k]),
-            float(upper[k]),
-            float(self.frr[k]),
+            threshold=float(self.thresholds[k]),
+            target=float(far),
+            confidence=float(confidence),
+            far=float(self.far[k]),
+            far_upper=bound,
+            frr=float(self.frr[k]),
         )
+
+    def _latent_choice(self, far: float, confidence: float) -> tuple[int, float]:
+        """The last point whose latent upper bound is at most `far` (the first point where none is), and its bound."""
+        from matchbound.results import latent
+
+        matched = self.tally.false_matches
+        start = index_at_far(self.far, far)
+        near = self.recount.tally(self.thresholds[start : start + 1])
+        model = latent.fit("far", near, int(matched[start]), self.recount)
+        deviate = model.deviate(confidence, "upper")
+        low, high = 0, start
+        while low < high:
+            middle = (low + high + 1) // 2
+            if float(model.limit(float(matched[middle]), deviate, True)[0]) <= far:
+                low = middle
+            else:
+                high = middle - 1
+        k = int(np.searchsorted(matched, matched[low], side="right")) - 1
+        return k, float(model.limit(float(matched[k]), deviate, True)[0])
 
     def plot(self, kind: Literal["det", "roc", "scores"] = "det", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the curve: ``"det"`` (probit axes), ``"roc"`` (logarithmic FAR) or ``"scores"`` (histograms).
@@ -349,13 +397,15 @@ class RocCurve:
         n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
         return wilson_limits(self.far, np.maximum(n, max(floor, 1e-9)), z)[1]
 
-    def _grid(self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int) -> FloatArray:
+    def _grid(
+        self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int
+    ) -> FloatArray:
         if far is not None:
             grid = np.array(far, dtype=np.float64).reshape(-1)
             if not grid.size or np.any(np.diff(grid) <= 0.0) or grid[0] < 0.0 or grid[-1] > 1.0:
                 raise UsageError("far must hold increasing rates between 0 and 1")
             return grid
-        low, high = far_range or (min(BAND_ERRORS / self.tally.n_impostor, 0.25), 0.5)
+        low, high = far_range or (min(errors / self.tally.n_impostor, 0.25), 0.5)
         if not 0.0 < low < high < 1.0:
             raise UsageError(f"far_range must be two increasing rates between 0 and 1; got {far_range!r}")
         return band_grid(low, high, points)

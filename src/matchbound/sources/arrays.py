@@ -176,9 +176,14 @@ def _pairs_of_arrays(
     if len(lengths) > 1:
         said = ", ".join(f"{name} {values.shape[0]}" for name, values in flat.items())
         raise DataError(f"{source}: the arrays differ in length: {said}")
-    data = pa.table(
-        {name: pa.array(values.tolist() if values.dtype.kind in "SU" else values) for name, values in flat.items()}
-    )
+    columns_read = {}
+    for name, values in flat.items():
+        try:
+            native = values.astype(values.dtype.newbyteorder("="), copy=False)
+            columns_read[name] = pa.array(values.tolist() if values.dtype.kind in "SU" else native)
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(f"{source}: the array {name!r} holds {values.dtype}; give text or numbers") from None
+    data = pa.table(columns_read)
     table = Table(source, data, lambda row: f"{source}, row {row}")
     return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
 

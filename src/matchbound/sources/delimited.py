@@ -12,7 +12,7 @@ from matchbound.errors import DataError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import Input, plainly, shorten
-from matchbound.sources.roles import PairRoles, RowRoles, find_roles
+from matchbound.sources.roles import PairRoles, RowRoles, find_roles, repeated
 from matchbound.sources.tables import Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
@@ -77,7 +77,11 @@ def split_header(header: str, source: str, delimiter: str | None = None) -> tupl
     """The column names of a header line, and the character between them."""
     if delimiter is None:
         delimiter = max(_DELIMITERS, key=header.count)
-    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter, skipinitialspace=True))]
+    try:
+        fields = next(csv.reader([header], delimiter=delimiter, skipinitialspace=True))
+    except csv.Error as error:
+        raise DataError(f"{source}, line 1: not a header of column names ({error})") from None
+    names = [name.strip() for name in fields]
     unnamed = [position for position, name in enumerate(names, start=1) if not name]
     if unnamed and unnamed != [1]:
         raise DataError(f"{source}, line 1: column {unnamed[-1]} has no name; is there a delimiter too many?")
@@ -94,14 +98,15 @@ def load_text_table(
     """
     at, header = _header(source)
     names, delimiter = split_header(header, source.name, delimiter)
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise DataError(f"{source.name}: the column {twice[0]!r} occurs more than once; rename or drop one")
+    twice = repeated(names)
+    if twice is not None:
+        raise DataError(f"{source.name}: the column {twice!r} occurs more than once; rename or drop one")
     if numbers is None:
         first = next(_rows(source, delimiter, at), (0, []))[1]
         numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and NUMBER.match(text.strip())]
-    chosen = tuple(name for name in names if name in numbers)
-    return _parse(source, names, tuple(n for n in names if n not in chosen), chosen, delimiter, at)
+    wanted = set(numbers)
+    chosen = tuple(name for name in names if name in wanted)
+    return _parse(source, names, tuple(n for n in names if n not in wanted), chosen, delimiter, at)
 
 
 def _parse(
@@ -165,7 +170,8 @@ def _rows(source: Input, delimiter: str, header_at: int) -> Iterator[tuple[int, 
 def _diagnose(source: Input, names: list[str], numbers: tuple[str, ...], delimiter: str, header_at: int) -> None:
     """Find the first line that cannot be read, and say what is wrong with it."""
     begun = False
-    positions = [(names.index(name), name) for name in numbers]
+    place = {name: position for position, name in enumerate(names)}
+    positions = [(place[name], name) for name in numbers]
     for number, row in _rows(source, delimiter, header_at):
         begun = True
         if len(row) != len(names):

@@ -20,6 +20,9 @@ from matchbound.errors import DataError
 MAX_BYTES = 16 * 2**30
 """How much a compressed file or standard input may hold, unless the caller says otherwise."""
 
+MAX_LINE = 64 * 2**20
+"""How long a line of text may be: a compressed file without line ends must not fill the memory."""
+
 Kind = Literal["text", "parquet", "zip", "npy", "empty"]
 
 _PICKLE = "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet"
@@ -117,10 +120,12 @@ class Input:
             )
         return "text"
 
-    def lines(self) -> Iterator[tuple[int, str]]:
+    def lines(self, longest: int = MAX_LINE) -> Iterator[tuple[int, str]]:
         """Numbered lines of text from 1, without their ends; a byte order mark is dropped."""
         with self.open() as stream:
-            for number, raw in enumerate(stream, start=1):
+            for number, raw in enumerate(iter(lambda: stream.readline(longest + 1), b""), start=1):
+                if len(raw) > longest:
+                    raise DataError(f"{self.name}, line {number} is longer than {longest:,} bytes: not a table of text")
                 try:
                     line = raw.decode("utf-8")
                 except UnicodeDecodeError as error:
@@ -166,10 +171,10 @@ def open_input(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Inpu
     try:
         exists, is_file = "\0" not in str(path) and where.exists(), where.is_file()
     except (OSError, ValueError) as error:
-        raise DataError(f"{plainly(path)}: not a usable path ({error})") from None
+        raise DataError(f"{plainly(path, 1000)}: not a usable path ({error})") from None
     if not exists:
         hint = "; only local files are read, download it first" if "://" in str(path) else ""
-        raise DataError(f"{plainly(path)}: no such file{hint}")
+        raise DataError(f"{plainly(path, 1000)}: no such file{hint}")
     if not is_file and where.is_dir():
         raise DataError(f"{path} is a directory; a file is needed here")
     if not is_file:

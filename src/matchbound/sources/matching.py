@@ -116,6 +116,7 @@ def _build(**fields: object) -> Comparisons:
     made = object.__new__(Comparisons)
     for name, value in fields.items():
         if isinstance(value, np.ndarray):
+            value = value.view()
             value.setflags(write=False)
         object.__setattr__(made, name, value)
     return made

@@ -9,7 +9,7 @@ from typing import Any
 from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
-from matchbound.sources.files import Input, open_input, plainly
+from matchbound.sources.files import MAX_BYTES, Input, open_input, plainly
 from matchbound.sources.roles import PairRoles, find_roles
 from matchbound.sources.tables import Table, build
 
@@ -21,6 +21,7 @@ def read_parquet(
     similarity: Similarity = "cosine",
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> Comparisons | Embeddings:
     """Comparisons or embeddings from the needed columns of Parquet files."""
     import pyarrow as pa
@@ -43,6 +44,7 @@ def read_parquet(
                 ]
                 if not isinstance(roles, PairRoles) and roles.embedding is not None:
                     wanted.append(roles.embedding)
+                check_size(file, wanted, name, max_bytes)
                 parts.append((name, file.read(columns=wanted)))
         except DataError:
             raise
@@ -75,9 +77,32 @@ def load_parquet_table(source: Input) -> Table:
     import pyarrow.parquet as pq
 
     try:
-        data = pq.read_table(source.path)
+        with pa.OSFile(str(source.path)) as raw:
+            file = pq.ParquetFile(raw)
+            check_size(file, file.schema_arrow.names, source.name, source.max_bytes)
+            data = file.read()
+    except DataError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(
             f"{source.name}: not a Parquet file that can be read ({plainly(str(error).strip(), 200)}); write it again"
         ) from None
     return Table(source.name, data, lambda row: f"{source.name}, row {row}")
+
+
+def check_size(file: Any, columns: Sequence[str], source: str, max_bytes: int = MAX_BYTES) -> None:
+    """Refuse a Parquet file whose columns would fill the memory: a few bytes can stand for a billion rows."""
+    wanted, metadata = set(columns), file.metadata
+    unpacked = values = 0
+    for group in range(metadata.num_row_groups):
+        for at in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(at)
+            if chunk.path_in_schema.partition(".")[0] in wanted:
+                unpacked += max(chunk.total_uncompressed_size, 0)
+                values += max(chunk.num_values, 0)
+    need = max(unpacked, 8 * values, 8 * len(wanted) * max(metadata.num_rows, 0))
+    if need > max_bytes:
+        raise DataError(
+            f"{source}: unpacks to {need:,} bytes, more than {max_bytes:,}; if that is expected, give a larger "
+            "max_bytes"
+        )

@@ -96,7 +96,7 @@ def read(
         inputs = [_exists(p) if _is_dir(p) else open_input(p, max_bytes) for p in paths]
         return _call(function, inputs, f"reader {reader!r}", distance=distance, similarity=similarity, **options)
     if len(paths) > 1:
-        return _several(paths, distance=distance, similarity=similarity, **options)
+        return _several(paths, max_bytes, distance=distance, similarity=similarity, **options)
     if _is_dir(paths[0]):
         from matchbound.sources.arrays import read_directory
 
@@ -117,7 +117,7 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
 
         if source.path is None:
             raise DataError(f"{source.name} holds Parquet; only CSV and TSV can be read from a pipe")
-        return _call(read_parquet, [source.path], "a Parquet file", **options)
+        return _call(read_parquet, [source.path], "a Parquet file", max_bytes=source.max_bytes, **options)
     from matchbound.sources.arrays import read_npy, read_npz
 
     if source.path is None:
@@ -127,14 +127,14 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
     return _call(read_npz, source, "an .npz file", **options)
 
 
-def _several(paths: list[AnyPath], **options: Any) -> Comparisons | Embeddings:
+def _several(paths: list[AnyPath], max_bytes: int, **options: Any) -> Comparisons | Embeddings:
     """Several plain files: an array and its labels, or the parts of one Parquet table."""
-    inputs = [open_input(path) for path in paths]
+    inputs = [open_input(path, max_bytes) for path in paths]
     kinds = [source.kind for source in inputs]
     if all(kind == "parquet" for kind in kinds):
         from matchbound.sources.parquet import read_parquet
 
-        return _call(read_parquet, paths, "Parquet files", **options)
+        return _call(read_parquet, paths, "Parquet files", max_bytes=max_bytes, **options)
     if len(paths) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
         return _by_content(inputs[0], labels=paths[1], **options)
     raise UsageError(

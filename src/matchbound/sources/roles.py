@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 
 from matchbound.errors import DataError, UsageError
 
@@ -67,7 +68,7 @@ _VECTOR = _words(
     embedding embeddings vector vectors features feature emb descriptor encoding
     """
 )
-_FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d+)$")
+_FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d{1,9})$")
 
 ROLES = ("id_a", "id_b", "instance_a", "instance_b", "group_a", "group_b", "score", "genuine")
 SINGLE_ROLES = ("identity", "instance", "group", "embedding")
@@ -123,6 +124,11 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
 
 
+def repeated(names: Sequence[str]) -> str | None:
+    """The first name, in the order of names, that occurs more than once."""
+    return min((name for name, count in Counter(names).items() if count > 1), default=None)
+
+
 def find_roles(
     names: Sequence[str],
     source: str,
@@ -146,9 +152,9 @@ def find_roles(
         The column that holds the group: ``"gender"`` finds ``gender_a`` and ``gender_b``, or one column
         ``gender`` that holds for both sides.
     """
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
-        raise DataError(f"{source}: the column {twice[0]!r} occurs more than once; rename or drop one")
+    twice = repeated(names)
+    if twice is not None:
+        raise DataError(f"{source}: the column {twice!r} occurs more than once; rename or drop one")
     given = _overrides(names, source, columns or {})
     by_plain: dict[str, str] = {}
     for name in names:
@@ -273,10 +279,10 @@ def _row_roles(
 
 def _features(names: Sequence[str], source: str) -> tuple[str, ...]:
     numbered = sorted((int(match[1]), name) for name in names if (match := _FEATURE.match(plain(name))))
-    numbers = [number for number, _ in numbered]
-    if numbered and numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        missing = sorted(set(range(numbers[0], numbers[-1] + 1)) - set(numbers))
-        what = f"number {missing[0]} is missing" if missing else "a number occurs twice"
+    for (before, _), (number, _) in pairwise(numbered):
+        if number == before + 1:
+            continue
+        what = "a number occurs twice" if number == before else f"number {before + 1} is missing"
         raise DataError(f"{source}: the feature columns are not numbered without gaps ({what})")
     return tuple(name for _, name in numbered)
 

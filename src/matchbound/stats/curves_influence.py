@@ -74,12 +74,16 @@ def corrections(identities: float) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class EffectiveRate:
-    """An estimate with what Wilson's formula needs: the rate, its effective number of trials, degrees of freedom."""
+    """An estimate with what Wilson's formula needs: the rate, its effective number of trials, degrees of freedom.
+
+    `floor` is the least effective number of trials that may be used.
+    """
 
     estimate: float
     variance: float
     effective_n: float
     freedom: float
+    floor: float
 
 
 def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
@@ -182,7 +186,7 @@ def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
     estimate, floor = terms.estimate, _both_floor(curve)
     spread = estimate * (1.0 - estimate)
     n = max(spread / variance, floor) if variance > 0.0 and spread > 0.0 else floor
-    return EffectiveRate(estimate, variance, n, max(size - 1.0, 1.0))
+    return EffectiveRate(estimate, variance, n, max(size - 1.0, 1.0), floor)
 
 
 def _area_sums(curve: CurveTally, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
@@ -229,12 +233,12 @@ def _pooled(
     freedom = max(identities - 1.0, 1.0)
     own = estimate * (1.0 - estimate)
     if not known.any():
-        return EffectiveRate(estimate, own / floor, floor, freedom)
+        return EffectiveRate(estimate, own / floor, floor, freedom, floor)
     ratio = np.maximum(variances[known] / spread[known], 1.0 / count)
     n = max(1.0 / float(np.exp(np.log(ratio).mean())), floor)
     if own <= 0.0:
         n = floor
-    return EffectiveRate(estimate, own / n, n, freedom)
+    return EffectiveRate(estimate, own / n, n, freedom, floor)
 
 
 def _both_floor(curve: CurveTally) -> float:

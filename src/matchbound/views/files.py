@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from matchbound.errors import MatchboundError
@@ -14,25 +14,16 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     """Write to a temporary file beside the target, then rename it."""
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary: str | None = None
+    # the name is known before the file is there, so that a signal at any moment leaves nothing behind
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "wb") as stream:
+        with open(temporary, "xb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
-        temporary = None
     except OSError as error:
         raise MatchboundError(f"{target}: cannot be written ({error.strerror or error})") from None
     finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +35,8 @@ def read_cimat(
 
 READERS = {"cimat": read_cimat}
 
+_LARGEST = float(np.finfo(np.float64).max)
+
 
 def _load(source: Input) -> dict[str, dict[str, Any]]:
     if source.kind == "empty":
@@ -45,16 +47,17 @@ def _load(source: Input) -> dict[str, dict[str, Any]]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
             raise DataError(f"{source.name}: the key {shorten(twice)!r} occurs twice in one dictionary")
         return found
 
-    text = "\n".join(line for _, line in source.lines())
+    text = "\n".join(line for _, line in source.lines(longest=source.max_bytes))
     try:
         data = json.loads(text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise DataError(f"{source.name}, line {error.lineno}: not JSON ({error.msg})") from None
+    except ValueError:  # an integer of more digits than Python converts
+        raise DataError(f"{source.name}: the JSON holds a number of thousands of digits") from None
     except RecursionError:
         raise DataError(f"{source.name}: the JSON is nested too deeply") from None
     layout = "{identity: {image: [numbers]}} or {identity: {identity: [scores]}}"
@@ -70,8 +73,8 @@ def _numbers(values: Any, where: str) -> list[float]:
     for value in found:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise DataError(f"{where} holds {shorten(repr(value))}; numbers are needed")
-        if not math.isfinite(value):
-            raise DataError(f"{where} holds {value}, not a finite number; drop failed comparisons")
+        if not -_LARGEST <= value <= _LARGEST:
+            raise DataError(f"{where} holds {shorten(str(value))}, not a finite number; drop failed comparisons")
     return [float(value) for value in found]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -82,10 +82,19 @@ def _sort_out(
     return inputs[0], found[0] if found else None, known
 
 
+def _table(source: Input) -> Iterator[list[str]]:
+    """The rows of a comma-separated file, its header first."""
+    rows = csv.reader(line for _, line in source.lines() if line.strip())
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise DataError(f"{source.name}, row {rows.line_num}: not comma-separated text ({error})") from None
+
+
 def _subjects(files: Sequence[Input]) -> dict[str, str]:
     subjects: dict[str, str] = {}
     for source in files:
-        rows = csv.reader(line for _, line in source.lines() if line.strip())
+        rows = _table(source)
         names = [plain(name) for name in next(rows, [])]
         if "template_id" not in names or "subject_id" not in names:
             raise DataError(f"{source.name}, line 1: metadata need the columns TEMPLATE_ID and SUBJECT_ID")

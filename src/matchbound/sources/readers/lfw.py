@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 
@@ -35,7 +36,7 @@ def read_lfw(
             continue
         fields = line.split("\t") if "\t" in line else line.split()
         fields = [field.strip() for field in fields]
-        if not rows and not header and len(fields) <= 2 and all(field.isdigit() for field in fields):
+        if not rows and not header and len(fields) <= 2 and all(_is_count(field) for field in fields):
             header = [int(field) for field in fields]
             continue
         where = f"{source.name}, line {number}"
@@ -48,7 +49,7 @@ def read_lfw(
         rows.append((fields[0], fields[1], fields[2], fields[3]))
     if not rows:
         raise DataError(f"{source.name} is empty" if not header else f"{source.name} has a header and no pairs")
-    promised = 2 * int(np.prod(header)) if header else len(rows)
+    promised = 2 * math.prod(header) if header else len(rows)
     if promised != len(rows):
         raise DataError(f"{source.name}: the first line promises {promised} pairs, and there are {len(rows)}")
     score = load_scores(files[1], len(rows), source.name)
@@ -57,3 +58,7 @@ def read_lfw(
 
 
 READERS = {"lfw": read_lfw}
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18

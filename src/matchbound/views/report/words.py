@@ -202,9 +202,9 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
     ]
     if any(method.startswith("latent") for method in methods):
         told = (
-            "An error is modelled as a latent Gaussian that crosses a threshold; how comparisons that share an identity go "
-            "together is learned where errors are plentiful and carried to where they are rare. Made for few identities "
-            "and rare errors, where the other intervals cover too little."
+            "An error is modelled as a latent Gaussian that crosses a threshold; how comparisons that share an "
+            "identity go together is learned where errors are plentiful and carried to where they are rare. Made for "
+            "few identities and rare errors, where the other intervals cover too little."
         )
         notes.insert(4, ("The latent interval", told))
     return notes

@@ -1,0 +1,269 @@
+"""All pairs at the speed of the matrix product: every bar of the scale work, as a ratio in one run.
+
+The reference is a bare float32 matrix product over the same blocks with the same number of threads (one BLAS
+thread each), nothing kept. Times are the least of several runs that take turns with the reference.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.engine.allpairs import AllPairsJob, make_job, tally_embeddings
+from matchbound.engine.executors import DaskExecutor, available_cores, one_blas_thread
+from matchbound.engine.tail import score_quantiles
+from matchbound.kernels.quadratic import quadratic_forms
+from matchbound.sources.embeddings import Embeddings
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+WORKERS = min(2, available_cores())
+Row = dict[str, Any]
+
+
+def run(quick: bool) -> list[Row]:
+    """Rows {name, seconds, reference, reference_seconds, ratio, bar, ok}; quick mode leaves out runs of minutes."""
+    rows = [*one_threshold(), *real_data(), many_thresholds()]
+    if not quick:
+        rows += [*growth(), *hundred_thousand(), on_dask(), parquet_memory()]
+    return rows
+
+
+def synthetic(n: int, d: int, per_identity: int = 5, seed: int = 0) -> Embeddings:
+    """The paper's model: an exponential centre for each identity, normal noise of variance 5 around it."""
+    rng = np.random.default_rng(seed)
+    identity = np.repeat(np.arange(n // per_identity), per_identity)
+    vectors = rng.exponential(size=(n // per_identity, d)).astype(np.float32)[identity]
+    vectors += rng.normal(0, np.sqrt(5), size=vectors.shape).astype(np.float32)
+    return Embeddings(vectors, identity)
+
+
+def threshold_at(data: Embeddings, far: float) -> NDArray[np.float64]:
+    """A threshold with about this false accept rate, shape (1,)."""
+    return score_quantiles(data, np.array([far]))
+
+
+def bare_product(job: AllPairsJob) -> None:
+    """The product over the blocks of a job, and nothing else."""
+    layout, factors = job.layout, job.factors
+
+    def work(first_block: int) -> None:
+        room = np.empty(layout.piece_size, dtype=np.float32)
+        for block in range(first_block, layout.n_blocks, WORKERS):
+            for a, b in layout.tasks_of(block):
+                for p in layout.pieces(a, b):
+                    np.dot(
+                        factors.left[p.row0 : p.row0 + p.rows],
+                        factors.right[p.col0 : p.col0 + p.cols].T,
+                        out=room[: p.rows * p.cols].reshape(p.rows, p.cols),
+                    )
+
+    with one_blas_thread(), ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(work, range(WORKERS)))
+
+
+def in_turns(ours: Callable[[], Any], reference: Callable[[], Any], repeats: int) -> tuple[float, float]:
+    """The least time of each, taking turns, after one run of both that does not count."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for turn in range(repeats + 1):
+        for at, call in enumerate((ours, reference)):
+            start = time.perf_counter()
+            call()
+            if turn:
+                times[at].append(time.perf_counter() - start)
+    return min(times[0]), min(times[1])
+
+
+def row(name: str, seconds: float, reference: str, reference_seconds: float, bar: float) -> Row:
+    """One line of the table; the bar is on the ratio."""
+    ratio = seconds / reference_seconds
+    return {
+        "name": name,
+        "seconds": seconds,
+        "reference": reference,
+        "reference_seconds": reference_seconds,
+        "ratio": ratio,
+        "bar": bar,
+        "ok": ratio <= bar,
+    }
+
+
+def against_product(
+    name: str,
+    data: Embeddings,
+    thresholds: NDArray[np.float64],
+    bar: float,
+    repeats: int = 5,
+    prune: bool | None = None,
+) -> Row:
+    """A tally, set-up included, against the bare product."""
+    oriented = np.unique(-thresholds if data.distance else thresholds)
+    job = make_job(data, oriented, False, prune=False)
+    ours, bare = in_turns(
+        lambda: tally_embeddings(data, thresholds, workers=WORKERS, prune=prune), lambda: bare_product(job), repeats
+    )
+    return row(name, ours, "bare product", bare, bar)
+
+
+def one_threshold() -> list[Row]:
+    """20,000 × 128 and × 512."""
+    data = synthetic(20_000, 128)
+    wide = synthetic(20_000, 512)
+    return [
+        against_product("20,000 x 128, FAR 1e-3", data, threshold_at(data, 1e-3), 1.3),
+        against_product("20,000 x 128, FAR 1e-2", data, threshold_at(data, 1e-2), 2.0),
+        against_product("20,000 x 512, FAR 1e-3", wide, threshold_at(wide, 1e-3), 1.15),
+    ]
+
+
+def real_data() -> list[Row]:
+    """Faces and texts with pruning, where the data are present."""
+    rows = []
+    if (SHARED / "face_lfw_dlib.npz").exists():
+        with np.load(SHARED / "face_lfw_dlib.npz", allow_pickle=False) as stored:
+            faces = Embeddings(stored["embeddings"], stored["identity"], "euclidean")
+        rows.append(against_product("faces 13,205 x 128, FAR 1e-3, pruned", faces, threshold_at(faces, 1e-3), 0.7, 9))
+    if (SHARED / "text_clinc150_minilm.npz").exists():
+        with np.load(SHARED / "text_clinc150_minilm.npz", allow_pickle=False) as stored:
+            vectors, identity = stored["embeddings"].astype(np.float32), stored["identity"]
+        rng = np.random.default_rng(0)
+        copies = [vectors, *(vectors + rng.normal(0, 0.01, vectors.shape).astype(np.float32) for _ in range(2))]
+        texts = Embeddings(np.concatenate(copies)[:20_000], np.tile(identity, 3)[:20_000])
+        rows.append(against_product("texts 20,000 x 384, FAR 1e-3, pruned", texts, threshold_at(texts, 1e-3), 0.5, 5))
+    return rows
+
+
+def many_thresholds() -> Row:
+    """1,000 thresholds from FAR 1e-5 to 1/2, evenly spaced in the logarithm."""
+    data = synthetic(20_000, 128)
+    thresholds = score_quantiles(data, np.geomspace(1e-5, 0.5, 1000))
+    return against_product("1,000 thresholds, 20,000 x 128", data, thresholds, 3.0, 2)
+
+
+def growth() -> list[Row]:
+    """Time from 20,000 to 40,000 to 80,000 embeddings, and the memory that comes with it."""
+    seconds = []
+    sizes = (20_000, 40_000, 80_000)
+    for n in sizes:
+        data = synthetic(n, 128)
+        threshold = threshold_at(data, 1e-3)
+        tally_embeddings(data, threshold, workers=WORKERS)
+        times = []
+        for _ in range(3 if n < 80_000 else 2):
+            start = time.perf_counter()
+            tally_embeddings(data, threshold, workers=WORKERS)
+            times.append(time.perf_counter() - start)
+        seconds.append(min(times))
+    rows = []
+    for at in (1, 2):
+        line = row(f"growth {sizes[at - 1]:,} to {sizes[at]:,}", seconds[at], "half as many", seconds[at - 1], 4.6)
+        line["ok"] = 3.4 <= line["ratio"] <= 4.6
+        rows.append(line)
+    return rows
+
+
+MEMORY = """
+import resource, sys
+sys.path.insert(0, {folder!r})
+from bench_scale import synthetic, threshold_at, tally_embeddings, WORKERS
+import numpy as np
+small = synthetic(2_000, 128)
+tally_embeddings(small, np.array([0.5]), workers=WORKERS)
+data = synthetic({n}, 128)
+threshold = np.array([{threshold}])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+tally_embeddings(data, threshold, workers=WORKERS)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20)
+"""
+
+
+def hundred_thousand() -> list[Row]:
+    """100,000 × 128: time, memory, and 1,000 replicates of double-or-nothing."""
+    data = synthetic(100_000, 128)
+    threshold = threshold_at(data, 1e-3)
+    rows = [against_product("100,000 x 128, FAR 1e-3", data, threshold, 1.3, 1)]
+    script = MEMORY.format(folder=str(Path(__file__).parent), n=100_000, threshold=float(threshold[0]))
+    gigabytes = float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
+    rows.append(row("100,000 x 128, peak memory above the input, GB", gigabytes, "1 GB", 1.0, 1.0))
+    start = time.perf_counter()
+    tally = tally_embeddings(data, threshold, workers=WORKERS, pairs=True)
+    scoring = time.perf_counter() - start
+    assert tally.impostor.erred is not None
+    table = tally.impostor.erred[0]
+    weights = 2.0 * np.random.default_rng(0).integers(0, 2, size=(1000, tally.n_identities))
+    quadratic_forms(weights[:1], table.first, table.second, table.count)
+    start = time.perf_counter()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(
+            pool.map(
+                lambda part: quadratic_forms(part, table.first, table.second, table.count), np.array_split(weights, 8)
+            )
+        )
+    seconds = time.perf_counter() - start
+    rows.append(row("1,000 double-or-nothing replicates, 100,000 x 128", seconds, "scoring", scoring, 1.0))
+    return rows
+
+
+def on_dask() -> Row:
+    """Two worker processes against two threads."""
+    import distributed
+
+    data = synthetic(40_000, 128)
+    threshold = threshold_at(data, 1e-3)
+    with (
+        distributed.LocalCluster(
+            n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        ours, local = in_turns(
+            lambda: tally_embeddings(data, threshold, executor=DaskExecutor(client)),
+            lambda: tally_embeddings(data, threshold, workers=WORKERS),
+            2,
+        )
+    return row("two Dask workers, 40,000 x 128", ours, "two threads", local, 1.3)
+
+
+TABLE = """
+import resource
+import numpy as np
+from matchbound.engine.streaming import tally_score_table
+tally_score_table({path!r}, np.array([3.0]))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+
+
+def parquet_memory(n_rows: int = 100_000_000) -> Row:
+    """Peak memory of a process that tallies a Parquet table of 100 million rows, 20,000 identities."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("id_a", pa.int64()), ("id_b", pa.int64()), ("score", pa.float64())])
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "scores.parquet")
+        with pq.ParquetWriter(path, schema) as writer:
+            for start in range(0, n_rows, 2_000_000):
+                n = min(2_000_000, n_rows - start)
+                a, b = rng.integers(0, 20_000, size=(2, n))
+                columns = [pa.array(a), pa.array(b), pa.array(rng.normal(size=n) + 2.0 * (a == b))]
+                writer.write_table(pa.table(columns, schema=schema))
+        command = [sys.executable, "-c", TABLE.format(path=path)]
+        gigabytes = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return row("100 million rows of Parquet, peak memory, GB", gigabytes, "2 GB", 2.0, 1.0)
+
+
+if __name__ == "__main__":
+    for line in run("--full" not in sys.argv):
+        print(
+            f"{line['name']:55s} {line['seconds']:8.3f}  {line['reference_seconds']:8.3f}  {line['ratio']:6.2f}  "
+            f"bar {line['bar']:.2f}  {'ok' if line['ok'] else 'MISSED'}"
+        )

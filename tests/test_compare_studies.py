@@ -1,0 +1,77 @@
+"""What the committed studies of comparisons say, held against what the documentation promises; and a small one anew."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from matchbound.api_compare import compare
+
+STUDIES = Path(__file__).resolve().parents[1] / "docs" / "studies"
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    lines = (STUDIES / f"compare-{name}.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("# python studies/compare_")
+    assert "--seed" in lines[0]
+    return list(csv.DictReader(lines[1:]))
+
+
+def test_paired_differences_cover_and_are_narrow() -> None:
+    rows = [row for row in rows_of("paired") if row["method"] == "auto"]
+    assert len(rows) == 5
+    for row in rows:
+        assert 0.93 <= float(row["coverage"]) <= 0.975, row
+        assert float(row["width_to_unpaired"]) <= 0.75, row
+        assert float(row["narrowest"]) > 0.0, row
+
+
+def test_differences_at_equal_far_cover() -> None:
+    rows = rows_of("points")
+    assert {row["metric"] for row in rows} == {"frr@far", "eer"}
+    for row in rows:
+        assert 0.925 <= float(row["coverage"]) <= 0.98, row
+
+
+@pytest.mark.parametrize("name", ["systems", "groups"])
+def test_families_err_as_often_as_they_should(name: str) -> None:
+    for row in rows_of(name):
+        assert int(row["replications"]) == 1000
+        assert float(row["rejected"]) <= 0.07, row
+        if row["metric"] == "far" and float(row["rate"]) >= 0.01:
+            assert float(row["rejected"]) >= 0.03, row
+
+
+def test_figure_1_in_the_committed_study() -> None:
+    for row in rows_of("figure1"):
+        share = float(row["rejected"])
+        if row["method"].startswith("matchbound"):
+            assert 0.03 <= share <= 0.07, row
+        elif row["method"].startswith("naive"):
+            assert share > 0.3, row
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_figure_1_anew() -> None:
+    """Equal systems, 40 people with 4 images, FAR about 10%: 200 samples, Monte Carlo error 1.5% at 5%."""
+    rng = np.random.default_rng(1)
+    owner = np.arange(160) // 4
+    first, second = np.triu_indices(160, k=1)
+    a, b = owner[first], owner[second]
+    ours, naive = [], []
+    for _ in range(200):
+        x = rng.exponential(size=(40, 36))[owner] + rng.normal(0.0, 2.0, (160, 36))
+        systems = []
+        for view in (x[:, :32], x[:, 4:]):
+            unit = view / np.linalg.norm(view, axis=1, keepdims=True)
+            systems.append(mb.Comparisons(a, b, (unit @ unit.T)[first, second]))
+        made = compare(*systems, threshold=0.42).far
+        ours.append(made.p_value < 0.05)
+        spread = made.rate_a * (1 - made.rate_a) + made.rate_b * (1 - made.rate_b)
+        naive.append(abs(made.estimate) > 1.96 * np.sqrt(spread / made.a.comparisons))  # type: ignore[attr-defined]
+    assert 0.015 <= np.mean(ours) <= 0.09
+    assert np.mean(naive) > 0.15

@@ -1,0 +1,127 @@
+"""Tables read in batches give the tally of tables read at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matchbound.engine import streaming
+from matchbound.engine.streaming import tally_score_table
+from matchbound.engine.tally import PairTable
+from matchbound.errors import DataError, UsageError
+from matchbound.sources import scan
+from matchbound.sources.comparisons import Comparisons
+from naive_scale import tally_by_loop
+
+
+def write(path: Path, a: Any, b: Any, score: Any, row_group: int = 50) -> None:
+    table = pa.table({"id_a": a, "id_b": b, "score": score})
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, row_group_size=row_group)
+    else:
+        pa_csv.write_csv(table, path)
+
+
+def as_dict(table: PairTable) -> dict[tuple[int, int], int]:
+    return dict(zip(zip(table.first.tolist(), table.second.tolist(), strict=True), table.count.tolist(), strict=True))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.integers(1, 300),
+    kind=st.sampled_from(["parquet", "csv"]),
+    text=st.booleans(),
+    distance=st.booleans(),
+    count=st.sampled_from([1, 5]),
+    pairs=st.booleans(),
+    spill=st.booleans(),
+)
+def test_batches_equal_a_loop(
+    tmp_path_factory: pytest.TempPathFactory,
+    seed: int,
+    rows: int,
+    kind: str,
+    text: bool,
+    distance: bool,
+    count: int,
+    pairs: bool,
+    spill: bool,
+) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 12, size=(2, rows))
+    score = np.round(rng.normal(size=rows), 1)
+    names_a, names_b = ([f"p{k}" for k in a], [f"p{k}" for k in b]) if text or kind == "csv" else (a, b)
+    path = tmp_path_factory.mktemp("table") / f"scores.{kind}"
+    write(path, names_a, names_b, score)
+    thresholds = rng.choice(np.append(score, [-9.0, 9.0, 0.05]), size=count)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan, "BATCH_ROWS", 37)
+        if spill:
+            patch.setattr(streaming, "PART_ROWS", 40)
+            patch.setattr(streaming, "WORK_ROWS", 9)
+        tally = tally_score_table(path, thresholds, distance=distance, pairs=pairs)
+    source = Comparisons(names_a, names_b, score, distance=distance)
+    expected = tally_by_loop(source, thresholds)
+    assert tally.identities.tolist() == source.identities.tolist()
+    np.testing.assert_array_equal(tally.genuine.comparisons, expected["genuine_comparisons"])
+    np.testing.assert_array_equal(tally.genuine.errors, expected["genuine_errors"])
+    np.testing.assert_array_equal(tally.impostor.comparisons, expected["impostor_comparisons"])
+    np.testing.assert_array_equal(tally.impostor.errors, expected["impostor_errors"])
+    assert tally.impostor.sum_mm == expected["sum_mm"]
+    assert tally.impostor.sum_nm.tolist() == expected["sum_nm"]
+    assert tally.impostor.sum_nn.tolist() == expected["sum_nn"]
+    if pairs:
+        assert isinstance(tally.impostor.compared, PairTable)
+        assert tally.impostor.erred is not None
+        assert as_dict(tally.impostor.compared) == expected["compared"]
+        assert [as_dict(table) for table in tally.impostor.erred] == expected["erred"]
+
+
+def test_fsspec_addresses_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    path = tmp_path / "scores.parquet"
+    write(path, ["a", "b"], ["b", "c"], [0.5, 0.7])
+    tally = tally_score_table(f"file://{path}", np.array([0.6]))
+    assert tally.impostor.errors.tolist() == [[0, 1, 1]]
+
+
+def test_bad_tables_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("id_a,id_b,score\na,b,0.5\na,c,nan\n")
+    with pytest.raises(DataError, match=r"scores\.csv, row 1"):
+        tally_score_table(path, np.array([0.5]))
+    path.write_text("id_a,id_b,score\na,b,0.5\na,c,much\n")
+    with pytest.raises(DataError, match=r"scores\.csv"):
+        tally_score_table(path, np.array([0.5]))
+    path.write_text("identity,feature_0,feature_1\na,1,2\n")
+    with pytest.raises(DataError, match="two identity columns"):
+        tally_score_table(path, np.array([0.5]))
+    with pytest.raises(UsageError, match="NaN"):
+        tally_score_table(path, np.array([np.nan]))
+
+
+def test_progress_counts_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "BATCH_ROWS", 10)
+    path = tmp_path / "scores.parquet"
+    write(path, ["a"] * 25, ["b"] * 25, np.arange(25.0), row_group=25)
+    calls: list[tuple[int, int]] = []
+    tally_score_table(path, np.array([3.0]), progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(10, 25), (20, 25), (25, 25)]
+
+
+def test_npy_stays_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.npy"
+    np.save(path, np.eye(3, dtype=np.float32))
+    assert isinstance(scan.open_embedding_file(path), np.memmap)
+    path.write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"vectors\.npy"):
+        scan.open_embedding_file(path)
