@@ -22,11 +22,13 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 GOOD = ("read", "refused")
+CAREFULLY = 1000
+"""How many inputs a worker takes one by one after another was lost; more than fit in its output buffer."""
 
 
 def environment() -> dict[str, str]:
-    """Two threads at most, and the package of this checkout."""
-    threads = {name: "2" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")}
+    """One thread, and the package of this checkout."""
+    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")}
     path = os.pathsep.join([str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")])
     return {**os.environ, **threads, "PYTHONPATH": path, "MPLBACKEND": "agg"}
 
@@ -73,12 +75,11 @@ class Run:
         temporary.replace(self.path)
 
 
-def work(run: Run, stop: int, seconds: float, memory: int, only: str | None) -> None:
-    """One worker, until it is done, dies or hangs."""
-    command = [sys.executable, str(HERE / "worker.py"), str(run.seed), str(run.next), str(stop), str(memory)]
-    worker = subprocess.Popen(
-        [*command, *([only] if only else [])], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
-    )
+def work(run: Run, stop: int, seconds: float, memory: int, only: str | None, careful: bool) -> bool:
+    """One worker, until it is done, dies or hangs; a careful one says which input it begins. Whether all went well."""
+    numbers = [run.seed, run.next, stop, memory, int(careful)]
+    command = [sys.executable, str(HERE / "worker.py"), *(str(n) for n in numbers), *([only] if only else [])]
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment())
     assert worker.stdout is not None
     watch = selectors.DefaultSelector()
     watch.register(worker.stdout, selectors.EVENT_READ)
@@ -91,14 +92,11 @@ def work(run: Run, stop: int, seconds: float, memory: int, only: str | None) -> 
         while True:
             if not watch.select(timeout=patience):
                 worker.kill()
-                lost(run, begun, "hang")
-                return
+                return lost(run, begun, "hang", careful)
             piece = os.read(worker.stdout.fileno(), 1 << 16)
             if not piece:
                 code = worker.wait()
-                if code or run.next < stop:
-                    lost(run, begun, f"died with {code}")
-                return
+                return run.next >= stop or lost(run, begun, f"died with {code}", careful)
             *lines, buffer = (buffer + piece).split(b"\n")
             for line in lines:
                 told = json.loads(line)
@@ -120,11 +118,14 @@ def work(run: Run, stop: int, seconds: float, memory: int, only: str | None) -> 
         run.save()
 
 
-def lost(run: Run, begun: int | None, what: str) -> None:
-    """An input that took the worker with it."""
+def lost(run: Run, begun: int | None, what: str, careful: bool) -> bool:
+    """Write down an input that took the worker with it, where it is known which."""
+    if not careful:
+        return False
     if begun is None:
         raise SystemExit(f"the worker {what} before its first input")
     run.add({"number": begun, "target": "?", "outcome": what}, 1e9, 1 << 60)
+    return True
 
 
 def table(run: Run) -> str:
@@ -161,8 +162,10 @@ def main() -> int:
         return 0
     state = given.state or Path(tempfile.gettempdir()) / f"matchbound-fuzz-{given.seed}-{given.only or 'all'}.json"
     run = Run(state, given.seed)
+    careful = False
     while run.next < given.inputs:
-        work(run, given.inputs, given.seconds, given.memory, given.only)
+        stop = min(given.inputs, run.next + CAREFULLY) if careful else given.inputs
+        careful = not work(run, stop, given.seconds, given.memory, given.only, careful)
     print(table(run))
     print(
         f"\n{run.elapsed:.0f} s; slowest input {run.slowest:.2f} s of processor time; peak {run.peak / 2**20:.0f} MiB"

@@ -358,6 +358,28 @@ def test_matching_leaves_the_arrays_of_others_writable() -> None:
     names[0] = 99
 
 
+@given(st.integers(0, 2**31))
+def test_tiny_tables_get_intervals_with_width(seed: int) -> None:
+    """Whatever is compared, limits are finite, hold the estimate, and differ."""
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(3, 25), rng.integers(2, 6)
+    ids = rng.integers(0, k, n), rng.integers(0, k, n)
+    a = mb.Comparisons(*ids, rng.integers(0, 5, n) / 4)
+    b = mb.Comparisons(*ids, rng.integers(0, 5, n) / 4, distance=bool(rng.integers(2)))
+    made = compare(a, b, threshold=rng.random(2))
+    numbers = list(made.differences)
+    if len(numbers) == 2:
+        numbers += [made.eer, compare(a, b, far=0.3).frr, compare(a, b, frr=0.3).far]
+    for difference in numbers:
+        assert 0.0 <= difference.p_value <= 1.0
+        for method in ("auto", "dyadic", "latent"):
+            interval = difference.interval(method)
+            assert -1.0 <= interval.low <= difference.estimate <= interval.high <= 1.0
+            assert interval.width > 0.0
+            ratio = difference.ratio_interval(method)
+            assert 0.0 <= ratio.low <= ratio.high
+
+
 # --- several systems ---------------------------------------------------------------------------------------------
 
 
@@ -510,6 +532,15 @@ def test_mover() -> None:
     assert low == pytest.approx(0.2 * 0.4 / (2 * ab))  # the upper limit of b is 2b: the root is ab
     assert stats.mover_ratio(0.3, (0.2, 0.4), 0.0, (0.0, 0.1))[1] == math.inf
     assert stats.mover_ratio(0.0, (0.0, 0.1), 0.2, (0.1, 0.3))[0] == 0.0
+
+
+def test_wilson_with_students_t() -> None:
+    low, high = stats.wilson_student(0.1, 40.0, 0.025, 12.0)
+    t = scipy_stats.t.ppf(0.975, 12)
+    for limit in (low, high):
+        assert abs(0.1 - limit) == pytest.approx(t * math.sqrt(limit * (1 - limit) / 40.0))
+    assert stats.wilson_student(0.0, 40.0, 0.025, 12.0)[0] == 0.0
+    assert stats.wilson_student(1.0, 40.0, 0.025, 12.0)[1] == 1.0
 
 
 def test_student() -> None:

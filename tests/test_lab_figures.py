@@ -40,7 +40,7 @@ def test_synthetic_figures(name: str, tmp_path: Path, kept: Path, capsys: pytest
     if name != "table":
         assert told[1].read_bytes().startswith(b"\x89PNG")
     if name == "table":
-        assert len(rows) == 7 * len(figures.PAPER_METHODS) + 3
+        assert len(rows) == 7 * len(figures.PAPER_METHODS) + 3 * 3
         assert any(line.startswith("# standard errors of the truth: far 0.0001") for line in head)
 
 

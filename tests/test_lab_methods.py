@@ -138,12 +138,15 @@ def test_two_levels_have_the_variance_of_both() -> None:
     g = genuine.comparisons.astype(float)
     assert np.ptp(g) == 0
     doubled = _two_levels(draws_of(2, sample, 40_000), 2 * genuine.errors, 2 * genuine.comparisons, 1)
+    shared = _two_levels(draws_of(2, sample, 40_000), genuine.errors, genuine.comparisons, 1, True)
     for k, errors in enumerate(genuine.errors):
         rate = errors / g
         between = rate.var() / g.size
         within = float((rate * (1 - rate) / g).mean()) / g.size
         assert made[k].var() == pytest.approx(between + within, rel=5 * np.sqrt(3 / 40_000))
         assert doubled[k].var() == pytest.approx(between + within / 2, rel=5 * np.sqrt(3 / 40_000))
+        twice = 2 - 1 / g.size  # E[W²] of a multinomial weight
+        assert shared[k].var() == pytest.approx(between + twice * within, rel=5 * np.sqrt(3 / 40_000))
 
 
 def test_methods_do_not_disturb_one_another() -> None:

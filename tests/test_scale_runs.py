@@ -159,7 +159,7 @@ def test_workers_must_be_positive() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_dask_equals_local_when_a_worker_is_killed() -> None:
     distributed = pytest.importorskip("distributed")
-    data = clustered(9000)
+    data = clustered(5000)
     expected = tally_embeddings(data, THRESHOLDS, pairs=True)
     with (
         distributed.LocalCluster(

@@ -3,7 +3,7 @@
 In the folders named here, ``python`` blocks of a page run in order in one namespace, in a folder with the example
 files, and a ``text`` block right after one becomes what it printed. The lines under ``$ matchbound …`` in a ``console`` block
 become what the command prints. A block that fails is a warning, and with ``-W`` an error. `tests/test_docs.py` checks
-that the text in the repository says the same.
+that the text in the repository says the same; ``python docs/_ext/live_blocks.py`` brings it up to date.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import io
 import os
 import re
 import shlex
+import sys
 import tempfile
 import warnings
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+ROOT = Path(__file__).resolve().parents[1]
 
 FOLDERS = ("index", "tutorials/", "coming-from/")
 FENCE = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -52,7 +55,7 @@ def _console(line: str, page: str) -> str:
 
     out, told = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told):
-        code = main(shlex.split(line)[1:])
+        code = main(shlex.split(line)[2:])
     if code:
         raise RuntimeError(f"{page}: {line} ended with {code}: {told.getvalue()}")
     shown = out.getvalue().rstrip()
@@ -89,3 +92,21 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", _make_examples)
     app.connect("source-read", _source_read)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
+
+
+def write_all(pages: list[Path]) -> None:
+    """Bring the outputs in the pages themselves up to date."""
+    from examples import make_examples
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        make_examples(Path(folder))
+        for page in pages:
+            page.write_text(refresh(page.read_text(), str(page)))
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT.parent / "tests"), str(ROOT.parent / "src")]
+    os.environ["MPLBACKEND"] = "Agg"
+    named = [Path(name).resolve() for name in sys.argv[1:]]
+    write_all(named or [ROOT / "index.md", *sorted(ROOT.glob("tutorials/*.md")), *sorted(ROOT.glob("coming-from/*.md"))])

@@ -6,19 +6,20 @@
     ```
 
 Rows are methods, columns are the rates studied, cells are the coverage in percent and, in brackets, the mean width divided by
-the true rate.
+the true rate. The directive ``csv-column`` shows one column of a CSV, and the role ``csv-value`` one number, as percentages.
 """
 
 from __future__ import annotations
 
 import csv
+import shlex
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 Row = dict[str, str]
 
@@ -81,7 +82,40 @@ class CoverageTable(SphinxDirective):
         return found
 
 
+class CsvColumn(SphinxDirective):
+    """One column of a CSV, a line for each value of another."""
+
+    required_arguments = 1
+    option_spec = {"rows": directives.unchanged_required, "value": directives.unchanged_required}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        """Read the CSV and lay out the column."""
+        relative, absolute = self.env.relfn2path(self.arguments[0])
+        self.env.note_dependency(relative)
+        label, value = self.options["rows"], self.options["value"]
+        found = {row[label]: row[value] for row in rows_of(Path(absolute))}
+        text = f"| {label} | share |\n| --- | --- |\n"
+        text += "\n".join(f"| `{name}` | {100 * float(number):.1f}% |" for name, number in found.items())
+        made: list[nodes.Node] = self.parse_text_to_nodes(text)
+        return made
+
+
+class CsvValue(SphinxRole):
+    """``{csv-value}`file.csv column="value" wanted```: one number of a CSV as a percentage."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Read the number."""
+        file, condition, wanted = shlex.split(self.text)
+        column, _, value = condition.partition("=")
+        relative, absolute = self.env.relfn2path(file)
+        self.env.note_dependency(relative)
+        (row,) = (row for row in rows_of(Path(absolute)) if row[column] == value)
+        return [nodes.Text(f"{100 * float(row[wanted]):.1f}%")], []
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directive."""
     app.add_directive("coverage-table", CoverageTable)
+    app.add_directive("csv-column", CsvColumn)
+    app.add_role("csv-value", CsvValue())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -20,9 +20,9 @@ from matchbound.errors import DataError, MatchboundError, MatchboundWarning, Mis
 if TYPE_CHECKING:
     from matchbound.api import evaluate as evaluate
     from matchbound.api import tally as tally
-    from matchbound.api_compare import by_group as by_group
     from matchbound.api_compare import compare as compare
     from matchbound.api_compare import compare_all as compare_all
+    from matchbound.api_groups import by_group as by_group
     from matchbound.api_losses import mean_loss as mean_loss
     from matchbound.engine.executors import DaskExecutor as DaskExecutor
     from matchbound.engine.executors import LocalExecutor as LocalExecutor
@@ -70,7 +70,7 @@ _HOME = {
     "Rate": "results.rates",
     "RocCurve": "results.roc",
     "SyntheticModel": "lab.models",
-    "by_group": "api_compare",
+    "by_group": "api_groups",
     "compare": "api_compare",
     "compare_all": "api_compare",
     "coverage_study": "lab.study",

@@ -20,8 +20,8 @@ from matchbound.sources.embeddings import Similarity
 Float32Array = NDArray[np.float32]
 FloatArray = NDArray[np.float64]
 
-SAMPLE_AXES = 4096
-SAMPLE_PAIRS = 512
+SAMPLE_AXES = 3000
+SAMPLE_PAIRS = 320
 SHARES_OF_AXES: tuple[float, ...] = (1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2)
 STAGES: tuple[float, ...] = (1 / 16, 1 / 8, 1 / 4)
 FEWEST_ROWS = 4096

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, fastmath=True)
 def largest_offset(raw: Any, start: int, stop: int, centre: Any) -> float:
     """The largest |x_k − centre_k| of rows start..stop − 1."""
     largest = 0.0
@@ -18,7 +18,7 @@ def largest_offset(raw: Any, start: int, stop: int, centre: Any) -> float:
     return largest
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def fill_rows(
     raw: Any, order: Any, start: int, stop: int, factor: Any, centre: Any, half: bool, left: Any, right: Any, reach: Any
 ) -> None:

@@ -137,18 +137,28 @@ def two_level_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatA
     )
 
 
-def two_level_both_orders_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
-    """The two-level bootstrap with each comparison there twice, as (k, l) and as (l, k): half the variance within.
+@dataclass(frozen=True)
+class TwoLevelVariant:
+    """Other readings of the two-level bootstrap, to explain other programs' numbers; not methods to use.
 
-    Not a method to use; it is how some programs count, and explains their numbers.
+    both_orders
+        Each comparison is there twice, as (k, l) and as (l, k): half the variance within an identity.
+    shared
+        All copies of an identity share one draw, W_i·Ȳ*_ii, instead of one draw each: more variance.
     """
-    impostor, genuine = sample.far_tally.impostor, sample.frr_tally.genuine
-    return _percentiles(
-        sample,
-        levels,
-        lambda: _two_levels(draws, 2 * impostor.errors, 2 * impostor.comparisons, 0),
-        lambda: _two_levels(draws, 2 * genuine.errors, 2 * genuine.comparisons, 1),
-    )
+
+    both_orders: bool = False
+    shared: bool = False
+
+    def __call__(self, sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
+        impostor, genuine = sample.far_tally.impostor, sample.frr_tally.genuine
+        times = 2 if self.both_orders else 1
+        return _percentiles(
+            sample,
+            levels,
+            lambda: _two_levels(draws, times * impostor.errors, times * impostor.comparisons, 0, self.shared),
+            lambda: _two_levels(draws, times * genuine.errors, times * genuine.comparisons, 1, self.shared),
+        )
 
 
 def vertex_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
@@ -223,17 +233,25 @@ def _weighted(draws: Draws, scheme: str, errors: NDArray[np.int64], comparisons:
     return result
 
 
-def _two_levels(draws: Draws, errors: NDArray[np.int64], comparisons: NDArray[np.int64], part: int) -> FloatArray:
+def _two_levels(
+    draws: Draws,
+    errors: NDArray[np.int64],
+    comparisons: NDArray[np.int64],
+    part: int,
+    shared: bool = False,
+) -> FloatArray:
     made = comparisons.astype(np.float64)
     weights = draws.with_comparisons(draws.multinomial, "vertex", lambda w: w @ made)
     rng = np.random.default_rng([*draws.rng(SECOND_LEVEL).integers(0, 2**32, 4).tolist(), part])
-    trials = (weights * made).astype(np.int64)
-    total = trials.sum(axis=1)
+    trials = np.broadcast_to(made, weights.shape) if shared else weights * made
+    trials = trials.astype(np.int64)
+    total = weights @ made
     replicates = np.zeros((errors.shape[0], weights.shape[0]))
     for k, wrong in enumerate(errors):
         erring = np.flatnonzero(wrong)
         chance = wrong[erring] / made[erring]
-        replicates[k] = rng.binomial(trials[:, erring], chance).sum(axis=1) / total
+        drawn = rng.binomial(trials[:, erring], chance)
+        replicates[k] = (drawn * weights[:, erring] if shared else drawn).sum(axis=1) / total
     return replicates
 
 

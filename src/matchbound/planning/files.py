@@ -71,8 +71,9 @@ def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Proto
         if differs.size:
             at = int(differs[0])
             raise DataError(
-                f"{target}, row {at}: instance {table[f'instance_{side}'][at]} belongs to {table[f'id_{side}'][at]} "
-                f"in the protocol and to {shown[rows[at]]} in the embeddings"
+                f"{target}, row {at}: instance {plainly(table[f'instance_{side}'][at])} belongs to "
+                f"{plainly(table[f'id_{side}'][at])} in the protocol and to {plainly(shown[rows[at]])} in the "
+                "embeddings"
             )
         sides.append(rows)
     first, second = sides
@@ -137,7 +138,9 @@ def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings,
     bad = np.flatnonzero(known[rows] != asked)
     if bad.size:
         row = int(bad[0])
-        raise DataError(f"{where}, row {row}: the embeddings have no instance {instance[row]} of {identity[row]}")
+        raise DataError(
+            f"{where}, row {row}: the embeddings have no instance {plainly(instance[row])} of {plainly(identity[row])}"
+        )
     return rows
 
 

@@ -24,6 +24,8 @@ from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 FloatArray = NDArray[np.float64]
 METHODS = ("auto", "dyadic", "latent", "vertex", "double-or-nothing")
 DEFAULT_METHOD = "auto"
+NOTHING = 1e-9
+"""A variance below this share of the binomial one is rounding: nothing in the data tells the systems apart."""
 Models = Callable[[str], DifferenceModel | None]
 """The latent model of the difference of FAR (``"far"``) or FRR (``"frr"``), fitted when first asked for."""
 
@@ -254,14 +256,13 @@ class RateDifference(Difference):
         spread = self._spread()
         value = max(self._factor * spread.variance, spread.floor)
         if method == "latent" or value <= 0.0:
-            value = max(value, self._model(1.0, 1.0, 1.0))
+            value = max(value, self._model(1.0, 1.0))
         return value
 
-    def _model(self, soften: float, u: float, v: float) -> float:
+    def _model(self, u: float, v: float) -> float:
         model = self.models(self.metric)
         n = float(self.a.comparisons)
-        a = stats.softened(self.a.errors, n, soften)
-        b = stats.softened(self.b.errors, n, soften)
+        a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
         if model is None:
             return (u * u * a * (1.0 - a) + v * v * b * (1.0 - b)) / max(self.a.floor, 1)
         own = (self.disagreements + 1.0) / n * min(u * u, v * v)
@@ -269,11 +270,11 @@ class RateDifference(Difference):
 
     def _log_ratio(self, method: str) -> tuple[float, float]:
         n = float(self.a.comparisons)
-        a, b = stats.softened(self.a.errors, n, 0.5), stats.softened(self.b.errors, n, 0.5)
+        a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
         spread = self._spread(1.0 / a, 1.0 / b)
         value = max(self._factor * spread.variance, spread.floor)
         if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
-            value = max(value, self._model(0.5, 1.0 / a, 1.0 / b))
+            value = max(value, self._model(1.0 / a, 1.0 / b))
         return math.log(a / b), value
 
 
@@ -305,11 +306,11 @@ class PointDifference(Difference):
 
     @property
     def _never_differ(self) -> bool:
-        return self.terms.variance(1.0, 1.0) <= 0.0
+        return self.terms.variance(1.0, 1.0) <= NOTHING * self.terms.binomial(1.0, 1.0)
 
     def _variance(self, method: str) -> float:
         value = self.terms.variance(1.0, 1.0)
-        if method == "latent" or value <= 0.0:
+        if method == "latent" or self._never_differ:
             value = max(value, self._model(1.0, 1.0))
         return value
 
@@ -319,16 +320,19 @@ class PointDifference(Difference):
             ("frr", self.terms.frr_softened, self.terms.frr_shares),
             ("far", self.terms.far_softened, self.terms.far_shares),
         ):
-            model = self.models(kind) if share_a > 0.0 or share_b > 0.0 else None
-            if model is not None:
-                total += model.variance(a, b, u * share_a, v * share_b)
+            if share_a <= 0.0 and share_b <= 0.0:
+                continue
+            model = self.models(kind)
+            if model is None:
+                return self.terms.binomial(u, v, identities=True)
+            total += model.variance(a, b, u * share_a, v * share_b)
         return total
 
     def _log_ratio(self, method: str) -> tuple[float, float]:
         half = 0.5 / self.terms.comparisons
         a, b = self.rate_a + half, self.rate_b + half
         value = self.terms.variance(1.0 / a, 1.0 / b)
-        if method == "latent" or value <= 0.0 or min(self.rate_a, self.rate_b) <= 0.0:
+        if method == "latent" or self._never_differ or min(self.rate_a, self.rate_b) <= 0.0:
             value = max(value, self._model(1.0 / a, 1.0 / b))
         return math.log(a / b), value
 

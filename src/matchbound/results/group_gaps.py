@@ -112,8 +112,8 @@ class GroupGap(Difference):
         return self.variances[0] + self.variances[1]
 
     def _log_ratio(self, method: str) -> tuple[float, float]:
-        a = stats.softened(self.a.errors, self.a.comparisons, 0.5)
-        b = stats.softened(self.b.errors, self.b.comparisons, 0.5)
+        a = stats.softened(self.a.errors, self.a.comparisons)
+        b = stats.softened(self.b.errors, self.b.comparisons)
         return math.log(a / b), self.variances[0] / a**2 + self.variances[1] / b**2
 
 
@@ -159,11 +159,8 @@ class CrossRate:
 
     def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
         """Wilson's interval with Student's t, degrees of freedom from the smaller side."""
-        from matchbound.stats.curves_influence import EffectiveRate, wilson_t
-
         if not self.comparisons:
             raise DataError(f"no impostor comparisons between {self.group_a} and {self.group_b}")
         freedom = max(min(self.cell.sizes) - 1.0, 1.0)
-        rate = EffectiveRate(self.estimate, self.variance, self.effective_n, freedom)
-        low, high = wilson_t(rate, tail_of(level, side))
+        low, high = stats.wilson_student(self.estimate, self.effective_n, tail_of(level, side), freedom)
         return Interval(*one_side(low, high, side), level, "wilson", side)

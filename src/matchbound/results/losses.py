@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from matchbound.errors import DataError, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
-from matchbound.stats.differences import t_quantile
+from matchbound.stats.differences import t_quantile, wilson_student
 from matchbound.stats.intervals import effective_n
 from matchbound.stats.resampling import seed_of
 
@@ -134,12 +134,9 @@ class UnitRate:
 
     def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
         """Wilson's interval at the effective number of trials, with Student's t."""
-        from matchbound.stats.curves_influence import EffectiveRate, wilson_t
-
         if not self.comparisons:
             raise DataError(f"the data hold no comparisons for {self.metric.upper()}")
-        rate = EffectiveRate(self.estimate, self.variance, self.effective_n, max(self.freedom, 1.0))
-        low, high = wilson_t(rate, tail_of(level, side))
+        low, high = wilson_student(self.estimate, self.effective_n, tail_of(level, side), self.freedom)
         return Interval(*one_side(low, high, side), level, "wilson", side)
 
 

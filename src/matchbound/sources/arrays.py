@@ -126,7 +126,8 @@ def read_npz(
     vectors = _pick(source.name, arrays, by_plain, _VECTORS, given.get("embedding"), "embeddings")
     identity = _pick(source.name, arrays, by_plain, _IDENTITY, given.get("identity"), "identity")
     if group is not None and plain(group) not in by_plain:
-        raise DataError(f"{source.name}: there is no array {group!r} to group by; it has {', '.join(arrays)}")
+        has = plainly(", ".join(arrays), 200)
+        raise DataError(f"{source.name}: there is no array {group!r} to group by; it has {has}")
     group_name = by_plain.get(plain(group)) if group is not None else given.get("group") or by_plain.get("group")
     instance_name = given.get("instance") or next((by_plain[n] for n in _INSTANCE if n in by_plain), None)
     return named(
@@ -297,6 +298,8 @@ def _folders(path: Path, files: list[Path], similarity: Similarity) -> Embedding
     for file in files:
         array = load_npy(open_input(file), mmap=False)
         rows = array.reshape(1, -1) if array.ndim == 1 else array
+        if array.dtype.kind not in "iuf":
+            raise DataError(f"{file} holds {array.dtype}; vectors are numbers")
         if rows.ndim != 2 or (vectors and rows.shape[1] != vectors[0].shape[1]):
             raise DataError(f"{file} has shape {array.shape}; every file must hold vectors of one length")
         where = file.relative_to(path)

@@ -76,6 +76,8 @@ class Embeddings:
             array = array.astype(np.float64)
         if array.dtype.kind != "f" or array.dtype.itemsize > 8:
             raise DataError(f"vectors must be float16, float32 or float64; got {array.dtype}")
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
         labels = as_labels(identity, "identity")
         if labels.shape[0] != array.shape[0]:
             raise DataError(f"vectors has {array.shape[0]} rows and identity has {labels.shape[0]}; they must agree")

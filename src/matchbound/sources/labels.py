@@ -12,6 +12,9 @@ from matchbound.errors import DataError
 IntArray = NDArray[np.int64]
 LabelArray = NDArray[Any]
 
+LARGEST_FLOAT_LABEL = 2.0**53
+"""Beyond this, different whole numbers are the same float, and two people could be taken for one."""
+
 
 def as_labels(values: ArrayLike, name: str) -> LabelArray:
     """One-dimensional array of labels, all strings or all integers.
@@ -36,12 +39,22 @@ def as_labels(values: ArrayLike, name: str) -> LabelArray:
             return text
     else:
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or integers")
+    _must_be_text(text, name)
     empty = np.flatnonzero(np.char.str_len(text) == 0)
     if empty.size:
         raise DataError(
             f"{name}: the label in row {int(empty[0])} is empty ({empty.size} such rows); fill it in or drop the row"
         )
     return text
+
+
+def _must_be_text(text: LabelArray, name: str) -> None:
+    """Half of a surrogate pair is no character: it could be written neither to a page nor to a file."""
+    if text.size and text.dtype.itemsize:
+        points = np.ascontiguousarray(text).view(np.uint32).reshape(text.size, -1)
+        bad = np.flatnonzero(((points >= 0xD800) & (points <= 0xDFFF)).any(axis=1))
+        if bad.size:
+            raise DataError(f"{name}: the label in row {int(bad[0])} is not valid Unicode text; decode it as UTF-8")
 
 
 def _whole_numbers(array: LabelArray, name: str) -> LabelArray:
@@ -51,12 +64,13 @@ def _whole_numbers(array: LabelArray, name: str) -> LabelArray:
             f"{name}: the label in row {int(bad[0])} is missing or infinite ({bad.size} such rows); "
             "fill it in or drop the row"
         )
-    whole = array.astype(np.int64)
-    odd = np.flatnonzero(whole != array)
+    with np.errstate(over="ignore"):
+        wide = array.astype(np.float64)
+    odd = np.flatnonzero((wide != np.round(wide)) | (np.abs(wide) > LARGEST_FLOAT_LABEL))
     if odd.size:
         row = int(odd[0])
-        raise DataError(f"{name}: row {row} holds {array[row]!r}; labels must be strings or whole numbers")
-    return whole
+        raise DataError(f"{name}: row {row} holds {array[row]}; labels must be strings or whole numbers up to 2^53")
+    return wide.astype(np.int64)
 
 
 def _text_of_objects(array: LabelArray, name: str) -> LabelArray:

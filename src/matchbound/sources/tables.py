@@ -15,7 +15,7 @@ from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import plainly
 from matchbound.sources.infer import infer_identities
-from matchbound.sources.labels import IntArray, LabelArray
+from matchbound.sources.labels import LARGEST_FLOAT_LABEL, IntArray, LabelArray
 from matchbound.sources.roles import SURELY_GENUINE, PairRoles, RowRoles, find_roles, plain
 
 T = TypeVar("T")
@@ -92,11 +92,13 @@ class Table:
         return Coded(np.asarray(words, dtype=np.str_), codes)
 
     def _whole(self, column: Any, name: str) -> LabelArray:
-        values = values_of(column)
-        bad = np.flatnonzero(~np.isfinite(values) | (values != np.round(values)))
+        values = values_of(column).astype(np.float64)
+        bad = np.flatnonzero(~(np.abs(values) <= LARGEST_FLOAT_LABEL) | (values != np.round(values)))
         if bad.size:
             row = int(bad[0])
-            raise DataError(f"{self.where(row)}: {name} is {values[row]}; labels must be text or whole numbers")
+            raise DataError(
+                f"{self.where(row)}: {name} is {values[row]}; labels must be text or whole numbers up to 2^53"
+            )
         return values.astype(np.int64)
 
     def numbers(self, name: str) -> NDArray[np.float64]:

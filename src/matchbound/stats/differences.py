@@ -89,9 +89,19 @@ def t_tails(statistic: float, degrees: float) -> float:
     return 2.0 * float(stdtr(max(degrees, 1.0), -abs(statistic)))
 
 
-def softened(errors: float, comparisons: float, add: float) -> float:
-    """(x + add)/(N + 2·add): a rate that is neither 0 nor 1."""
-    return (errors + add) / (comparisons + 2.0 * add)
+def wilson_student(estimate: float, n: float, tail: float, degrees: float) -> tuple[float, float]:
+    """Wilson's limits for a rate seen in n (effective) trials, with Student's t in place of the normal quantile."""
+    z = t_quantile(tail, degrees)
+    centre = (estimate * n + z * z / 2.0) / (n + z * z)
+    half = z * math.sqrt(n) / (n + z * z) * math.sqrt(estimate * (1.0 - estimate) + z * z / (4.0 * n))
+    low = 0.0 if estimate <= 0.0 else max(centre - half, 0.0)
+    high = 1.0 if estimate >= 1.0 else min(centre + half, 1.0)
+    return low, high
+
+
+def softened(errors: float, comparisons: float) -> float:
+    """(x + ½)/(N + 1): a rate that is neither 0 nor 1."""
+    return (errors + 0.5) / (comparisons + 1.0)
 
 
 def mover(
@@ -151,17 +161,31 @@ class PointTerms:
 
     @property
     def frr_softened(self) -> tuple[float, float]:
-        """(e + 1)/(T + 2) of A and of B."""
+        """(e + ½)/(T + 1) of A and of B."""
         total = float(self.joint.a.genuine.comparisons.sum())
         one, two = (float(t.genuine.errors[0].sum()) for t in (self.joint.a, self.joint.b))
-        return softened(one, total, 1.0), softened(two, total, 1.0)
+        return softened(one, total), softened(two, total)
 
     @property
     def far_softened(self) -> tuple[float, float]:
-        """(x + 1)/(N + 2) of A and of B."""
+        """(x + ½)/(N + 1) of A and of B."""
         total = float(self.joint.a.impostor.comparisons.sum()) / 2.0
         one, two = (float(t.impostor.errors[0].sum()) / 2.0 for t in (self.joint.a, self.joint.b))
-        return softened(one, total, 1.0), softened(two, total, 1.0)
+        return softened(one, total), softened(two, total)
+
+    def binomial(self, u: float = 1.0, v: float = 1.0, *, identities: bool = False) -> float:
+        """The variance if comparisons (or only identities) were independent, of softened rates: never 0."""
+        g, m = self.joint.a.genuine.comparisons, self.joint.a.impostor.comparisons
+        sizes = float(g.sum()), float(m.sum()) / 2.0
+        if identities:
+            sizes = float(np.count_nonzero(g)), max(float(np.count_nonzero(m) // 2), 1.0)
+        total = 0.0
+        for (a, b), (one, two), n in (
+            (self.frr_softened, self.frr_shares, sizes[0]),
+            (self.far_softened, self.far_shares, sizes[1]),
+        ):
+            total += ((u * one) ** 2 * a * (1.0 - a) + (v * two) ** 2 * b * (1.0 - b)) / n
+        return total
 
     def influence(self, u: float = 1.0, v: float = 1.0) -> FloatArray:
         """What each identity adds to u·(number of A) − v·(number of B), shape (G,)."""

@@ -13,7 +13,7 @@ from matchbound.errors import MatchboundError
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write to a temporary file beside the target, then rename it."""
     target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     # the name is known before the file is there, so that a signal at any moment leaves nothing behind
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:

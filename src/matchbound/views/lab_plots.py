@@ -242,7 +242,7 @@ def _title(row: CoverageRow) -> str:
         return f"{name} = {row.target:g}: {row.truth:.2g}"
     if abs(row.truth / row.target - 1.0) < 0.005:
         return f"{name} = {row.target:g}"
-    return f"{name} = {row.truth:.2g} (aimed at {row.target:g})"
+    return f"{name} = {row.truth:.3g} (aimed at {row.target:g})"
 
 
 def _coverage(row: CoverageRow, adjusted: bool) -> float:

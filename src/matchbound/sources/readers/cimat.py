@@ -54,6 +54,8 @@ def _load(source: Input) -> dict[str, dict[str, Any]]:
     text = "\n".join(line for _, line in source.lines(longest=source.max_bytes))
     try:
         data = json.loads(text, object_pairs_hook=once)
+    except DataError:
+        raise
     except json.JSONDecodeError as error:
         raise DataError(f"{source.name}, line {error.lineno}: not JSON ({error.msg})") from None
     except ValueError:  # an integer of more digits than Python converts

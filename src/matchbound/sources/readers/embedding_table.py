@@ -8,7 +8,7 @@ from typing import Any
 
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.embeddings import Embeddings, Similarity
-from matchbound.sources.files import Input
+from matchbound.sources.files import Input, plainly
 from matchbound.sources.readers.whole import load_table
 from matchbound.sources.roles import PairRoles, RowRoles, find_roles
 from matchbound.sources.tables import build_embeddings, check_similarity
@@ -69,7 +69,7 @@ def _rest(data: Any, source: str, identity: str | None, instance: str | None, gr
     names = data.column_names
     for name in (identity, instance, group):
         if name is not None and name not in names:
-            raise DataError(f"{source}: there is no column {name!r}; it has {', '.join(names[:8])}")
+            raise DataError(f"{source}: there is no column {name!r}; it has {plainly(', '.join(names[:8]), 200)}")
     who = identity or names[0]
     features = tuple(
         field.name

@@ -11,7 +11,7 @@ import numpy as np
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.coded import merge
 from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.files import Input, open_input
+from matchbound.sources.files import Input, open_input, plainly
 from matchbound.sources.readers.lines import first_line, load_scores, read_fields
 from matchbound.sources.readers.trials import Trials, attribute
 from matchbound.sources.roles import plain
@@ -51,8 +51,8 @@ def read_ijb(
         if unknown:
             row = int(np.flatnonzero((first == unknown[0]) | (second == unknown[0]))[0])
             raise DataError(
-                f"{fields.where(row)}: template {names[unknown[0]]} is in no metadata file ({len(unknown)} such "
-                "templates); give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with "
+                f"{fields.where(row)}: template {plainly(names[unknown[0]])} is in no metadata file ({len(unknown)} "
+                "such templates); give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with "
                 "labels"
             )
         owner = np.unique([subjects[str(name)] for name in names], return_inverse=True)[1].reshape(-1)
@@ -105,5 +105,8 @@ def _subjects(files: Sequence[Input]) -> dict[str, str]:
                 raise DataError(f"{where}: no TEMPLATE_ID or no SUBJECT_ID")
             name, label = row[template].strip(), row[subject].strip()
             if subjects.setdefault(name, label) != label:
-                raise DataError(f"{where}: template {name} is subject {label} here and {subjects[name]} before")
+                raise DataError(
+                    f"{where}: template {plainly(name)} is subject {plainly(label)} here and "
+                    f"{plainly(subjects[name])} before"
+                )
     return subjects

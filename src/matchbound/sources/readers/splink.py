@@ -10,7 +10,7 @@ import numpy as np
 
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.files import Input, open_input
+from matchbound.sources.files import Input, open_input, plainly
 from matchbound.sources.infer import infer_identities
 from matchbound.sources.labels import LabelArray, encode
 from matchbound.sources.readers.whole import load_table
@@ -99,7 +99,7 @@ READERS = {"splink": read_splink}
 
 def _column(table: Table, name: str) -> str:
     if name not in table.data.column_names:
-        has = ", ".join(table.data.column_names[:10])
+        has = ", ".join(plainly(column, 40) for column in table.data.column_names[:10])
         raise DataError(f"{table.source}: there is no column {name!r}; it has {has}")
     return name
 

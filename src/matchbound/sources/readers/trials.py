@@ -267,7 +267,10 @@ def read_map(source: Input) -> dict[str, str]:
     known: dict[str, str] = {}
     for row, (name, label) in enumerate(zip(fields.texts(sample), fields.texts(subject), strict=True)):
         if known.setdefault(name, label) != label:
-            raise DataError(f"{fields.where(row)}: {name} is {label} here and {known[name]} in an earlier line")
+            raise DataError(
+                f"{fields.where(row)}: {plainly(name)} is {plainly(label)} here and {plainly(known[name])} in an "
+                "earlier line"
+            )
     return known
 
 

@@ -1,0 +1,153 @@
+"""The pictures of the site, drawn when it is built, from data made on the spot and from our study tables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from sphinx.application import Sphinx
+from study_tables import rows_of
+
+import matchbound as mb
+
+DOCS = Path(__file__).resolve().parents[1]
+MADE = DOCS / "_made"
+BLUE, RED, GREY = "#1f5f8b", "#b4452c", "#8a8f98"
+STYLE = {"svg.hashsalt": "matchbound", "svg.fonttype": "path", "font.size": 9, "axes.spines.top": False,
+         "axes.spines.right": False}  # fmt: skip
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def matrix_of_errors() -> Figure:
+    """False accepts between identities as a matrix: rows and columns light up, not single cells."""
+    faces = mb.demo_data(n_identities=60, seed=12)
+    first, second = np.triu_indices(len(faces), 1)
+    a, b = faces.codes[first], faces.codes[second]
+    wrong = (faces.score_pairs(first, second) >= 0.5) & (a != b)
+    count = np.zeros((60, 60))
+    np.add.at(count, (a[wrong], b[wrong]), 1)
+    count += count.T
+    rng = np.random.default_rng(1)
+    spread = np.zeros_like(count)
+    i, j = np.triu_indices(60, 1)
+    drawn = rng.integers(0, i.size, int(wrong.sum()))
+    np.add.at(spread, (i[drawn], j[drawn]), 1)
+    spread += spread.T
+    figure = Figure(figsize=(7.2, 3.5), layout="constrained")
+    for axes, cells, title in zip(
+        figure.subplots(1, 2),
+        (count, spread),
+        (f"{int(wrong.sum())} false accepts, as they are", "as many, if they were independent"),
+        strict=True,
+    ):
+        axes.spy(cells > 0, markersize=2.6, color=RED)
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("identity")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(True)
+    figure.axes[0].set_ylabel("identity")
+    return figure
+
+
+def shares() -> Figure:
+    """What share of all false accepts involves the worst k identities."""
+    rates = mb.evaluate(mb.demo_data(), threshold=0.6)
+    errors = np.sort(rates.far.tally.impostor.errors[0])[::-1] / (2 * rates.far.errors)
+    figure, axes = _figure(5.6, 2.8)
+    axes.bar(np.arange(1, 31), 200 * errors[:30], color=BLUE)
+    axes.set_xlabel("the 30 identities of 150 with most false accepts")
+    axes.set_ylabel("take part in\n% of false accepts")
+    return figure
+
+
+def estimates() -> Figure:
+    """FAR of many samples of people, against what independence would promise."""
+    rng = np.random.default_rng(3)
+    whole = mb.demo_data(n_identities=1500, seed=5)
+    identity = whole.identities[whole.codes]
+    found = []
+    for _ in range(300):
+        people = rng.choice(1500, 50, replace=False)
+        chosen = np.isin(whole.codes, people)
+        found.append(mb.evaluate(mb.Embeddings(whole.vectors[chosen], identity[chosen]), threshold=0.5).far)
+    rates = 100 * np.array([rate.estimate for rate in found])
+    mean = rates.mean()
+    promised = 100 * np.sqrt(mean / 100 * (1 - mean / 100) / np.mean([rate.comparisons for rate in found]))
+    figure, axes = _figure(6.4, 3.0)
+    axes.hist(rates, bins=40, color=BLUE, alpha=0.85)
+    axes.axvspan(mean - 2 * promised, mean + 2 * promised, color=RED, alpha=0.35, lw=0)
+    axes.annotate(
+        "± 2 standard errors\nif comparisons were independent",
+        (mean + 2 * promised, 0.85 * axes.get_ylim()[1]),
+        (12, 0),
+        textcoords="offset points",
+        color=RED,
+        va="center",
+    )
+    axes.set_xlabel("FAR (%) found in 300 samples of 50 people from the same population")
+    axes.set_ylabel("samples")
+    return figure
+
+
+def coverage() -> Figure:
+    """Coverage of 95% intervals for FAR on faces, from the CSV of figure 5."""
+    rows = [
+        row
+        for row in rows_of(DOCS / "reproduction" / "fig5.csv")
+        if row["metric"] == "far" and float(row["level"]) == 0.95
+    ]
+    figure, axes = _figure(6.4, 3.2)
+    axes.axhline(95, color=GREY, lw=1, ls="--")
+    marks = {"naive-wilson": (RED, "v"), "vertex": (GREY, "s"), "wilson": (BLUE, "o"), "latent": ("#2e7d4f", "D")}
+    for method, (colour, mark) in marks.items():
+        mine = sorted((float(row["target"]), 100 * float(row["coverage"])) for row in rows if row["method"] == method)
+        axes.plot(*zip(*mine, strict=True), marker=mark, color=colour, label=method, lw=1.6)
+    axes.set_xscale("log")
+    axes.set_xticks([1e-4, 1e-3, 1e-2, 1e-1], ["0.01%", "0.1%", "1%", "10%"])
+    axes.set_ylim(0, 102)
+    axes.set_xlabel("FAR that the threshold was set for")
+    axes.set_ylabel("coverage (%)")
+    axes.legend(frameon=False, loc="lower right", fontsize=8, ncols=2)
+    return figure
+
+
+def tutorial_det() -> Figure:
+    """The DET curve of the embeddings tutorial."""
+    figure, axes = _figure(4.6, 4.2)
+    mb.roc(mb.demo_data()).plot(kind="det", band="pointwise", ax=axes)
+    return figure
+
+
+PICTURES: dict[str, Callable[[], Figure]] = {
+    "dependent-matrix.svg": matrix_of_errors,
+    "dependent-shares.svg": shares,
+    "dependent-estimates.svg": estimates,
+    "methods-coverage.svg": coverage,
+    "tutorial-det.svg": tutorial_det,
+}
+
+
+def draw(names: list[str] | None = None) -> None:
+    """Draw the pictures named, or all."""
+    MADE.mkdir(exist_ok=True)
+    for name in names or PICTURES:
+        with rc_context(STYLE), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            PICTURES[name]().savefig(MADE / name, metadata={"Date": None})
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Draw when a build starts."""
+    app.connect("builder-inited", lambda _: draw())
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
