@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from matchbound.errors import DataError
+from matchbound.sources.arrays import load_npz
 from matchbound.sources.embeddings import Embeddings, Similarity
+from matchbound.sources.files import open_input
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,11 @@ def load(name: str, folder: Path | None) -> Embeddings:
     path = folder / known.file
     if not path.is_file():
         raise DataError(f"{path}: no such file; this study needs {needed}")
-    with np.load(path, allow_pickle=False) as archive:
-        missing = [key for key in ("embeddings", "identity") if key not in archive.files]
-        if missing:
-            raise DataError(f"{path}: has no array {missing[0]!r}")
-        vectors, identity = archive["embeddings"], archive["identity"]
+    archive = load_npz(open_input(path))
+    missing = [key for key in ("embeddings", "identity") if key not in archive]
+    if missing:
+        raise DataError(f"{path}: has no array {missing[0]!r}")
+    vectors, identity = archive["embeddings"], archive["identity"]
     names, place, counts = np.unique(identity, return_inverse=True, return_counts=True)
     kept = counts[place.reshape(-1)] >= known.least
     if not names.size or not kept.any():

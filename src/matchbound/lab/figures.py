@@ -6,6 +6,7 @@ share one study of G = 50 people with M = 5 instances each: figures 1 to 3, the 
 
 from __future__ import annotations
 
+import io
 import shlex
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -364,7 +365,9 @@ def _write(
 
     drawn = panel.figure
     assert isinstance(drawn, Figure)
-    drawn.savefig(picture, dpi=140, metadata={"Software": f"matchbound {__version__}"})
+    image = io.BytesIO()
+    drawn.savefig(image, dpi=140, metadata={"Software": f"matchbound {__version__}"})
+    write_atomically(picture, image.getvalue())
     return table, picture
 
 

@@ -243,8 +243,7 @@ def _two_levels(
     made = comparisons.astype(np.float64)
     weights = draws.with_comparisons(draws.multinomial, "vertex", lambda w: w @ made)
     rng = np.random.default_rng([*draws.rng(SECOND_LEVEL).integers(0, 2**32, 4).tolist(), part])
-    trials = np.broadcast_to(made, weights.shape) if shared else weights * made
-    trials = trials.astype(np.int64)
+    trials = (np.broadcast_to(made, weights.shape) if shared else weights * made).astype(np.int64)
     total = weights @ made
     replicates = np.zeros((errors.shape[0], weights.shape[0]))
     for k, wrong in enumerate(errors):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.errors import UsageError
 from matchbound.lab.models import SyntheticModel
+from matchbound.views.files import whole_file
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -150,13 +152,13 @@ def population_of(
     key = hashlib.sha256(repr((plain, n_identities, seed, BINS, PART, GENUINE_SIZE)).encode()).hexdigest()[:16]
     path = folder / f"population-{key}.npz"
     if path.exists():
-        with np.load(path, allow_pickle=False) as kept:
+        # a damaged archive makes numpy raise nearly anything; what is lost is made again
+        with suppress(Exception), np.load(path, allow_pickle=False) as kept:
             return Population(kept["impostor"], kept["genuine"], n_identities, seed)
     made = _simulated(plain, n_identities, seed)
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.npz")
-    np.savez_compressed(temporary, impostor=made.impostor, genuine=made.genuine)
-    os.replace(temporary, path)
+    with whole_file(path) as place, open(place, "wb") as stream:
+        np.savez_compressed(stream, impostor=made.impostor, genuine=made.genuine)
     return made
 
 

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from matchbound.errors import DataError, UsageError
 from matchbound.lab.methods import Draws, Method
 from matchbound.lab.samples import Cell, Sample
+from matchbound.sources.files import plainly
+from matchbound.views.files import whole_file
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -214,9 +216,9 @@ class _Store:
             try:
                 with np.load(path, allow_pickle=False) as archive:
                     kept = {name: archive[name] for name in archive.files}
-            except (OSError, ValueError) as error:
+            except Exception as error:  # a damaged archive makes numpy raise nearly anything
                 raise DataError(
-                    f"{path}: cannot be read as a study to resume ({error}); delete it to start afresh"
+                    f"{path}: cannot be read as a study to resume ({plainly(error, 200)}); delete it to start afresh"
                 ) from None
             if str(kept.get("fingerprint", "")) != plan.fingerprint():
                 raise UsageError(
@@ -255,15 +257,14 @@ class _Store:
         if self._path is None or not self._changed:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.npz")
-        np.savez(
-            temporary,
-            fingerprint=np.array(self._fingerprint),
-            done=self._done,
-            limits=self._limits,
-            errors=self._errors,
-            comparisons=self._comparisons,
-        )
-        os.replace(temporary, self._path)
+        with whole_file(self._path) as place, open(place, "wb") as stream:
+            np.savez(
+                stream,
+                fingerprint=np.array(self._fingerprint),
+                done=self._done,
+                limits=self._limits,
+                errors=self._errors,
+                comparisons=self._comparisons,
+            )
         self._written = time.monotonic()
         self._changed = False

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +18,7 @@ from matchbound.sources.files import plainly
 from matchbound.sources.labels import LabelArray, as_labels
 from matchbound.sources.parquet import check_size
 from matchbound.sources.roles import repeated
+from matchbound.views.files import whole_file
 
 COLUMNS = ("id_a", "instance_a", "id_b", "instance_b")
 _ROWS = 1 << 18
@@ -47,7 +46,8 @@ def write_protocol(
     if scores is not None and len(scores) != len(protocol):
         raise UsageError(f"scores has {len(scores)} comparisons and the protocol {len(protocol)}; they must agree")
     write = _csv if chosen == "csv" else _parquet
-    _whole_file(target, lambda temporary: write(temporary, _batches(protocol, scores)))
+    with whole_file(target) as place:
+        write(place, _batches(protocol, scores))
     return target
 
 
@@ -235,16 +235,3 @@ def _parquet(path: Path, batches: Iterator[Any]) -> None:
         writer.write_batch(head)
         for batch in batches:
             writer.write_batch(batch)
-
-
-def _whole_file(target: Path, write: Callable[[Path], None]) -> None:
-    """Write beside the target and rename, so that no reader ever sees half a file."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
-    try:
-        write(temporary)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise DataError(f"{target}: cannot be written ({error.strerror or plainly(error, 200)})") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
