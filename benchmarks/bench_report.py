@@ -20,8 +20,8 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     if quick or not FACES.exists():
         return []
     import matchbound as mb
+    from matchbound.api import roc
     from matchbound.cli import main
-    from matchbound.results.roc import roc
 
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound import Comparisons, DataError, MatchboundWarning
-from matchbound.results.roc import RocCurve, roc
+from matchbound.api import roc
+from matchbound.results.roc import RocCurve
 
 FloatArray = NDArray[np.float64]
 DIMENSIONS, IDENTITIES, INSTANCES, NOISE = 128, 50, 5, 5.0

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from matchbound import Embeddings, MatchboundWarning
-from matchbound.results.roc import RocCurve, roc
+from matchbound.api import roc
+from matchbound.results.roc import RocCurve
 
 TARGETS = (1e-3, 1e-2, 1e-1)
 LEVEL = 0.95

@@ -25,7 +25,8 @@ import matchbound as mb
 from matchbound.engine.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.planning.latent_model import UNKNOWN, Dependence
 from matchbound.planning.plan import Plan, plan
-from matchbound.results.rates import Rate, error_rates
+from matchbound.results.error_rates import error_rates
+from matchbound.results.rates import Rate
 
 WEAK = Dependence(0.03, 0.12, 0.30)
 MIDDLE = Dependence(0.06, 0.60, 0.35)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import DATA, golden_table
+from matchbound.api import roc
 from matchbound.cli import main
-from matchbound.results.roc import roc
 from matchbound.views.records import RATE_FIELDS
 
 FILE = str(DATA / "larger.csv")

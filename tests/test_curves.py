@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_curves as naive
 from conftest import golden_expected, golden_table
+from matchbound.api import roc
 from matchbound.engine.curve import curve_of_comparisons, curve_of_tally
 from matchbound.engine.recount import Recount
 from matchbound.engine.tables import tally_comparisons
-from matchbound.results.roc import RocCurve, roc
+from matchbound.results.roc import RocCurve
 from matchbound.stats.curves import _ratio_variance, curve_variances
 from strategies import Row, comparisons, tables
 

@@ -83,7 +83,7 @@ def test_thinning_invents_no_point() -> None:
 def test_drawing_loads_no_window_toolkit() -> None:
     code = (
         "import sys, warnings; warnings.simplefilter('ignore'); import matchbound as mb\n"
-        "from matchbound.results.roc import roc\n"
+        "from matchbound.api import roc\n"
         "curve = roc(mb.demo_data(n_identities=25, seed=1))\n"
         "assert 'matplotlib' not in sys.modules\n"
         "curve.plot(kind='det')\n"

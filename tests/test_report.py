@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_report
+from matchbound.api import roc
 from matchbound.engine.curve import CurveTally, curve_of_tally
 from matchbound.engine.recount import Recount
 from matchbound.reporting import data_digest, make_report, write_report
 from matchbound.results.report import Report
 from matchbound.results.report_parts import curve_panel, tally_at
-from matchbound.results.roc import RocCurve, roc
+from matchbound.results.roc import RocCurve
 from matchbound.stats.contributions import contributions
 from matchbound.stats.panels import panel_points, score_histogram
 from matchbound.views.report.words import method_notes

@@ -19,6 +19,7 @@ from matchbound.errors import DataError, MatchboundError, MatchboundWarning, Mis
 
 if TYPE_CHECKING:
     from matchbound.api import evaluate as evaluate
+    from matchbound.api import roc as roc
     from matchbound.api import tally as tally
     from matchbound.api_compare import compare as compare
     from matchbound.api_compare import compare_all as compare_all
@@ -38,14 +39,13 @@ if TYPE_CHECKING:
     from matchbound.planning.rules import zero_errors as zero_errors
     from matchbound.reporting import make_report as make_report
     from matchbound.reporting import write_report as write_report
+    from matchbound.results.error_rates import ErrorRates as ErrorRates
+    from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
     from matchbound.results.latent import LatentInterval as LatentInterval
-    from matchbound.results.rates import ErrorRates as ErrorRates
-    from matchbound.results.rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.rates import Rate as Rate
     from matchbound.results.roc import RocCurve as RocCurve
-    from matchbound.results.roc import roc as roc
     from matchbound.sources.comparisons import Comparisons as Comparisons
     from matchbound.sources.demo import demo_data as demo_data
     from matchbound.sources.embeddings import Embeddings as Embeddings
@@ -60,8 +60,8 @@ _HOME = {
     "Comparisons": "sources.comparisons",
     "DaskExecutor": "engine.executors",
     "Embeddings": "sources.embeddings",
-    "ErrorRates": "results.rates",
-    "ErrorRatesSeries": "results.rates",
+    "ErrorRates": "results.error_rates",
+    "ErrorRatesSeries": "results.error_rates",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
     "LocalExecutor": "engine.executors",
@@ -81,7 +81,7 @@ _HOME = {
     "mean_loss": "api_losses",
     "plan": "planning.plan",
     "read": "sources.read",
-    "roc": "results.roc",
+    "roc": "api",
     "tally": "api",
     "write_report": "reporting",
 }

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 from matchbound.engine.recount import Recount, Source, tally_source
 from matchbound.engine.tally import FloatArray, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.rates import ErrorRates, ErrorRatesSeries, error_rates
+from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates, few_identities
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
 
 if TYPE_CHECKING:
     from matchbound.engine.executors import Executor, Progress
+    from matchbound.results.roc import RocCurve
 
 
 @overload
@@ -110,6 +111,55 @@ def tally(
     Tallies of parts add up to the tally of the whole: ``tally(a) + tally(b)``.
     """
     grid = _thresholds(thresholds)
+    check_source(data)
+    return tally_source(
+        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+    )
+
+
+def roc(
+    data: Source,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> RocCurve:
+    """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the
+        curve has about 1,500 points instead of every step; each is exact.
+    workers, executor, progress, checkpoint
+        How to count large sets of embeddings; see `evaluate`.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> low, high = curve.at_far(1e-2).interval()
+    """
+    from matchbound.engine.curve import CurveTally, curve_of_comparisons
+    from matchbound.engine.curve_points import curve_of_embeddings
+    from matchbound.results.roc import RocCurve
+
+    check_source(data)
+    if isinstance(data, Comparisons):
+        counted: CurveTally = curve_of_comparisons(data)
+    else:
+        counted = curve_of_embeddings(
+            data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+        )
+    notes = (*data.findings(), *few_identities(counted.n_identities))
+    for text in notes:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return RocCurve(counted, Recount(data, workers, executor), notes)
+
+
+def check_source(data: Source) -> None:
+    """Whether there is something to compare in the data."""
     if isinstance(data, Comparisons):
         if not len(data):
             raise DataError("there are no comparisons")
@@ -118,9 +168,6 @@ def tally(
             raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
     else:
         raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
-    return tally_source(
-        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
-    )
 
 
 def _thresholds(threshold: Any) -> FloatArray:

@@ -20,7 +20,7 @@ from matchbound.engine.tally import FloatArray, IntArray, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.all_pairs import SystemsTable, systems_table
 from matchbound.results.compare import Comparison, Difference, Models, PointDifference, RateDifference
-from matchbound.results.rates import ErrorRates, error_rates
+from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
 from matchbound.sources.matching import Matched, all_pairs, comparisons_of, match, rescored, take, take_embeddings

@@ -11,8 +11,8 @@ import numpy as np
 from matchbound.engine.recount import Recount, Source
 from matchbound.engine.tally import FloatArray, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.groups import SMALL, GroupRates, small_groups
-from matchbound.results.rates import ErrorRates, error_rates
 from matchbound.sources.attributes import identity_labels
 from matchbound.sources.embeddings import Embeddings
 from matchbound.sources.matching import comparisons_of

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from matchbound._version import __version__
-from matchbound.api import evaluate
+from matchbound.api import evaluate, roc
 from matchbound.engine.recount import Recount, Source
 from matchbound.engine.tally import IntArray
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.results.description import describe
+from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import tail_of
 from matchbound.results.points import CurveStatistic
-from matchbound.results.rates import METHODS, ErrorRates, Rate, error_rates
+from matchbound.results.rates import METHODS, Rate
 from matchbound.results.report import (
     Claim,
     GroupGap,
@@ -31,7 +32,7 @@ from matchbound.results.report import (
     reading_of_number,
 )
 from matchbound.results.report_parts import curve_panel, curve_picture, drivers_of, tally_at
-from matchbound.results.roc import RocCurve, roc
+from matchbound.results.roc import RocCurve
 from matchbound.sources.comparisons import Comparisons
 from matchbound.stats.intervals import wilson
 from matchbound.stats.panels import score_histogram

@@ -63,8 +63,8 @@ def roc(
 
     Example: `matchbound roc scores.csv --far 0.01 --far 0.001 --plot det.png`
     """
+    from matchbound.api import roc as run
     from matchbound.results.points import OperatingPoint
-    from matchbound.results.roc import roc as run
     from matchbound.views.curves import curve_records, curve_table
     from matchbound.views.files import write_atomically
 

@@ -51,27 +51,21 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as stored:
+            with open(self.path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 state = {name: stored[name] for name in stored.files}
-            mark = str(state["fingerprint"])
+            mark, done = str(state["fingerprint"]), state["done"].astype(np.bool_)
+            counted = [state[name] for name in ("impostor", "genuine", "moments")]
+            pairs = [[state[name]] for name in ("keys", "bins", "counts")]
         except Exception as error:  # a damaged archive makes numpy raise nearly anything
             raise DataError(
                 f"{self.path} is not a checkpoint of matchbound ({plainly(error, 200)}); name another file"
             ) from None
-        if mark != self.fingerprint or state["done"].size != n_blocks:
+        if mark != self.fingerprint or done.size != n_blocks:
             raise DataError(
                 f"{self.path} is the checkpoint of a run on other data or with other parameters; name another file, "
                 "or delete it to start again"
             )
-        partial = Partial(
-            state["impostor"],
-            state["genuine"],
-            state["moments"],
-            [state["keys"]],
-            [state["bins"]],
-            [state["counts"]],
-        )
-        return partial, state["done"].astype(np.bool_)
+        return Partial(*counted, *pairs), done
 
     def save(self, partial: Partial, done: NDArray[np.bool_]) -> None:
         """Write the state down; the old file stays until the new one is complete."""

@@ -98,7 +98,7 @@ class Sample:
     @cached_property
     def curve(self) -> RocCurve:
         """The curve of the sample."""
-        from matchbound.results.roc import roc
+        from matchbound.api import roc
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)

@@ -119,7 +119,7 @@ def cells_of_half(set_on: Half, drawn_from: Half, far: Sequence[float], frr: Seq
 
 def curve_cells(drawn_from: Half, far: Sequence[float]) -> tuple[Cell, ...]:
     """FRR of a half at its own thresholds for some FARs."""
-    from matchbound.results.roc import roc
+    from matchbound.api import roc
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)

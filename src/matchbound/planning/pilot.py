@@ -149,7 +149,8 @@ def cautious(known: Dependence, n_identities: int) -> Dependence:
 
 def as_dependence(value: Any) -> Dependence | float:
     """What a user may say about dependence: nothing, a `Dependence`, a design effect, or a pilot in several forms."""
-    from matchbound.results.rates import ErrorRates, ErrorRatesSeries, Rate
+    from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries
+    from matchbound.results.rates import Rate
     from matchbound.sources.comparisons import Comparisons
     from matchbound.sources.embeddings import Embeddings
 

@@ -38,6 +38,7 @@ class SystemsTable:
     """All pairs of several systems.
 
     names : tuple of str
+        The systems, in the order given.
     comparisons : mapping from (name, name) to Comparison
         Each pair on its own, in the order of the names.
     """

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from matchbound.engine.joint import JointTally
 from matchbound.errors import DataError, UsageError
+from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Bootstrap, Interval, Side, tail_of
-from matchbound.results.rates import ErrorRates, Rate
+from matchbound.results.rates import Rate
 from matchbound.stats import differences as stats
 from matchbound.stats.difference_model import DifferenceModel
 from matchbound.stats.differences import PointTerms, Spread

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.errors import DataError, UsageError
+from matchbound.results.error_rates import ErrorRates
 from matchbound.results.group_gaps import CrossRate, GroupGap
 from matchbound.results.interval import Interval, tail_of
-from matchbound.results.rates import ErrorRates, Rate
+from matchbound.results.rates import Rate
 from matchbound.stats import differences as stats
 from matchbound.stats.groups import CellRate, GroupSums, cell_rate, difference_of_cells, welch
 from matchbound.stats.simultaneous import adjusted_level, max_t, max_t_p_values

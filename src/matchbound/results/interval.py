@@ -93,6 +93,7 @@ class Bootstrap:
     """Bootstrap replicates of a rate, and any interval from them without drawing again.
 
     replicates : float64 array, shape (B,)
+        One rate a draw.
     estimate
         The rate of the data themselves.
     method, seed, tau

@@ -8,7 +8,8 @@ import numpy as np
 
 from matchbound.engine.curve import CurveTally, SortedCurve
 from matchbound.engine.tally import FloatArray, GenuineTally, ImpostorTally, IntArray, Tally
-from matchbound.results.rates import ErrorRates, Rate
+from matchbound.results.error_rates import ErrorRates
+from matchbound.results.rates import Rate
 from matchbound.results.report import (
     Contributor,
     CurvePicture,

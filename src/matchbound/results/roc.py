@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -11,16 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.engine.curve import CurveTally, SortedCurve, curve_of_comparisons
-from matchbound.engine.curve_points import curve_of_embeddings
+from matchbound.engine.curve import CurveTally, SortedCurve
 from matchbound.engine.recount import Recount
 from matchbound.engine.tally import FloatArray
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, UsageError
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
 from matchbound.results.interval import tail_of
 from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
-from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.embeddings import Embeddings
 from matchbound.stats.curves import CurveVariances, area_terms, crossing, curve_variances, index_at_far, index_at_frr
 from matchbound.stats.curves_bands import band_grid, band_limits
 from matchbound.stats.curves_bootstrap import CurveReplicates
@@ -29,11 +25,7 @@ from matchbound.stats.curves_smooth import Smooth, smooth_rates
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
-    import os
-
     from matplotlib.axes import Axes
-
-    from matchbound.engine.executors import Executor, Progress
 
 __all__ = [
     "Auc",
@@ -46,57 +38,10 @@ __all__ = [
     "SmoothCurve",
     "ThresholdChoice",
     "ThresholdPoint",
-    "roc",
 ]
 
-FEW_IDENTITIES = 20
 BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 """A band begins where so many impostor comparisons match: pointwise, simultaneous."""
-
-
-def roc(
-    data: Comparisons | Embeddings,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-) -> RocCurve:
-    """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
-
-    Parameters
-    ----------
-    data
-        `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the
-        curve has about 1,500 points instead of every step; each is exact.
-    workers, executor, progress, checkpoint
-        How to count large sets of embeddings; see `evaluate`.
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> curve = mb.roc(mb.demo_data())
-    >>> low, high = curve.at_far(1e-2).interval()
-    """
-    if isinstance(data, Comparisons):
-        if not len(data):
-            raise DataError("there are no comparisons")
-        tally: CurveTally = curve_of_comparisons(data)
-    elif isinstance(data, Embeddings):
-        if len(data) < 2:
-            raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
-        tally = curve_of_embeddings(data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
-    else:
-        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
-    notes = list(data.findings())
-    if tally.n_identities < FEW_IDENTITIES:
-        notes.append(
-            f"only {tally.n_identities} identities: intervals rest on how identities differ, and so few tell little "
-            "about that; the promised coverage is not to be relied on"
-        )
-    for text in notes:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return RocCurve(tally, Recount(data, workers, executor), tuple(notes))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,12 @@ def as_labels(values: ArrayLike, name: str) -> LabelArray:
         return array.astype(np.int64)
     if array.dtype.kind == "f":
         return _whole_numbers(array, name)
-    if array.dtype.kind in "US":
+    if array.dtype.kind == "S":
+        try:
+            text = np.char.decode(array, "utf-8")
+        except UnicodeDecodeError:
+            raise DataError(f"{name} holds bytes that are not UTF-8 text; decode the labels first") from None
+    elif array.dtype.kind == "U":
         text = array.astype(np.str_)
     elif array.dtype.kind == "T" or array.dtype.kind == "O":
         text = _text_of_objects(array, name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.embeddings import Embeddings, Similarity
-from matchbound.sources.files import Input, plainly
+from matchbound.sources.files import Input, plainly, shorten
 from matchbound.sources.readers.whole import load_table
 from matchbound.sources.roles import PairRoles, RowRoles, find_roles
 from matchbound.sources.tables import build_embeddings, check_similarity
@@ -79,6 +79,6 @@ def _rest(data: Any, source: str, identity: str | None, instance: str | None, gr
     )
     if not features:
         raise DataError(
-            f"{source}: no column of numbers beside {who!r}; a table of embeddings is id, feature_0, feature_1, …"
+            f"{source}: no column of numbers beside {shorten(who)!r}; a table of embeddings is id, feature_0, feature_1, …"
         )
     return RowRoles(who, None, features, instance, group)

@@ -1,0 +1,340 @@
+"""Damaged and hostile files that fuzzing found, limits on what a file may unpack to, and no pickle anywhere."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import re
+import resource
+import subprocess
+import sys
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import matchbound as mb
+from matchbound.engine.checkpoint import Checkpoint
+from matchbound.engine.partial import Partial
+from matchbound.planning.files import read_instances, read_protocol
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "matchbound"
+
+
+def put(path: Path, content: bytes | str) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def refused(match: str, *arguments: Any, **options: Any) -> str:
+    with pytest.raises(mb.DataError, match=match) as caught:
+        mb.read(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- no pickle ---
+
+
+def test_the_source_never_unpickles() -> None:
+    banned = re.compile(
+        r"\bimport (pickle|cPickle|dill|cloudpickle|joblib|shelve|marshal)\b|allow_pickle=True|\bpickle\."
+    )
+    for file in SOURCE.rglob("*.py"):
+        assert not banned.search(file.read_text(encoding="utf-8")), file
+    loads = [line for f in SOURCE.rglob("*.py") for line in f.read_text("utf-8").splitlines() if "np.load(" in line]
+    assert loads
+    assert all("allow_pickle=False" in line for line in loads)
+
+
+class Trap:
+    """Unpickling this writes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
+    sprung = tmp_path / "sprung"
+    trap = np.empty(2, dtype=object)
+    trap[:] = [Trap(sprung), Trap(sprung)]
+    refused("never opened because it can run code", put(tmp_path / "a.pkl", pickle.dumps(trap)))
+    np.save(tmp_path / "b.npy", trap, allow_pickle=True)
+    refused("never unpickled", tmp_path / "b.npy")
+    np.savez(tmp_path / "c.npz", embeddings=np.eye(2), identity=trap)
+    refused("never unpickled", tmp_path / "c.npz")
+    np.save(tmp_path / "d.npy", np.eye(2))
+    refused("never unpickled", [tmp_path / "d.npy", tmp_path / "b.npy"])
+    np.savez(tmp_path / "e.npz", fingerprint=trap)
+    with pytest.raises(mb.DataError, match="not a checkpoint"):
+        Checkpoint(tmp_path / "e.npz", "mark").load(1)
+    assert not sprung.exists()
+    pickle.loads(pickle.dumps(Trap(sprung)))
+    assert sprung.exists(), "the trap would have sprung"
+
+
+# --- bombs ---
+
+
+def test_gzip_bomb(tmp_path: Path) -> None:
+    bomb = gzip.compress(b"id_a,id_b,score\n" + b"a,b,0.5\n" * 200_000, 9)
+    assert len(bomb) < 20_000
+    refused("unpacks to more than 100,000 bytes", put(tmp_path / "bomb.csv.gz", bomb), max_bytes=100_000)
+    assert len(mb.read(tmp_path / "bomb.csv.gz")) == 200_000
+
+
+def test_gzip_of_one_endless_line(tmp_path: Path) -> None:
+    """A line is given up after 64 MiB, whatever the file may unpack to; cimat's JSON may be one long line."""
+    with gzip.open(tmp_path / "bomb", "wb", compresslevel=1) as stream:
+        for _ in range(80):
+            stream.write(b"x" * 2**20)
+    for reader in (None, "kaldi", "pyeer"):
+        refused(
+            "line 1 is longer than 67,108,864 bytes",
+            [tmp_path / "bomb"] * (2 if reader else 1) if reader else tmp_path / "bomb",
+            reader=reader,
+        )
+
+
+def test_zip_bomb(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    np.savez_compressed(out, embeddings=np.zeros((1000, 1000)), identity=np.arange(1000))
+    assert len(out.getvalue()) < 20_000
+    path = put(tmp_path / "bomb.npz", out.getvalue())
+    refused("unpacks to 8,0.* bytes, more than 1,000,000", path, max_bytes=1_000_000)
+
+
+def test_an_archive_that_lies_about_its_sizes(tmp_path: Path) -> None:
+    """The directory of the zip says a few bytes: no more than that is ever unpacked."""
+    head = (
+        b"\x93NUMPY\x01\x00v\x00"
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000, 3), }".ljust(117)
+        + b"\n"
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("embeddings.npy", head + bytes(8_000_000))
+        archive.writestr("identity.npy", head)
+    content = bytearray(out.getvalue())
+    size = (len(head) + 8_000_000).to_bytes(4, "little")
+    at = bytes(content).rindex(size)
+    content[at : at + 4] = (200).to_bytes(4, "little")
+    refused("damaged or cut short", put(tmp_path / "lie.npz", bytes(content)), max_bytes=10_000)
+
+
+def test_parquet_bomb(tmp_path: Path) -> None:
+    """A dictionary and a run length: some kilobytes stand for millions of rows."""
+    rows = 3_000_000
+    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int8)), pa.array(["a"]))
+    table = pa.table({"id_a": same, "id_b": same, "score": np.zeros(rows)})
+    parquet.write_table(table, tmp_path / "bomb.parquet", compression="zstd")
+    assert (tmp_path / "bomb.parquet").stat().st_size < 100_000
+    said = refused("unpacks to 72,000,000 bytes, more than 50,000,000", tmp_path / "bomb.parquet", max_bytes=50_000_000)
+    assert "larger max_bytes" in said
+    refused("more than 5,000", [tmp_path / "bomb.parquet"] * 2, max_bytes=5_000)
+    refused("more than 5,000", tmp_path / "bomb.parquet", reader="embedding-table", max_bytes=5_000)
+
+
+def test_numpy_header_that_promises_too_much(tmp_path: Path) -> None:
+    head = (
+        b"\x93NUMPY\x01\x00v\x00"
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000, 512), }".ljust(117)
+        + b"\n"
+    )
+    put(tmp_path / "huge.npy", head + bytes(100))
+    put(tmp_path / "labels.txt", "a\nb\n")
+    refused("cut short", [tmp_path / "huge.npy", tmp_path / "labels.txt"])
+
+
+def test_memory_stays_small_while_bombs_are_refused(tmp_path: Path) -> None:
+    """In a process that may grow by half a gigabyte, a gzip file of 4 GiB is read up to its limit and refused."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("address space limits are set the Linux way")
+    member = gzip.compress(b"x" * 2**26, 1)
+    with open(tmp_path / "bomb.gz", "wb") as stream:
+        for _ in range(64):
+            stream.write(member)
+    script = f"""
+import resource, matchbound as mb
+from pathlib import Path
+try:
+    mb.read(Path({str(tmp_path)!r}) / "none.csv")
+except mb.DataError:
+    pass
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, used + 2**29))
+try:
+    mb.read(Path({str(tmp_path)!r}) / "bomb.gz")
+except mb.DataError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    said, peak = done.stdout.splitlines()
+    assert "longer than" in said
+    assert int(peak) < 600_000
+    assert resource.getpagesize() > 0
+
+
+# --- what fuzzing found ---
+
+
+def test_wide_headers_take_no_time(tmp_path: Path) -> None:
+    """Names were counted with list.count: a header of 100,000 columns took minutes."""
+    wide = ",".join(f"c{k}" for k in range(100_000))
+    refused("not recognised", put(tmp_path / "wide.csv", f"{wide}\n1\n"))
+    refused("'c7' occurs more than once", put(tmp_path / "twice.csv", f"{wide},c7\n1\n"), reader="embedding-table")
+
+
+def test_feature_numbers_far_apart(tmp_path: Path) -> None:
+    """The gap was written out number by number."""
+    said = refused("number 1 is missing", put(tmp_path / "a.csv", "identity,feature_0,feature_999999999\na,1,2\n"))
+    assert len(said) < 300
+    refused("not recognised", put(tmp_path / "b.csv", f"identity,feature_{'9' * 5000}\na,1\n"))
+
+
+def test_header_longer_than_the_csv_module_takes(tmp_path: Path) -> None:
+    refused("not a header of column names", put(tmp_path / "a.csv", f"id_a,{'x' * 200_000},score\na,b,1\n"))
+
+
+@pytest.mark.parametrize("dtype", ["<f16", "<c16", ">f8", "|V4", "<M8[s]"])
+def test_arrays_of_comparisons_of_any_type(dtype: str, tmp_path: Path) -> None:
+    score = np.ones(3).astype(dtype) if dtype != "|V4" else np.zeros(3, dtype)
+    np.savez(tmp_path / "a.npz", id_a=["a", "a", "b"], id_b=["a", "b", "c"], score=score)
+    if dtype == ">f8":
+        data = mb.read(tmp_path / "a.npz")
+        assert isinstance(data, mb.Comparisons)
+        assert data.score.tolist() == [1.0, 1.0, 1.0]
+    else:
+        refused("'score'", tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">f2"])
+def test_big_endian_embeddings(dtype: str) -> None:
+    vectors = np.random.default_rng(0).standard_normal((20, 4)).astype(dtype)
+    who = np.arange(20) // 2
+    swapped, native = mb.Embeddings(vectors, who), mb.Embeddings(vectors.astype(vectors.dtype.newbyteorder("=")), who)
+    found, wanted = mb.tally(swapped, 0.3), mb.tally(native, 0.3)
+    assert found.impostor.errors.tolist() == wanted.impostor.errors.tolist()
+    assert found.genuine.errors.tolist() == wanted.genuine.errors.tolist()
+    assert found.impostor.errors.sum() > 0
+
+
+def test_labels_that_are_floats_too_large_to_tell_apart(tmp_path: Path) -> None:
+    """Beyond 2^53 different people were one float, and beyond 2^63 all of them were one integer."""
+    with pytest.raises(mb.DataError, match="row 1 holds 1e\\+300"):
+        mb.Comparisons([1.0, 1e300], [2.0, 2.0], [0.1, 0.2])
+    with pytest.raises(mb.DataError, match="row 0 holds"):
+        mb.Embeddings(np.eye(2), np.asarray([2.0**54, 1.0]))
+    assert mb.Embeddings(np.eye(2), np.asarray([3, 4], dtype=np.float16)).identities.tolist() == [3, 4]
+    table = pa.table({"id_a": [1.0, 1e300], "id_b": [2.0, 2.0], "score": [0.1, 0.2]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    refused("row 1: id_a is 1e\\+300", tmp_path / "a.parquet")
+
+
+def test_labels_that_are_bytes() -> None:
+    assert mb.Embeddings(np.eye(2), np.asarray(["é".encode(), b"a"])).identities.tolist() == ["a", "é"]
+    with pytest.raises(mb.DataError, match="identity holds bytes that are not UTF-8"):
+        mb.Embeddings(np.eye(2), np.asarray([b"\xff", b"a"]))
+
+
+def test_labels_with_half_a_character() -> None:
+    with pytest.raises(mb.DataError, match="row 1 is not valid Unicode"):
+        mb.Embeddings(np.eye(2), ["a", "b\ud800"])
+
+
+def test_folders_of_vectors_that_are_no_numbers(tmp_path: Path) -> None:
+    for who, values in (("a", np.ones(3)), ("b", np.zeros(3, dtype="<m8[s]"))):
+        (tmp_path / who).mkdir()
+        np.save(tmp_path / who / "1.npy", values)
+    refused("holds timedelta64", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ('{"a": {"x": [1' + "0" * 400 + "]}}", "not a finite number"),
+        ('{"a": {"x": [1' + "0" * 5000 + "]}}", "thousands of digits"),
+        ('{"a": {"x": [NaN]}}', "not a finite number"),
+    ],
+)
+def test_cimat_numbers_without_end(text: str, match: str, tmp_path: Path) -> None:
+    refused(match, put(tmp_path / "a.json", text), reader="cimat")
+
+
+@pytest.mark.parametrize("header", ["²", "1" * 5000, "10\t" + "9" * 19])
+def test_lfw_counts_that_are_no_counts(header: str, tmp_path: Path) -> None:
+    pairs = put(tmp_path / "pairs.txt", f"{header}\nA\t1\t2\n")
+    refused("neither|whole numbers", [pairs, put(tmp_path / "scores.txt", "0.5\n")], reader="lfw")
+
+
+def test_ijb_metadata_that_the_csv_module_refuses(tmp_path: Path) -> None:
+    pairs, scores = put(tmp_path / "pairs.csv", "1,2\n"), put(tmp_path / "scores.txt", "0.5\n")
+    for content in ("TEMPLATE_ID,SUBJECT_ID\n1,a\r2,b\n", f"TEMPLATE_ID,SUBJECT_ID\n1,{'x' * 200_000}\n"):
+        refused("not comma-separated", [pairs, scores, put(tmp_path / "known.csv", content)], reader="ijb")
+
+
+def test_long_paths_are_told_whole(tmp_path: Path) -> None:
+    name = "x" * 150 + ".csv"
+    assert name in refused("no such file", tmp_path / name)
+
+
+PROTOCOLS: dict[str, tuple[dict[str, Any], str]] = {
+    "lists": ({name: [["a"]] for name in ("id_a", "instance_a", "id_b", "instance_b")}, "must hold text or whole"),
+    "long labels": ({"id_a": ["x" * 9000], "instance_a": ["1"], "id_b": ["b"], "instance_b": ["1"]}, "no instance"),
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_protocols_of_odd_columns(name: str, tmp_path: Path) -> None:
+    columns, match = PROTOCOLS[name]
+    parquet.write_table(pa.table(columns), tmp_path / "p.parquet")
+    data = mb.Embeddings(np.eye(2) + 1.0, ["a", "b"], instance=["1", "1"])
+    with pytest.raises(mb.DataError, match=match) as caught:
+        read_protocol(tmp_path / "p.parquet", data)
+    assert len(str(caught.value)) < 600
+
+
+def test_protocols_that_are_damaged(tmp_path: Path) -> None:
+    data = mb.Embeddings(np.eye(2) + 1.0, ["a", "b"])
+    parquet.write_table(pa.table({"identity": ["a", "b"]}), tmp_path / "p.parquet")
+    whole = (tmp_path / "p.parquet").read_bytes()
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["1", "1"])
+    parquet.write_table(table, tmp_path / "twice.parquet")
+    put(tmp_path / "cut.parquet", whole[:60])
+    put(tmp_path / "thrift.parquet", whole[:-60] + b"\xff" * 40 + whole[-20:])
+    put(tmp_path / "latin.csv", b"identity\n\xff\xfe\n")
+    for file in ("twice.parquet", "cut.parquet", "thrift.parquet", "latin.csv"):
+        for read in (lambda path: read_protocol(path, data), read_instances):
+            with pytest.raises(mb.DataError) as caught:
+                read(tmp_path / file)
+            assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    whole, none = np.zeros((2, 3), dtype=np.int64), np.empty(0, dtype=np.int64)
+    state = Checkpoint(tmp_path / "state.npz", "mark")
+    state.save(Partial(whole, whole, whole, [none], [none], [none]), np.zeros(4, dtype=np.bool_))
+    assert [item.name for item in tmp_path.iterdir()] == ["state.npz"]
+    content = bytearray((tmp_path / "state.npz").read_bytes())
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        bad = content.copy()
+        for at in rng.integers(len(bad), size=3):
+            bad[at] = int(rng.integers(256))
+        put(tmp_path / "state.npz", bytes(bad))
+        with suppress(mb.DataError):
+            state.load(4)
+    np.savez(tmp_path / "state.npz", fingerprint=np.asarray("mark"))
+    with pytest.raises(mb.DataError, match=r"state\.npz is not a checkpoint"):
+        state.load(4)
