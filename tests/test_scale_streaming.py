@@ -125,3 +125,38 @@ def test_npy_stays_on_disk(tmp_path: Path) -> None:
     path.write_bytes(b"nothing")
     with pytest.raises(DataError, match=r"vectors\.npy"):
         scan.open_embedding_file(path)
+
+
+def test_a_large_file_is_counted_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """`scan` in Python and a file over the limit on the command line give what reading at once gives."""
+    import json
+    import warnings
+
+    import matchbound as mb
+    from matchbound.cli import common, main
+
+    rng = np.random.default_rng(4)
+    path = tmp_path / "scores.parquet"
+    write(path, rng.integers(0, 30, 2000), rng.integers(0, 30, 2000), rng.standard_normal(2000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        at_once, in_batches = mb.evaluate(mb.read(path), 0.5), mb.evaluate(mb.scan(path), 0.5)
+        for metric in ("far", "frr"):
+            one, two = getattr(at_once, metric), getattr(in_batches, metric)
+            assert one.interval() == two.interval()
+            assert (
+                one.bootstrap("double-or-nothing", 50, rng=1).variance
+                == two.bootstrap("double-or-nothing", 50, rng=1).variance
+            )
+        with pytest.raises(DataError, match="memory"):
+            in_batches.far.interval("latent")
+        with pytest.raises(UsageError, match="scan"):
+            mb.roc(mb.scan(path))
+    command = ["evaluate", str(path), "--threshold", "0.5", "--format", "json"]
+    assert main(command) == 0
+    plain = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr(common, "LARGE_ROWS", 100)
+    assert main(command) == 0
+    large = json.loads(capsys.readouterr().out)
+    assert plain["results"] == large["results"]
+    assert any("read in batches" in text for text in large["warnings"])

@@ -1,8 +1,8 @@
 """Outputs shown in tutorials are made when the site is built.
 
 In the folders named here, ``python`` blocks of a page run in order in one namespace, in a folder with the example
-files, and a ``text`` block right after one becomes what it printed. The lines under ``$ matchbound …`` in a ``console`` block
-become what the command prints. A block that fails is a warning, and with ``-W`` an error. `tests/test_docs.py` checks
+files, and a ``text`` block right after one becomes what it printed. The lines under ``$ matchbound …`` in a
+``console`` block become what the command prints. A block that fails is a warning, and with ``-W`` an error. `tests/test_docs.py` checks
 that the text in the repository says the same; ``python docs/_ext/live_blocks.py`` brings it up to date.
 """
 
@@ -63,7 +63,7 @@ def _console(line: str, page: str) -> str:
 
 
 def _source_read(app: Sphinx, docname: str, content: list[str]) -> None:
-    if not docname.startswith(FOLDERS):
+    if not docname.startswith(FOLDERS) or not app.config.make_outputs:
         return
     folder: Path = app.example_files  # type: ignore[attr-defined]
     before = os.getcwd()
@@ -81,6 +81,8 @@ def _source_read(app: Sphinx, docname: str, content: list[str]) -> None:
 def _make_examples(app: Sphinx) -> None:
     from examples import make_examples
 
+    if not app.config.make_outputs:
+        return
     folder = tempfile.TemporaryDirectory(prefix="matchbound-docs-")
     make_examples(Path(folder.name))
     app.example_files = Path(folder.name)  # type: ignore[attr-defined]
@@ -88,7 +90,8 @@ def _make_examples(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect to the events of a build."""
+    """Connect to the events of a build; ``-D make_outputs=0`` leaves outputs and pictures as they are."""
+    app.add_config_value("make_outputs", True, "env", bool)
     app.connect("builder-inited", _make_examples)
     app.connect("source-read", _source_read)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
@@ -109,4 +112,6 @@ if __name__ == "__main__":
     sys.path[:0] = [str(ROOT.parent / "tests"), str(ROOT.parent / "src")]
     os.environ["MPLBACKEND"] = "Agg"
     named = [Path(name).resolve() for name in sys.argv[1:]]
-    write_all(named or [ROOT / "index.md", *sorted(ROOT.glob("tutorials/*.md")), *sorted(ROOT.glob("coming-from/*.md"))])
+    write_all(
+        named or [ROOT / "index.md", *sorted(ROOT.glob("tutorials/*.md")), *sorted(ROOT.glob("coming-from/*.md"))]
+    )

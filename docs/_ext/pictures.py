@@ -147,7 +147,17 @@ def draw(names: list[str] | None = None) -> None:
             PICTURES[name]().savefig(MADE / name, metadata={"Date": None})
 
 
+def _builder_inited(app: Sphinx) -> None:
+    if app.config.make_outputs:
+        draw()
+        return
+    MADE.mkdir(exist_ok=True)
+    for name in PICTURES:
+        if not (MADE / name).exists():
+            (MADE / name).write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Draw when a build starts."""
-    app.connect("builder-inited", lambda _: draw())
+    """Draw when a build starts; with ``-D make_outputs=0`` a blank stands where a picture is missing."""
+    app.connect("builder-inited", _builder_inited)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

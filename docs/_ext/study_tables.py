@@ -5,8 +5,9 @@
     :methods: naive-wilson wilson latent
     ```
 
-Rows are methods, columns are the rates studied, cells are the coverage in percent and, in brackets, the mean width divided by
-the true rate. The directive ``csv-column`` shows one column of a CSV, and the role ``csv-value`` one number, as percentages.
+Rows are methods, columns are the rates studied, cells are the coverage in percent and, in brackets, the mean width
+divided by the true rate. The directive ``csv-column`` shows one column of a CSV, and the role ``csv-value`` one
+number, as percentages.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def rows_of(path: Path) -> list[Row]:
     return list(csv.DictReader(lines))
 
 
-def table(rows: list[Row], metric: str, methods: list[str], level: float, coverage: str = "coverage") -> list[list[str]]:
+def table(
+    rows: list[Row], metric: str, methods: list[str], level: float, coverage: str = "coverage"
+) -> list[list[str]]:
     """Header and lines of the table: methods down, rates (and data sets) across."""
     chosen = [row for row in rows if row["metric"] == metric and float(row["level"]) == level]
     columns = sorted({(row.get("data", ""), float(row["target"])) for row in chosen})

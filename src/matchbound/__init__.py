@@ -50,8 +50,12 @@ if TYPE_CHECKING:
     from matchbound.sources.demo import demo_data as demo_data
     from matchbound.sources.embeddings import Embeddings as Embeddings
     from matchbound.sources.read import read as read
+    from matchbound.sources.scan import ScoreFile as ScoreFile
+    from matchbound.sources.scan import scan as scan
 
 _HOME = {
+    "ScoreFile": "sources.scan",
+    "scan": "sources.scan",
     "zero_errors": "planning.rules",
     "Dependence": "planning.latent_model",
     "read_protocol": "planning.files",

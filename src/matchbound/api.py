@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.engine.recount import Recount, Source, tally_source
+from matchbound.engine.recount import AnySource, Recount, tally_source
 from matchbound.engine.tally import FloatArray, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates, few_identities
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.scan import ScoreFile
 
 if TYPE_CHECKING:
     from matchbound.engine.executors import Executor, Progress
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @overload
 def evaluate(
-    data: Source,
+    data: AnySource,
     threshold: float,
     *,
     pairs: bool | None = None,
@@ -35,7 +36,7 @@ def evaluate(
 ) -> ErrorRates: ...
 @overload
 def evaluate(
-    data: Source,
+    data: AnySource,
     threshold: Sequence[float] | FloatArray,
     *,
     pairs: bool | None = None,
@@ -45,7 +46,7 @@ def evaluate(
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> ErrorRatesSeries: ...
 def evaluate(
-    data: Source,
+    data: AnySource,
     threshold: float | Sequence[float] | FloatArray,
     *,
     pairs: bool | None = None,
@@ -59,7 +60,7 @@ def evaluate(
     Parameters
     ----------
     data
-        `Comparisons`, or `Embeddings` of which all pairs are compared.
+        `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`).
     threshold
         One number, or several: several cost one pass over the data and give a series.
     pairs
@@ -97,7 +98,7 @@ def evaluate(
 
 
 def tally(
-    data: Source,
+    data: AnySource,
     thresholds: ArrayLike,
     *,
     pairs: bool | None = None,
@@ -118,7 +119,7 @@ def tally(
 
 
 def roc(
-    data: Source,
+    data: AnySource,
     *,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -146,6 +147,8 @@ def roc(
     from matchbound.results.roc import RocCurve
 
     check_source(data)
+    if isinstance(data, ScoreFile):
+        raise UsageError(f"{data.path}: a curve needs the scores in order; use read instead of scan")
     if isinstance(data, Comparisons):
         counted: CurveTally = curve_of_comparisons(data)
     else:
@@ -158,7 +161,7 @@ def roc(
     return RocCurve(counted, Recount(data, workers, executor), notes)
 
 
-def check_source(data: Source) -> None:
+def check_source(data: AnySource) -> None:
     """Whether there is something to compare in the data."""
     if isinstance(data, Comparisons):
         if not len(data):
@@ -166,7 +169,7 @@ def check_source(data: Source) -> None:
     elif isinstance(data, Embeddings):
         if len(data) < 2:
             raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
-    else:
+    elif not isinstance(data, ScoreFile):
         raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
 
 

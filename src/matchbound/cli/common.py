@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -16,6 +17,7 @@ from matchbound.cli import STDIN
 from matchbound.errors import MatchboundError, MatchboundWarning, MissingExtraError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.scan import ScoreFile
 from matchbound.views.files import write_atomically
 from matchbound.views.records import Record, to_csv, to_json
 
@@ -94,6 +96,42 @@ def load(
         similarity=similarity,
         **_options(option),
     )
+
+
+LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
+"""Beyond these, a Parquet or text table stays on disk and is counted batch by batch."""
+
+
+def load_or_scan(
+    files: Sequence[str],
+    *,
+    reader: str | None,
+    distance: bool,
+    similarity: Literal["cosine", "dot", "euclidean"],
+    option: Sequence[str] | None = None,
+) -> Comparisons | Embeddings | ScoreFile:
+    """Read the files, or, where it is one large plain table of scores, leave it on disk."""
+    if len(files) == 1 and reader is None and not option and is_large(files[0]):
+        return ScoreFile(files[0], True if distance else None)
+    return load(files, reader=reader, distance=distance, similarity=similarity, option=option)
+
+
+def is_large(name: str) -> bool:
+    """Whether a file is a table of scores too large to be read at once."""
+    path = Path(name)
+    if not path.is_file():
+        return False
+    suffixes = [part.lower() for part in path.suffixes]
+    if suffixes[-1:] == [".parquet"]:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            metadata = parquet.read_metadata(path)
+        except (OSError, pa.ArrowException):
+            return False
+        return bool(metadata.num_rows > LARGE_ROWS)
+    return suffixes[-1:] in ([".csv"], [".tsv"], [".txt"]) and path.stat().st_size > LARGE_BYTES
 
 
 def _options(pairs: Sequence[str] | None) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from matchbound.errors import UsageError
 from matchbound.results.rates import METHODS
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.scan import ScoreFile
 
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
 ProtocolFile = Annotated[
@@ -69,7 +70,7 @@ def evaluate(
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
+        data = common.load_or_scan(files, reader=reader, distance=distance, similarity=similarity, option=option)
         if protocol is not None:
             data = _scored(data, protocol)
         with common.running(dask, quiet) as (executor, progress):
@@ -90,7 +91,7 @@ def evaluate(
             "method": method,
             "level": level,
             "resamples": resamples,
-            "distance": data.distance,
+            "distance": series[0].distance,
             "similarity": data.similarity if isinstance(data, Embeddings) else None,
             "reader": reader,
             "protocol": protocol,
@@ -101,7 +102,7 @@ def evaluate(
     return 0
 
 
-def _scored(data: Comparisons | Embeddings, protocol: str) -> Comparisons:
+def _scored(data: Comparisons | Embeddings | ScoreFile, protocol: str) -> Comparisons:
     """The comparisons that a protocol lists, scored."""
     from matchbound.planning.files import read_protocol
     from matchbound.planning.protocol import score_protocol

@@ -9,8 +9,10 @@ import numpy as np
 
 from matchbound.engine.tables import tally_comparisons
 from matchbound.engine.tally import FloatArray, IntArray, Tally
+from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.scan import ScoreFile
 
 if TYPE_CHECKING:
     import os
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
     from matchbound.engine.executors import Executor, Progress
 
 Source = Comparisons | Embeddings
+AnySource = Source | ScoreFile
 
 
 def tally_source(
-    source: Source,
+    source: AnySource,
     thresholds: FloatArray,
     *,
     pairs: bool | None = None,
@@ -33,6 +36,17 @@ def tally_source(
     """Tally any source. Pairs are kept by default where that costs nothing, which is for comparisons."""
     if isinstance(source, Comparisons):
         return tally_comparisons(source, thresholds, pairs=pairs is None or pairs)
+    if isinstance(source, ScoreFile):
+        from matchbound.engine.streaming import tally_score_table
+
+        return tally_score_table(
+            source.path,
+            thresholds,
+            columns=source.columns,
+            distance=source.distance,
+            pairs=bool(pairs),
+            progress=progress,
+        )
     from matchbound.engine.allpairs import tally_embeddings
 
     return tally_embeddings(
@@ -50,7 +64,7 @@ def tally_source(
 class Recount:
     """What a result may ask of the data after the first pass, without seeing the data."""
 
-    source: Source
+    source: AnySource
     workers: int | None = None
     executor: Executor | None = None
 
@@ -62,6 +76,8 @@ class Recount:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         from matchbound.engine.ranks import rank_scores
 
+        if isinstance(self.source, ScoreFile):
+            raise DataError(f"{self.source.path}: this method looks at scores in order; read the table into memory")
         return rank_scores(self.source, errors, kind)
 
     def among(self, identities: IntArray) -> Recount:
@@ -69,8 +85,10 @@ class Recount:
         return Recount(among(self.source, identities), self.workers, self.executor)
 
 
-def among(source: Source, identities: IntArray) -> Source:
+def among(source: AnySource, identities: IntArray) -> Source:
     """The part of a source that concerns only the given identities."""
+    if isinstance(source, ScoreFile):
+        raise DataError(f"{source.path}: a part of the identities can be taken only of a table in memory")
     kept = np.zeros(source.n_identities, dtype=bool)
     kept[identities] = True
     if isinstance(source, Embeddings):

@@ -45,7 +45,7 @@ def read_delimited(
     """
     if delimiter is not None and len(delimiter) != 1:
         raise UsageError(f"delimiter must be one character; got {delimiter!r}")
-    at, header = _header(source)
+    at, header = read_header(source)
     names, delimiter = split_header(header, source.name, delimiter)
     try:
         roles = find_roles(names, source.name, columns=columns, group=group)
@@ -61,7 +61,7 @@ def read_delimited(
     return build(table, roles, distance=distance, similarity=similarity)
 
 
-def _header(source: Input) -> tuple[int, str]:
+def read_header(source: Input) -> tuple[int, str]:
     """The first line that is not blank, with its number."""
     for number, line in source.lines():
         if len(line) > 1_000_000:
@@ -96,7 +96,7 @@ def load_text_table(
     `numbers` are read as numbers and other columns as text; without it, the columns that hold a number in
     the first row and are not among `labels` are numbers.
     """
-    at, header = _header(source)
+    at, header = read_header(source)
     names, delimiter = split_header(header, source.name, delimiter)
     twice = repeated(names)
     if twice is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from matchbound.errors import DataError, MissingExtraError
 from matchbound.sources.coded import Coded
-from matchbound.sources.delimited import _header, split_header
+from matchbound.sources.delimited import read_header, split_header
 from matchbound.sources.files import Input, open_input, plainly
 from matchbound.sources.roles import PairRoles, find_roles
 from matchbound.sources.tables import Table
@@ -45,6 +45,42 @@ class ScoreScan:
     rows: int
     distance: bool
     batches: Iterator[ScoreBatch] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """A table of comparisons that stays in its file and is read batch by batch whenever it is counted.
+
+    path
+        Parquet, CSV or TSV, or an address that fsspec understands.
+    distance
+        Whether small scores mean "same"; None for what the name of the score column says.
+    columns
+        Which column plays which part, where the names do not say.
+    """
+
+    path: str
+    distance: bool | None = None
+    columns: Mapping[str, str] | None = None
+
+    def findings(self) -> tuple[str, ...]:
+        """What reading in batches cannot see."""
+        return ("the table was read in batches: repeated comparisons and numbers of instances were not looked at",)
+
+
+def scan(
+    path: str | os.PathLike[str], *, distance: bool | None = None, columns: Mapping[str, str] | None = None
+) -> ScoreFile:
+    """A score table too large for memory, for `evaluate`: nothing is read until it is counted.
+
+    Parameters
+    ----------
+    path
+        Parquet, CSV or TSV with two identity columns and a score; or an address that fsspec understands (Parquet).
+    distance, columns
+        As in `read`.
+    """
+    return ScoreFile(os.fspath(path), distance, columns)
 
 
 def scan_scores(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> ScoreScan:
@@ -103,7 +139,7 @@ def _scan_text(source: Input, columns: Mapping[str, str] | None) -> ScoreScan:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    at, header = _header(source)
+    at, header = read_header(source)
     names, delimiter = split_header(header, source.name)
     roles, id_a, id_b = _pair_roles(names, source.name, columns)
     kinds = {id_a: pa.string(), id_b: pa.string(), roles.score: pa.float64()}

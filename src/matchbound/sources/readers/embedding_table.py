@@ -79,6 +79,7 @@ def _rest(data: Any, source: str, identity: str | None, instance: str | None, gr
     )
     if not features:
         raise DataError(
-            f"{source}: no column of numbers beside {shorten(who)!r}; a table of embeddings is id, feature_0, feature_1, …"
+            f"{source}: no column of numbers beside {shorten(who)!r}; a table of embeddings is id, "
+            "feature_0, feature_1, …"
         )
     return RowRoles(who, None, features, instance, group)

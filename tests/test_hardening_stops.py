@@ -1,0 +1,219 @@
+"""Ctrl-C, SIGTERM, full disks and missing rights: the old file or the new one stays, and nothing else.
+
+The long version, with 50 runs stopped at random moments, is ``make fuzz``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from matchbound.cli import main
+from matchbound.planning.files import write_protocol
+from matchbound.views import files
+from matchbound.views.files import whole_file, write_atomically
+
+FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
+if not FUZZ.is_dir():  # pragma: no cover
+    pytest.skip("the fuzzers are not beside these tests", allow_module_level=True)
+sys.path.insert(0, str(FUZZ))
+import stops  # type: ignore[import-not-found] # noqa: E402
+
+
+@pytest.fixture
+def embeddings(tmp_path: Path) -> Path:
+    stops.make_data(tmp_path)
+    return tmp_path / "faces.npz"
+
+
+def interrupted_at(line: int, file: str, call: Callable[[], Any]) -> bool:
+    """Raise KeyboardInterrupt before the n-th line that runs in a source file; whether it got that far."""
+    seen = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal seen
+        if frame.f_code.co_filename != file:
+            return None
+        if event == "line":
+            seen += 1
+            if seen == line:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_an_interrupt_before_any_line_leaves_old_or_new(old: bytes | None, tmp_path: Path) -> None:
+    target = tmp_path / "out.txt"
+    states = set()
+    for line in range(1, 60):
+        target.unlink(missing_ok=True)
+        if old is not None:
+            target.write_bytes(old)
+        stopped = interrupted_at(line, files.__file__, lambda: write_atomically(target, b"new"))
+        left = {item.name: item.read_bytes() for item in tmp_path.iterdir()}
+        assert left in ({} if old is None else {"out.txt": old}, {"out.txt": b"new"}), line
+        states.add((stopped, left.get("out.txt")))
+        if not stopped:
+            break
+    assert {(True, old), (True, b"new"), (False, b"new")} <= states
+
+
+def test_an_error_while_writing_leaves_nothing(tmp_path: Path) -> None:
+    def fill(place: Path) -> None:
+        place.write_bytes(b"half of it")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with (
+        pytest.raises(mb.MatchboundError, match=r"out\.txt: cannot be written \(No space left"),
+        whole_file(tmp_path / "out.txt") as place,
+    ):
+        fill(place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_links_devices_and_rights(tmp_path: Path) -> None:
+    """A link stays a link, a device stays a device, and a private file stays private."""
+    private = tmp_path / "private.txt"
+    private.write_text("old")
+    private.chmod(0o600)
+    (tmp_path / "link.txt").symlink_to(private)
+    write_atomically(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert private.read_text() == "new"
+    assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    device = os.stat(os.devnull)
+    write_atomically(os.devnull, "gone")
+    assert os.stat(os.devnull).st_ino == device.st_ino
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    mask = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "fresh.txt", "x")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "fresh.txt").stat().st_mode) == 0o640
+    write_atomically(tmp_path / "half.txt", "half \ud800 of a character")
+    assert (tmp_path / "half.txt").read_text() == "half \\ud800 of a character"
+
+
+def test_protocol_into_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = mb.Embeddings(np.eye(4) + 1.0, ["a", "a", "b", "c"])
+    made = mb.design_protocol(data.identities[data.codes], budget=3, rng=0)
+
+    def full(path: Path, batches: Any) -> None:
+        path.write_bytes(b"id_a")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("matchbound.planning.files._csv", full)
+    with pytest.raises(mb.DataError, match="No space left"):
+        write_protocol(made, tmp_path / "p.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "report", "protocol"])
+@pytest.mark.parametrize("where", ["missing folder", "a file as folder", "a folder as file", "read only"])
+def test_targets_that_cannot_be_written(
+    verb: str, where: str, embeddings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    name = "out.csv" if verb == "protocol" else "out.html"
+    if where == "missing folder":
+        target = folder / name
+    elif where == "a file as folder":
+        folder.write_text("a file")
+        target = folder / name
+    elif where == "a folder as file":
+        target = folder / name
+        target.mkdir(parents=True)
+    else:
+        if os.geteuid() == 0:
+            pytest.skip("root may write anywhere")
+        folder.mkdir(mode=0o555)
+        target = folder / name
+    before = sorted(tmp_path.rglob("*"))
+    words = {"evaluate": ["--threshold", "0.5"], "report": ["--resamples", "20"], "protocol": ["--budget", "20"]}[verb]
+    assert main([verb, str(embeddings), *words, "--quiet", "--output", str(target)]) == 1
+    said = capsys.readouterr().err
+    assert "cannot be written" in said
+    assert said.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "protocol"])
+def test_no_room_for_a_file(verb: str, embeddings: Path, tmp_path: Path) -> None:
+    folder = tmp_path / verb
+    folder.mkdir()
+    assert stops.without_room(verb, folder, b"") == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_standard_output_that_is_full(embeddings: Path) -> None:
+    words = [sys.executable, "-m", "matchbound", "evaluate", str(embeddings), "--threshold", "0.5", "--quiet"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "matchbound: standard output: No space left on device\n"
+
+
+def test_output_that_cannot_be_encoded(embeddings: Path) -> None:
+    words = [sys.executable, "-m", "matchbound", "evaluate", str(embeddings), "--threshold", "0.5", "--quiet"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "FAR" in done.stdout
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_stopping_a_command(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    """While it reads from a pipe that nobody writes to: one line, the right exit code, and the old file."""
+    target = tmp_path / "rates.json"
+    target.write_bytes(stops.OLD)
+    words = [sys.executable, "-X", "importtime", "-m", "matchbound", "evaluate", "-", "--threshold", "0.5"]
+    run = subprocess.Popen(
+        [*words, "--output", str(target)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert run.stderr is not None
+    for line in run.stderr:  # the package has taken over when the reader is imported
+        if b"matchbound.sources.read" in line:
+            break
+    run.send_signal(number)
+    _, said = run.communicate(timeout=60)
+    lines = [line for line in said.decode().splitlines() if not line.startswith("import time:")]
+    assert lines == ["matchbound: interrupted"]
+    assert run.returncode == code
+    assert [item.name for item in tmp_path.iterdir()] == ["rates.json"]
+    assert target.read_bytes() == stops.OLD
+
+
+def test_stops_at_random_moments(tmp_path: Path) -> None:
+    """A short version of what ``make fuzz`` does 50 times."""
+    stops.make_data(tmp_path)
+    folder = tmp_path / "protocol"
+    folder.mkdir()
+    new, took = stops.whole("protocol", folder)
+    rng = np.random.default_rng(4)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
+        wrong, _ = stops.stopped("protocol", number, float(rng.uniform(0.2, 1.1)) * took, folder, new)
+        assert wrong == ""
