@@ -334,6 +334,8 @@ def test_arguments() -> None:
         far.bootstrap("subsets")
     with pytest.raises(mb.UsageError):
         compare_all([a], threshold=0.5)
+    with pytest.raises(mb.UsageError, match="Comparisons or Embeddings"):
+        compare(a, [1, 2], threshold=0.5)  # type: ignore[arg-type]
 
 
 def test_one_kind_of_comparison_only() -> None:

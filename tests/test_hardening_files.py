@@ -23,6 +23,7 @@ import matchbound as mb
 from matchbound.engine.checkpoint import Checkpoint
 from matchbound.engine.partial import Partial
 from matchbound.planning.files import read_instances, read_protocol
+from matchbound.sources.scan import scan_scores
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "matchbound"
@@ -321,6 +322,20 @@ def test_protocols_that_are_damaged(tmp_path: Path) -> None:
             assert "\n" not in str(caught.value)
 
 
+def test_column_metadata_that_end_the_process() -> None:
+    """pyarrow aborts when the metadata of a damaged column are asked for; reading the file is an error as it should."""
+    path = Path(__file__).resolve().parent / "data" / "hardening" / "histogram.parquet"
+    script = f"""
+import matchbound as mb
+try:
+    mb.read({str(path)!r})
+except mb.DataError as error:
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     whole, none = np.zeros((2, 3), dtype=np.int64), np.empty(0, dtype=np.int64)
     state = Checkpoint(tmp_path / "state.npz", "mark")
@@ -338,3 +353,15 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "state.npz", fingerprint=np.asarray("mark"))
     with pytest.raises(mb.DataError, match=r"state\.npz is not a checkpoint"):
         state.load(4)
+
+
+def test_column_names_that_are_not_text(tmp_path: Path) -> None:
+    """Bytes of a name inside a Parquet footer that are not UTF-8."""
+    table = pa.table({"id_a": ["a", "b"], "id_b": ["b", "b"], "score": [0.1, 0.2], "remark": ["x", "y"]})
+    parquet.write_table(table, tmp_path / "good.parquet", store_schema=False)
+    content = (tmp_path / "good.parquet").read_bytes()
+    assert b"remark" in content
+    path = put(tmp_path / "bad.parquet", content.replace(b"remark", b"rem\xcbrk"))
+    refused("not a Parquet file that can be read", path)
+    with pytest.raises(mb.DataError, match="not a Parquet file that can be read"):
+        scan_scores(path)

@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from matchbound.api import tally as tally
     from matchbound.api_compare import compare as compare
     from matchbound.api_compare import compare_all as compare_all
+    from matchbound.api_compare import compare_thresholds as compare_thresholds
     from matchbound.api_groups import by_group as by_group
     from matchbound.api_losses import mean_loss as mean_loss
+    from matchbound.api_losses import unit_rates as unit_rates
     from matchbound.engine.executors import DaskExecutor as DaskExecutor
     from matchbound.engine.executors import LocalExecutor as LocalExecutor
+    from matchbound.lab.models import Geometric as Geometric
     from matchbound.lab.models import SyntheticModel as SyntheticModel
+    from matchbound.lab.models import Zoo as Zoo
+    from matchbound.lab.study import CoverageStudy as CoverageStudy
     from matchbound.lab.study import coverage_study as coverage_study
     from matchbound.planning.files import read_protocol as read_protocol
     from matchbound.planning.latent_model import Dependence as Dependence
@@ -54,18 +59,15 @@ if TYPE_CHECKING:
     from matchbound.sources.scan import scan as scan
 
 _HOME = {
-    "ScoreFile": "sources.scan",
-    "scan": "sources.scan",
-    "zero_errors": "planning.rules",
-    "Dependence": "planning.latent_model",
-    "read_protocol": "planning.files",
-    "score_protocol": "planning.protocol",
     "Bootstrap": "results.interval",
     "Comparisons": "sources.comparisons",
+    "CoverageStudy": "lab.study",
     "DaskExecutor": "engine.executors",
+    "Dependence": "planning.latent_model",
     "Embeddings": "sources.embeddings",
     "ErrorRates": "results.error_rates",
     "ErrorRatesSeries": "results.error_rates",
+    "Geometric": "lab.models",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
     "LocalExecutor": "engine.executors",
@@ -73,10 +75,13 @@ _HOME = {
     "Protocol": "planning.protocol",
     "Rate": "results.rates",
     "RocCurve": "results.roc",
+    "ScoreFile": "sources.scan",
     "SyntheticModel": "lab.models",
+    "Zoo": "lab.models",
     "by_group": "api_groups",
     "compare": "api_compare",
     "compare_all": "api_compare",
+    "compare_thresholds": "api_compare",
     "coverage_study": "lab.study",
     "demo_data": "sources.demo",
     "design_protocol": "planning.protocol",
@@ -85,9 +90,14 @@ _HOME = {
     "mean_loss": "api_losses",
     "plan": "planning.plan",
     "read": "sources.read",
+    "read_protocol": "planning.files",
     "roc": "api",
+    "scan": "sources.scan",
+    "score_protocol": "planning.protocol",
     "tally": "api",
+    "unit_rates": "api_losses",
     "write_report": "reporting",
+    "zero_errors": "planning.rules",
 }
 """Where each public name lives; it is imported when it is first used, so that ``import matchbound`` stays light."""
 

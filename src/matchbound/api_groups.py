@@ -14,6 +14,7 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.groups import SMALL, GroupRates, small_groups
 from matchbound.sources.attributes import identity_labels
+from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
 from matchbound.sources.matching import comparisons_of
 from matchbound.stats.groups import group_sums
@@ -57,6 +58,8 @@ def by_group(
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
+    if not isinstance(data, Comparisons | Embeddings):
+        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
     labels, codes = np.unique(identity_labels(data, group), return_inverse=True)
     codes = codes.astype(np.int64).reshape(-1)
     told = list(data.findings())
@@ -104,11 +107,11 @@ def by_group(
 
 def _rates_of_part(part: Recount, grid: FloatArray, whole: Tally, members: Any) -> ErrorRates:
     """The rates of a group; a group without comparisons has the identities and nothing else."""
-    if len(part.source) >= (2 if isinstance(part.source, Embeddings) else 1):
+    source = part.source
+    if isinstance(source, Embeddings | Comparisons) and len(source) >= (2 if isinstance(source, Embeddings) else 1):
         return error_rates(part.tally(grid, pairs=True), (), part)[0]
     size = int(np.count_nonzero(members))
     none = np.zeros(size, dtype=np.int64)
-    np.zeros(1, dtype=np.int64)
     table = PairTable(none[:0], none[:0], none[:0])
     empty = Tally(
         whole.identities[members],

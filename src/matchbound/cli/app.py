@@ -58,7 +58,12 @@ VERBS = {
 def build() -> cyclopts.App:
     """The command-line application; a verb's module is imported when the verb is called."""
     app = cyclopts.App(
-        name="matchbound", help=HELP, help_epilogue=EXAMPLES, version=__version__, help_format="markdown"
+        name="matchbound",
+        help=HELP,
+        help_epilogue=EXAMPLES,
+        version=__version__,
+        help_format="markdown",
+        suppress_keyboard_interrupt=False,
     )
     app.register_install_completion_command()
     for verb, (module, told, example) in VERBS.items():

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound._version import __version__
 from matchbound.errors import DataError, UsageError
 from matchbound.lab.methods import Draws, Method
 from matchbound.lab.samples import Cell, Sample
@@ -73,6 +74,7 @@ class Plan:
         """What decides the answer, in short; the number of replications does not."""
         said = repr(
             (
+                __version__,
                 repr(self.sampler),
                 self.cells,
                 [name for name, _ in self.methods],

@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.errors import DataError
+from matchbound.errors import DataError, UsageError
 from matchbound.sources.comparisons import Comparisons, FloatArray
 from matchbound.sources.embeddings import Embeddings
 from matchbound.sources.labels import IntArray, LabelArray, encode
@@ -62,6 +62,9 @@ def match(systems: Sequence[Source]) -> Matched:
     """
     if len(systems) < 2:
         raise DataError("there is nothing to match: give at least two systems")
+    strange = [type(s).__name__ for s in systems if not isinstance(s, Comparisons | Embeddings)]
+    if strange:
+        raise UsageError(f"systems must be Comparisons or Embeddings (see matchbound.read); got {strange[0]}")
     embedded = [isinstance(source, Embeddings) for source in systems]
     if all(embedded):
         return _match_embeddings([source for source in systems if isinstance(source, Embeddings)])

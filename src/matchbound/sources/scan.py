@@ -124,7 +124,7 @@ def _scan_parquet(name: str, file: Any, columns: Mapping[str, str] | None) -> Sc
         text = [at for at in (id_a, id_b) if pa.types.is_string(opened.schema_arrow.field(at).type)]
         if text:
             opened = pq.ParquetFile(file, read_dictionary=text)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{name}: not a Parquet file that can be read ({plainly(error, 200)})") from None
 
     def batches() -> Iterator[Any]:
@@ -173,7 +173,7 @@ def _decoded(
             table = Table(name, pa.Table.from_batches([batch]), _place(name, unit, seen))
             yield ScoreBatch(table.coded(id_a), table.coded(id_b), table.numbers(roles.score))
             seen += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{name}, after {unit} {seen}: {plainly(error, 200)}") from None
 
 
