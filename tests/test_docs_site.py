@@ -98,7 +98,7 @@ def test_a_reader_who_knows_only_their_file_finds_the_command() -> None:
 
 
 def test_study_tables_are_made_from_the_csv() -> None:
-    from study_tables import rows_of, table
+    from study_tables import people_table, rows_of, table
 
     rows = rows_of(DOCS / "reproduction" / "table-g50.csv")
     header, *lines = table(rows, "far", ["wilson", "subsets"], 0.95)
@@ -107,6 +107,15 @@ def test_study_tables_are_made_from_the_csv() -> None:
     assert lines[1][3].startswith(f"{100 * float(row['coverage']):.0f}% (")
     with pytest.raises(ValueError, match="no row of method"):
         table(rows, "far", ["no-such-method"], 0.95)
+    rows = rows_of(DOCS / "studies" / "latent-real.csv")
+    lines = people_table(rows, "faces-b", "far", ["wilson"])
+    assert [line[:2] for line in lines[1:]] == [["20", "wilson"], ["50", "wilson"], ["100", "wilson"]]
+    (row,) = (
+        r
+        for r in rows
+        if [*r.values()][:3] == ["faces-b", "50", "far"] and r["rate"] == "0.01" and r["method"] == "wilson"
+    )
+    assert lines[2][3].startswith(f"{100 * float(row['coverage']):.0f}% (")
 
 
 def test_outputs_in_pages_are_replaced_by_what_is_printed() -> None:

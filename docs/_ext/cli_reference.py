@@ -20,6 +20,7 @@ def verbs() -> dict[str, str]:
         lines = whole.splitlines()
         while lines and (not lines[0].strip() or lines[0].startswith("#")):
             lines.pop(0)
+        lines = [f"matchbound {line}" if line.startswith(f"{verb} ") else line for line in lines]
         made[verb] = "\n".join(lines) + f"\n\nExample: `matchbound {VERBS[verb][2]}`\n"
     return made
 
@@ -29,6 +30,7 @@ class CliReference(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """One section a verb."""
+        self.env.note_reread()
         text = "\n\n".join(f"## {verb}\n\n{told}" for verb, told in verbs().items())
         found: list[nodes.Node] = self.parse_text_to_nodes(text, allow_section_headings=True)
         return found

@@ -6,8 +6,8 @@
     ```
 
 Rows are methods, columns are the rates studied, cells are the coverage in percent and, in brackets, the mean width
-divided by the true rate. The directive ``csv-column`` shows one column of a CSV, and the role ``csv-value`` one
-number, as percentages.
+divided by the true rate. The directive ``people-table`` has a row for each number of people and method, ``csv-column``
+shows one column of a CSV, and the role ``csv-value`` one number, as percentages.
 """
 
 from __future__ import annotations
@@ -50,8 +50,40 @@ def table(
 def _cell(row: Row | None, coverage: str) -> str:
     if row is None:
         return "–"
-    width = float(row["mean_width"]) / float(row["truth"])
-    return f"{100 * float(row[coverage]):.0f}% ({width:.3g})"
+    return cell(float(row[coverage]), float(row["mean_width"]) / float(row["truth"]))
+
+
+def cell(coverage: float, width: float) -> str:
+    """Coverage in percent, and width in brackets."""
+    shown = f"{100 * coverage:.1f}" if 0.99 <= coverage < 1.0 else f"{100 * coverage:.0f}"
+    return f"{shown}% ({width:,.0f})" if width >= 100 else f"{shown}% ({width:.2g})"
+
+
+def people_table(rows: list[Row], data: str, metric: str, methods: list[str]) -> list[list[str]]:
+    """Header and lines of a table by number of people: people and methods down, rates across."""
+    chosen = {
+        (int(row["identities"]), row["method"], float(row["rate"])): row
+        for row in rows
+        if row["data"] == data and row["metric"] == metric
+    }
+    if not chosen:
+        raise ValueError(f"no row of {data} for {metric}")
+    rates = sorted({key[2] for key in chosen})
+    lines = [["people", "method", *(f"{metric.upper()} {rate:g}" for rate in rates)]]
+    for people in sorted({key[0] for key in chosen}):
+        for method in methods:
+            found = [chosen[people, method, rate] for rate in rates]
+            cells = [cell(float(row["coverage"]), float(row["width"])) for row in found]
+            lines.append([str(people), method, *cells])
+    return lines
+
+
+def markdown(lines: list[list[str]]) -> str:
+    """The lines as a Markdown table."""
+    rule = "|" + " --- |" * len(lines[0])
+    return "\n".join(
+        ["| " + " | ".join(lines[0]) + " |", rule, *("| " + " | ".join(line) + " |" for line in lines[1:])]
+    )
 
 
 class CoverageTable(SphinxDirective):
@@ -78,10 +110,28 @@ class CoverageTable(SphinxDirective):
             options.get("level", 0.95),
             options.get("coverage", "coverage"),
         )
-        text = "\n".join("| " + " | ".join(line) + " |" for line in lines[:1])
-        text += "\n|" + " --- |" * len(lines[0]) + "\n"
-        text += "\n".join("| `" + line[0] + "` | " + " | ".join(line[1:]) + " |" for line in lines[1:])
+        text = markdown([lines[0], *([f"`{line[0]}`", *line[1:]] for line in lines[1:])])
         found: list[nodes.Node] = self.parse_text_to_nodes(text)
+        return found
+
+
+class PeopleTable(SphinxDirective):
+    """One table by number of people from one CSV."""
+
+    required_arguments = 1
+    option_spec = {  # noqa: RUF012
+        "data": directives.unchanged_required,
+        "metric": directives.unchanged_required,
+        "methods": directives.unchanged_required,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Read the CSV and lay out the table."""
+        relative, absolute = self.env.relfn2path(self.arguments[0])
+        self.env.note_dependency(relative)
+        methods = [name.strip() for name in self.options["methods"].split(",")]
+        lines = people_table(rows_of(Path(absolute)), self.options["data"], self.options["metric"], methods)
+        found: list[nodes.Node] = self.parse_text_to_nodes(markdown(lines))
         return found
 
 
@@ -119,6 +169,7 @@ class CsvValue(SphinxRole):
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directive."""
     app.add_directive("coverage-table", CoverageTable)
+    app.add_directive("people-table", PeopleTable)
     app.add_directive("csv-column", CsvColumn)
     app.add_role("csv-value", CsvValue())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

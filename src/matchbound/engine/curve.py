@@ -293,7 +293,8 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1)
     accepted = np.cumsum(genuine[order], dtype=np.int64)[ends]
     matched = ends + 1 - accepted
-    strictest = np.nextafter(ranked[0], np.inf)
+    with np.errstate(over="ignore"):  # above the largest float there is infinity
+        strictest = np.nextafter(ranked[0], np.inf)
     thresholds = np.concatenate([[strictest], ranked[ends]])
     both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
     g = np.bincount(source.a[genuine], minlength=size).astype(np.int64)

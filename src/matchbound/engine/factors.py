@@ -23,6 +23,7 @@ Float32Array = NDArray[np.float32]
 
 UNIT32 = 2.0**-24
 READ_ROWS = 8192
+TWO_STEPS = 2.0**500
 MEMORY_BYTES = 4 << 30
 
 
@@ -112,15 +113,22 @@ def make_factors(
     right = room_for((n, d + extra)) if extra else left
     reach = np.empty(n)
     centre = np.zeros(d)
+    factor = np.ones(n)
+    if similarity == "cosine":
+        with np.errstate(over="ignore"):
+            factor = scales / lengths
+        tiny = np.flatnonzero(~np.isfinite(factor))
+        if tiny.size:  # rows of denormal numbers take more than one float to scale
+            vectors = np.array(vectors, dtype=np.float64)
+            vectors[tiny] *= TWO_STEPS
+            factor[tiny] = scales[tiny] / TWO_STEPS / lengths[tiny]
     raw = frozen(vectors)
     if extra and n:
         centre = np.mean(raw[:: max(1, n // READ_ROWS)], axis=0, dtype=np.float64)
     scale = 1.0
-    if similarity == "cosine":
-        factor = scales / lengths
-    else:
+    if similarity != "cosine":
         largest = largest_offset(raw, 0, n, centre)
-        scale = 2.0 ** -float(np.frexp(largest * np.sqrt(d))[1]) if largest > 0 else 1.0
+        scale = 2.0 ** min(-float(np.frexp(largest * np.sqrt(d))[1]), 1020.0) if largest > 0 else 1.0
         factor = np.full(n, scale)
     fill_rows(raw, frozen(order), 0, n, factor, centre, extra > 0, left, right, reach)
     if similarity == "cosine":

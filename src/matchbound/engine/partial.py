@@ -18,6 +18,7 @@ from matchbound.engine.tally import (
     Tally,
     pair_moments,
 )
+from matchbound.errors import DataError
 
 FloatArray = NDArray[np.float64]
 
@@ -111,6 +112,14 @@ def finish(
     if pairs:
         tables = _pair_tables(partial, identities.size, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)
+    bound = int(np.sort(instances)[-2:].astype(object).prod()) * int(impostor_errors.sum(axis=1).max(initial=0))
+    sum_nm, sum_nn = moments[1], moments[0]
+    if bound >= 2**63:  # the running sums may have wrapped around
+        if erred is None:
+            raise DataError(
+                "two identities have so many instances that sums of squared counts pass 2^63; tally with pairs=True"
+            )
+        _, sum_nm, sum_nn = pair_moments(compared, erred, identities.size)
     total = int(instances.sum())
     return Tally(
         identities,
@@ -121,8 +130,8 @@ def finish(
             instances * (total - instances),
             np.ascontiguousarray(impostor_errors),
             sum_mm,
-            np.ascontiguousarray(moments[1]),
-            np.ascontiguousarray(moments[0]),
+            np.ascontiguousarray(sum_nm),
+            np.ascontiguousarray(sum_nn),
             compared,
             erred,
         ),

@@ -229,9 +229,22 @@ def pair_moments(
     else:
         sum_mm = 2 * int((compared.count.astype(object) ** 2).sum()) if compared.count.size else 0
         products = [table.look_up(compared, n_identities) for table in erred]
-    sum_nm = np.array([2 * int((t.count * m).sum()) for t, m in zip(erred, products, strict=True)], dtype=np.int64)
-    sum_nn = np.array([2 * int((t.count * t.count).sum()) for t in erred], dtype=np.int64)
+    sum_nm = whole_numbers([2 * exact_dot(t.count, m) for t, m in zip(erred, products, strict=True)])
+    sum_nn = whole_numbers([2 * exact_dot(t.count, t.count) for t in erred])
     return sum_mm, sum_nm, sum_nn
+
+
+def exact_dot(a: IntArray, b: IntArray) -> int:
+    """Σ a·b of whole numbers, exact however large."""
+    if float(a.size) * float(a.max(initial=0)) * float(b.max(initial=0)) < 2.0**62:
+        return int((a * b).sum())
+    return int((a.astype(object) * b.astype(object)).sum())
+
+
+def whole_numbers(values: list[int]) -> IntArray:
+    """Whole numbers as int64, or as Python's own where one of them does not fit."""
+    fits = all(value < 2**63 for value in values)
+    return np.array(values, dtype=np.int64 if fits else object)
 
 
 def _sum(left: Tally, right: Tally) -> Tally:

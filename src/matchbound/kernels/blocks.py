@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matchbound.kernels.dots import dot32
 from matchbound.kernels.exact import score64
-from matchbound.kernels.scan import hits_of_row, lowest_bit
+from matchbound.kernels.scan import list_hits
 
 Array = NDArray[Any]
 
@@ -121,6 +121,7 @@ def count_block(
     sure, never = value + tile.band, value - tile.band
     base = owner[col0]
     current = owner[row0]
+    found = np.empty(cols + 4, dtype=np.int64)
     for r in range(tile.rows):
         g = row0 + r
         i = owner[g]
@@ -137,25 +138,25 @@ def count_block(
             genuine[i, 0] += _count_failures(
                 product, at, max(g + 1 - col0, 0), begin, cut, g, col0, data, value, tile.band, threshold
             )
-        c = begin
-        while c < cols:
-            word = hits_of_row(product, at, c, cols, cut)
-            while word != np.uint64(0):
-                k = c + lowest_bit(word)
-                word &= word - np.uint64(1)
-                v = np.float64(product[at + k])
-                if pruned:
-                    if product[at + k] + dot32(stage_left, stage_right, g, col0 + k, stage) < cut:
-                        continue
-                    v = np.float64(dot32(left, right, g, col0 + k, width))
-                if v < sure and (v < never or oriented64(data, g, col0 + k) < threshold):
-                    continue
-                j = owner[col0 + k] - base
-                if seen[j] == 0:
-                    touched[n_touched] = j
-                    n_touched += 1
-                seen[j] += 1
-            c += 64
+        n_found = list_hits(product, at, begin, cols, cut, found)
+        if pruned:
+            n_listed, n_found = n_found, 0
+            for h in range(n_listed):
+                k = found[h]
+                found[n_found] = k
+                n_found += product[at + k] + dot32(stage_left, stage_right, g, col0 + k, stage) >= cut
+        for h in range(n_found):
+            k = found[h]
+            v = np.float64(product[at + k])
+            if pruned:
+                v = np.float64(dot32(left, right, g, col0 + k, width))
+            if v < sure and (v < never or oriented64(data, g, col0 + k) < threshold):
+                continue
+            j = owner[col0 + k] - base
+            if seen[j] == 0:
+                touched[n_touched] = j
+                n_touched += 1
+            seen[j] += 1
     if tile.last:
         n_events = _flush_counts(
             current, base, size, seen, touched, n_touched, impostor, moments, events, n_events, keep

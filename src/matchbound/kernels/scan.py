@@ -40,15 +40,28 @@ hits64: Any = _emit_hits64
 
 @intrinsic
 def _emit_lowest_bit(typing: Any, word: Any) -> Any:
-    """The position of the lowest bit that is set; `word` must not be 0."""
+    """The position of the lowest bit that is set; 64 where none is."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 
 
 lowest_bit: Any = _emit_lowest_bit
+
+
+@intrinsic
+def _emit_bits_set(typing: Any, word: Any) -> Any:
+    """How many bits are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), generate
+
+
+bits_set: Any = _emit_bits_set
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
@@ -63,3 +76,26 @@ def hits_of_row(scores: Any, at: int, c: int, cols: int, threshold: Any) -> Any:
         if scores[at + c + k] >= threshold:
             word |= np.uint64(1) << np.uint64(k)
     return word
+
+
+@numba.njit(nogil=True, cache=True)
+def list_hits(scores: Any, at: int, start: int, cols: int, threshold: Any, found: Any) -> int:
+    """Write the columns c = start..cols − 1 with scores[at + c] >= threshold to `found`, and count them.
+
+    found : int64, shape (≥ cols + 4,)
+        Four columns are written at a time, whether or not there are as many: a loop that ends where the hits
+        of a word end is guessed wrong nearly every time.
+    """
+    n = 0
+    c = start
+    while c < cols:
+        word = hits_of_row(scores, at, c, cols, threshold)
+        n_after = n + bits_set(word)
+        while n < n_after:
+            for k in range(4):
+                found[n + k] = c + lowest_bit(word)
+                word &= word - np.uint64(1)
+            n += 4
+        n = n_after
+        c += 64
+    return n

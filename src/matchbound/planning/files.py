@@ -14,7 +14,7 @@ from matchbound.errors import DataError, UsageError
 from matchbound.planning.protocol import Kind, Protocol
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
-from matchbound.sources.files import plainly
+from matchbound.sources.files import plainly, shorten
 from matchbound.sources.labels import LabelArray, as_labels
 from matchbound.sources.parquet import check_size
 from matchbound.sources.roles import repeated
@@ -110,7 +110,7 @@ def read_instances(path: str | os.PathLike[str]) -> Instances | None:
         return None
 
     def labels(name: str) -> LabelArray:
-        return as_labels(_values(table.column(name), name, target), f"{target}, column {name}")
+        return as_labels(_values(table.column(name), name, target), f"{target}, column {plainly(name)}")
 
     return Instances(labels(identity), None if instance is None else labels(instance))
 
@@ -151,7 +151,7 @@ def _read_table(path: Path) -> dict[str, LabelArray]:
     for name in table.column_names:
         column = table.column(name)
         if column.null_count:
-            raise DataError(f"{path}: column {name} has {column.null_count} empty cells")
+            raise DataError(f"{path}: column {plainly(name)} has {column.null_count} empty cells")
         if name in COLUMNS:
             found[name] = _values(column, name, path)
     return found
@@ -181,7 +181,7 @@ def _load(path: Path, text: Sequence[str] | None) -> Any:
             raise
         raise DataError(f"{path}: cannot be read ({plainly(str(error).strip(), 200)})") from None
     if twice is not None:
-        raise DataError(f"{path}: the column {twice!r} occurs more than once; rename or drop one")
+        raise DataError(f"{path}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
     return table
 
 
@@ -191,7 +191,7 @@ def _values(column: Any, name: str, path: Path) -> LabelArray:
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-        raise DataError(f"{path}: the column {name!r} holds {kind}; it must hold text or whole numbers")
+        raise DataError(f"{path}: the column {shorten(name)!r} holds {kind}; it must hold text or whole numbers")
     try:
         values = np.asarray(column.to_pylist())
     except UnicodeDecodeError:

@@ -100,7 +100,7 @@ def load_text_table(
     names, delimiter = split_header(header, source.name, delimiter)
     twice = repeated(names)
     if twice is not None:
-        raise DataError(f"{source.name}: the column {twice!r} occurs more than once; rename or drop one")
+        raise DataError(f"{source.name}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
     if numbers is None:
         first = next(_rows(source, delimiter, at), (0, []))[1]
         numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and NUMBER.match(text.strip())]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 from matchbound.errors import DataError, UsageError
+from matchbound.sources.files import shorten
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -154,7 +155,7 @@ def find_roles(
     """
     twice = repeated(names)
     if twice is not None:
-        raise DataError(f"{source}: the column {twice!r} occurs more than once; rename or drop one")
+        raise DataError(f"{source}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
     given = _overrides(names, source, columns or {})
     by_plain: dict[str, str] = {}
     for name in names:

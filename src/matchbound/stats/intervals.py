@@ -29,10 +29,12 @@ def wilson(estimate: float, n: float, tail: float) -> tuple[float, float]:
     """Wilson's limits for a rate seen in n (effective) trials (the paper's eq. 7)."""
     z = normal_quantile(tail)
     centre = (estimate * n + z * z / 2.0) / (n + z * z)
-    half = z * math.sqrt(n) / (n + z * z) * math.sqrt(estimate * (1.0 - estimate) + z * z / (4.0 * n))
-    low = 0.0 if estimate <= 0.0 else max(centre - half, 0.0)
-    high = 1.0 if estimate >= 1.0 else min(centre + half, 1.0)
-    return low, high
+    half = abs(z) * math.sqrt(n) / (n + z * z) * math.sqrt(estimate * (1.0 - estimate) + z * z / (4.0 * n))
+    # the limits solve (n + z²)x² − (2np + z²)x + np² = 0; the smaller one from their product, which cancels nothing
+    larger = centre + half
+    smaller = estimate * (estimate * n / (n + z * z) / larger) if larger > 0.0 else 0.0
+    low, high = (smaller, larger) if z >= 0.0 else (larger, smaller)
+    return 0.0 if estimate <= 0.0 else min(low, 1.0), 1.0 if estimate >= 1.0 else min(high, 1.0)
 
 
 def wald(estimate: float, variance: float, tail: float) -> tuple[float, float]:

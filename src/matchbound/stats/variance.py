@@ -64,17 +64,27 @@ def far_jackknife(tally: ImpostorTally, k: int) -> float:
     comparisons; an identity without which no comparison is left makes it undefined (NaN).
     """
     _, q = impostor_sums(tally, k)
-    m = tally.comparisons.astype(np.float64)
-    s = tally.errors[k].astype(np.float64)
-    taking_part = m > 0
-    n, x = m.sum() / 2.0, s.sum() / 2.0
-    size = float(np.count_nonzero(taking_part))
-    left = n - m[taking_part]
+    taking_part = tally.comparisons > 0
+    m, s = tally.comparisons[taking_part], tally.errors[k][taking_part]
+    n = float(m.sum()) / 2.0
+    size = float(m.size)
+    left = n - m
     if np.any(left <= 0):
         return float("nan")
-    without = (x - s[taking_part]) / left
-    spread = float(((without - x / n) ** 2).sum())
+    spread = float(((_excess(s, m) / left) ** 2).sum())
     return (size - 2.0) ** 2 / size**2 * spread - float(2 * q) / float((2.0 * n) ** 2)
+
+
+def _excess(errors: IntArray, comparisons: IntArray) -> FloatArray:
+    """n_i − p·m_i with p = Σn/Σm, rounded once, shape (G,): near p = 1 the difference of floats would be noise.
+
+    A rate without identity i differs from p by minus this, over the comparisons that are left.
+    """
+    total, wrong = int(comparisons.sum()), int(errors.sum())
+    if float(total) * float(comparisons.max(initial=0)) < 2.0**62:
+        return np.asarray((errors * total - wrong * comparisons) / float(total))
+    exact = errors.astype(object) * total - wrong * comparisons.astype(object)
+    return np.asarray([float(Fraction(value, total)) for value in exact], dtype=np.float64)
 
 
 def far_fixed_sizes(tally: ImpostorTally, k: int, sizes: IntArray) -> float:
@@ -134,15 +144,13 @@ def frr_plug_in(tally: GenuineTally, k: int) -> float:
 
 def frr_jackknife(tally: GenuineTally, k: int) -> float:
     """(G−1)²/G² · Σ(q_{−i} − q)², over identities with genuine comparisons; NaN with only one of them."""
-    g = tally.comparisons.astype(np.float64)
-    e = tally.errors[k].astype(np.float64)
-    taking_part = g > 0
-    size = float(np.count_nonzero(taking_part))
-    total = g.sum()
+    taking_part = tally.comparisons > 0
+    g, e = tally.comparisons[taking_part], tally.errors[k][taking_part]
+    size = float(g.size)
     if size < 2:
         return float("nan")
-    without = (e.sum() - e[taking_part]) / (total - g[taking_part])
-    return float((size - 1.0) ** 2 / size**2 * ((without - e.sum() / total) ** 2).sum())
+    change = _excess(e, g) / (float(g.sum()) - g)
+    return float((size - 1.0) ** 2 / size**2 * (change**2).sum())
 
 
 def frr_fixed_sizes(tally: GenuineTally, k: int) -> float:
