@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from peers import peer_python
+from timing import best, row
 
 CIMAT = """
 import json, sys, time
@@ -31,30 +30,6 @@ estimator.run_bootstrap(B=10)
 bootstrap = (time.perf_counter() - start) / 10
 print(json.dumps({"wilson": wilson, "replicate": bootstrap}))
 """
-
-
-def best(call: Callable[[], Any], repeats: int = 7) -> float:
-    """The shortest of several runs, after one that does not count."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def row(name: str, seconds: float, reference: str, reference_seconds: float, bar: str, ok: bool) -> dict[str, Any]:
-    """One line of the table of ratios."""
-    return {
-        "name": name,
-        "seconds": seconds,
-        "reference": reference,
-        "reference_seconds": reference_seconds,
-        "ratio": seconds / reference_seconds,
-        "bar": bar,
-        "ok": bool(ok),
-    }
 
 
 def run(quick: bool = False) -> list[dict[str, Any]]:

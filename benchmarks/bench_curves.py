@@ -12,12 +12,12 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from peers import peer_python
+from timing import best, row
 
 REPLICATES, POINTS = 1000, 100
 
@@ -62,30 +62,6 @@ def run(samples):
 short, long = run(low), run(high)
 print(json.dumps((long - short) / (high - low)))
 """
-
-
-def best(call: Callable[[], Any], repeats: int = 7) -> float:
-    """The shortest of several runs, after one that does not count."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def row(name: str, seconds: float, reference: str, reference_seconds: float, bar: str, ok: bool) -> dict[str, Any]:
-    """One line of the table of ratios."""
-    return {
-        "name": name,
-        "seconds": seconds,
-        "reference": reference,
-        "reference_seconds": reference_seconds,
-        "ratio": seconds / reference_seconds,
-        "bar": bar,
-        "ok": bool(ok),
-    }
 
 
 def scores() -> dict[str, np.ndarray]:

@@ -336,11 +336,10 @@ def exact_cosine(x: Any, y: Any) -> float:
 def test_cosine_against_fractions(dtype: type, scale: float) -> None:
     rng = np.random.default_rng(8)
     with np.errstate(all="ignore"):
-        vectors = np.ceil(rng.standard_normal((8, 5)) * 50 * (scale if scale == 5e-324 else 1)).astype(np.float64)
-        vectors = (vectors * (1 if scale == 5e-324 else scale)).astype(dtype)
+        vectors = (np.rint(rng.standard_normal((8, 5)) * 50) * scale).astype(dtype)
     if not np.isfinite(vectors).all() or not np.any(vectors, axis=1).all():
         assert dtype is not np.float64
-        with pytest.raises(mb.DataError, match="infinity|all zeros"):  # the type cannot hold such numbers
+        with pytest.raises(mb.DataError, match=r"infinity|all zeros"):  # the type cannot hold such numbers
             mb.Embeddings(vectors, np.arange(8) // 2)
         return
     data = mb.Embeddings(vectors, np.arange(8) // 2)
@@ -349,6 +348,20 @@ def test_cosine_against_fractions(dtype: type, scale: float) -> None:
     true = np.array([exact_cosine(vectors[i], vectors[j]) for i, j in zip(first, second, strict=True)])
     assert np.abs(found - true).max() <= 8 * 2.0**-53
     assert (np.abs(found) <= 1.0 + 2.0**-52).all()
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("scale", [5e-324, 1e-320, 1e-310, 1e-300, 1e140])
+def test_all_pairs_of_vectors_of_any_size(scale: float, similarity: Any) -> None:
+    """Denormal rows once scaled to infinity, which ended the process."""
+    rng = np.random.default_rng(12)
+    vectors = np.rint(rng.standard_normal((30, 5)) * 50) * scale
+    data = mb.Embeddings(vectors, np.arange(30) // 3, similarity=similarity)
+    table = data.comparisons()
+    grid = np.quantile(table.score, [0.0, 0.1, 0.5, 0.9, 1.0])
+    found, true = mb.tally(data, grid), mb.tally(table, grid)
+    assert found.impostor.errors.tolist() == true.impostor.errors.tolist()
+    assert found.genuine.errors.tolist() == true.genuine.errors.tolist()
 
 
 def test_vectors_that_overflow_are_refused() -> None:

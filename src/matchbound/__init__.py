@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from matchbound.sources.read import read as read
     from matchbound.sources.scan import ScoreFile as ScoreFile
     from matchbound.sources.scan import scan as scan
+    from matchbound.views.latent_plots import plot_correlations as plot_correlations
 
 _HOME = {
     "Bootstrap": "results.interval",
@@ -89,6 +90,7 @@ _HOME = {
     "make_report": "reporting",
     "mean_loss": "api_losses",
     "plan": "planning.plan",
+    "plot_correlations": "views.latent_plots",
     "read": "sources.read",
     "read_protocol": "planning.files",
     "roc": "api",

@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
 
 UNIT32 = 2.0**-24
-READ_ROWS = 8192
+SAMPLE_ROWS = 2048
 TWO_STEPS = 2.0**500
 MEMORY_BYTES = 4 << 30
 
@@ -124,7 +124,7 @@ def make_factors(
             factor[tiny] = scales[tiny] / TWO_STEPS / lengths[tiny]
     raw = frozen(vectors)
     if extra and n:
-        centre = np.mean(raw[:: max(1, n // READ_ROWS)], axis=0, dtype=np.float64)
+        centre = np.mean(raw[:: max(1, n // SAMPLE_ROWS)], axis=0, dtype=np.float64)
     scale = 1.0
     if similarity != "cosine":
         largest = largest_offset(raw, 0, n, centre)

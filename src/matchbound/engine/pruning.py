@@ -18,17 +18,18 @@ from matchbound.engine.factors import UNIT32, Factors, room_for, rounding_band
 from matchbound.sources.embeddings import Similarity
 
 Float32Array = NDArray[np.float32]
-FloatArray = NDArray[np.float64]
 
 SAMPLE_AXES = 3000
-SAMPLE_PAIRS = 320
+SAMPLE_PAIRS = 256
 SHARES_OF_AXES: tuple[float, ...] = (1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 5 / 16, 3 / 8, 1 / 2)
-STAGES: tuple[float, ...] = (1 / 16, 1 / 8, 1 / 4)
+# With the two columns of rests these fill whole vectors of `matchbound.kernels.dots`.
+AXES_OF_STAGE: tuple[int, ...] = (30, 62, 94)
+VECTOR = 32
 FEWEST_ROWS = 4096
 WORK_ROWS = 8192
 # Costs in units of one column of the product (0.02 ns a comparison where this was measured).
 COST_OF_COMPARISON = 14.0
-COST_OF_SURVIVOR = 300.0
+COST_OF_SURVIVOR = 150.0
 COST_OF_STAGE_COLUMN = 4.0
 COST_OF_FINISHED_COLUMN = 6.0
 MUST_SAVE = 0.9
@@ -116,55 +117,40 @@ def _cheapest(
     @cache
     def survivors(k: int) -> float:
         columns = np.column_stack([rotated[:, :k], np.sqrt(squares[:, k])])
-        return float(np.mean(columns[a] @ columns[b].T >= offset)) + genuine_share
+        return int(np.count_nonzero(columns[a] @ columns[b].T >= offset)) / offset.size + genuine_share
 
     best = (max(1, d // 4), 0, np.inf)
     for first in SHARES_OF_AXES:
         k = min(max(1, round(first * d)), d - 1)
-        for second in STAGES:
-            more = min(max(1, round(second * d)), d - 1 - k)
+        for second in AXES_OF_STAGE:
+            more = min(second, d - 1 - k)
             cost = (
-                k + 1 + extra + COST_OF_COMPARISON
-                + survivors(k) * (COST_OF_SURVIVOR + COST_OF_STAGE_COLUMN * more)
-                + survivors(k + more) * COST_OF_FINISHED_COLUMN * d
+                k + 1 + extra + COST_OF_COMPARISON + survivors(k) * (COST_OF_SURVIVOR + COST_OF_STAGE_COLUMN * more)
             )  # fmt: skip
+            if cost < best[2]:
+                cost += survivors(k + more) * COST_OF_FINISHED_COLUMN * d
             if cost < best[2]:
                 best = (k, more, cost)
     return best
 
 
 def _make_bounds(factors: Factors, axes: Float32Array, k: int, more: int, extra: int) -> Bounds:
+    from matchbound.kernels.prepare import fill_bounds
+
     n, width = factors.left.shape
     d = width - extra
-    left, stage = room_for((n, k + 1 + extra)), room_for((n, more + 2))
+    left = room_for((n, k + 1 + extra))
+    right = room_for(left.shape) if extra else left
+    stage_left = room_for((n, -(-(more + 2) // VECTOR) * VECTOR))
+    stage_right = room_for(stage_left.shape)
     slip = _slip(k + more, d)
     for at in range(0, n, WORK_ROWS):
-        rows = slice(at, at + WORK_ROWS)
-        z = factors.left[rows, :d] @ axes[:, : k + more]
-        square = factors.reach[rows] ** 2
-        inner = np.einsum("ij,ij->i", z[:, :k], z[:, :k], dtype=np.float64)
-        outer = inner + np.einsum("ij,ij->i", z[:, k:], z[:, k:], dtype=np.float64)
-        left[rows, :k] = z[:, :k]
-        left[rows, k] = _rest(square, inner, slip)
-        stage[rows, :more] = z[:, k:]
-        stage[rows, more] = _rest(square, outer, slip)
-        stage[rows, more + 1] = left[rows, k]
-    taken = room_for(stage.shape)
-    taken[:] = stage
-    taken[:, more + 1] *= -1
-    if not extra:
-        return Bounds(left, left, stage, taken, factors.similarity, slip, factors.underflow)
-    right = room_for(left.shape)
-    right[:] = left
-    left[:, k + 1 :] = factors.left[:, d:]
-    right[:, k + 1 :] = factors.right[:, d:]
-    return Bounds(left, right, stage, taken, factors.similarity, slip, factors.underflow)
-
-
-def _rest(square: FloatArray, inside: FloatArray, slip: float) -> FloatArray:
-    """The length of what the first axes leave, rounded up."""
-    left_over = np.maximum(square * (1 + 2.0**-20) - inside, 0.0) + 3 * slip * square
-    return np.asarray(np.sqrt(left_over) * (1 + 2.0**-20))
+        z = factors.left[at : at + WORK_ROWS, :d] @ axes[:, : k + more]
+        fill_bounds(z, at, k, factors.reach, slip, left, right, stage_left, stage_right)
+    if extra:
+        left[:, k + 1 :] = factors.left[:, d:]
+        right[:, k + 1 :] = factors.right[:, d:]
+    return Bounds(left, right, stage_left, stage_right, factors.similarity, slip, factors.underflow)
 
 
 def _slip(k: int, d: int) -> float:

@@ -68,6 +68,11 @@ class Recount:
     workers: int | None = None
     executor: Executor | None = None
 
+    @property
+    def all_pairs(self) -> bool:
+        """Whether every pair was compared, so that a random part of the identities is like the whole, but smaller."""
+        return isinstance(self.source, Embeddings)
+
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
         return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)

@@ -14,8 +14,8 @@ from matchbound.results.interval import Interval, Side
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
 
-MOST_IDENTITIES = 2000
-"""With more identities than this, correlations are estimated among a random subset of so many."""
+MOST_IDENTITIES = 1000
+"""With embeddings of more identities than this, correlations are estimated among a random subset of so many."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,17 @@ def fit(
     some, whole = recount, None
     seen, compared = errors, total
     taking_part = np.flatnonzero(tally.impostor.comparisons)
-    if taking_part.size > MOST_IDENTITIES:
+    if taking_part.size > MOST_IDENTITIES and recount.all_pairs:
         chosen = np.random.default_rng(0).choice(taking_part, MOST_IDENTITIES, replace=False)
         some, whole = recount.among(np.sort(chosen)), tally
         start = some.tally(tally.thresholds[:1])
         compared = int(start.impostor.comparisons.sum()) // 2
         seen = round(errors / total * compared)
     ranks, left_out = rank_grid(compared, seen), leave_out_ranks(compared, seen)
+    grid = some.thresholds_at(np.concatenate([ranks, left_out]), "impostor")
     return fit_far(
-        some.tally(some.thresholds_at(ranks, "impostor")),
-        some.tally(some.thresholds_at(left_out, "impostor"), pairs=True) if left_out.size else None,
+        some.tally(grid[: ranks.size]),
+        some.tally(grid[ranks.size :], pairs=True) if left_out.size else None,
         whole,
         errors=errors,
         settings=settings,

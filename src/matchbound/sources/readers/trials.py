@@ -260,7 +260,7 @@ def read_map(source: Input) -> dict[str, str]:
     sample = next((names.index(name) for name in samples if name in names), None)
     subject = next((names.index(name) for name in subjects if name in names), None)
     if sample is not None and subject is not None:
-        fields = read_fields(source, (len(names),), header, delimiter=delimiter, skip=1)
+        fields = read_fields(source, (len(names),), shorten(header), delimiter=delimiter, skip=1)
     else:
         fields = read_fields(source, (2, 4), "sample identity", delimiter=delimiter)
         sample, subject = 0, fields.width - 1
