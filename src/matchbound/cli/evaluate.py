@@ -31,6 +31,7 @@ from matchbound.sources.embeddings import Embeddings
 from matchbound.sources.scan import ScoreFile
 
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
+Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
 ProtocolFile = Annotated[
     str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
 ]
@@ -41,6 +42,7 @@ def evaluate(
     threshold: Threshold = None,
     method: Method = "wilson",
     level: Level = 0.95,
+    settings: Settings = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
     distance: Distance = False,
@@ -69,6 +71,9 @@ def evaluate(
         raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    if settings is not None and method != "latent":
+        raise UsageError("--settings goes with --method latent")
+    chosen = {} if settings is None else {"settings": settings}
     with common.listening(quiet) as told:
         data = common.load_or_scan(files, reader=reader, distance=distance, similarity=similarity, option=option)
         if protocol is not None:
@@ -80,7 +85,7 @@ def evaluate(
                 for rate in (rates.far, rates.frr):
                     interval = None
                     if rate.comparisons:
-                        interval = rate.interval(method, level, n_resamples=resamples, rng=seed)
+                        interval = rate.interval(method, level, n_resamples=resamples, rng=seed, **chosen)
                     records.append(rate_record(rate, interval))
     source = common.provenance(
         files,
@@ -90,6 +95,7 @@ def evaluate(
             "threshold": threshold,
             "method": method,
             "level": level,
+            "settings": settings,
             "resamples": resamples,
             "distance": series[0].distance,
             "similarity": data.similarity if isinstance(data, Embeddings) else None,

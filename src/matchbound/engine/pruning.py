@@ -29,7 +29,7 @@ FEWEST_ROWS = 4096
 WORK_ROWS = 8192
 # Costs in units of one column of the product (0.02 ns a comparison where this was measured).
 COST_OF_COMPARISON = 14.0
-COST_OF_SURVIVOR = 150.0
+COST_OF_SURVIVOR = 350.0
 COST_OF_STAGE_COLUMN = 4.0
 COST_OF_FINISHED_COLUMN = 6.0
 MUST_SAVE = 0.9
@@ -121,7 +121,7 @@ def _cheapest(
 
     best = (max(1, d // 4), 0, np.inf)
     for first in SHARES_OF_AXES:
-        k = min(max(1, round(first * d)), d - 1)
+        k = min(max(1, -(-round(first * d) // 8) * 8 - 1 - extra), d - 1)
         for second in AXES_OF_STAGE:
             more = min(second, d - 1 - k)
             cost = (

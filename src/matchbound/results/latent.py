@@ -55,10 +55,11 @@ def fit(
     seen, compared = errors, total
     taking_part = np.flatnonzero(tally.impostor.comparisons)
     if taking_part.size > MOST_IDENTITIES and recount.all_pairs:
-        chosen = np.random.default_rng(0).choice(taking_part, MOST_IDENTITIES, replace=False)
-        some, whole = recount.among(np.sort(chosen)), tally
-        start = some.tally(tally.thresholds[:1])
-        compared = int(start.impostor.comparisons.sum()) // 2
+        chosen = np.sort(np.random.default_rng(0).choice(taking_part, MOST_IDENTITIES, replace=False))
+        some, whole = recount.among(chosen), tally
+        assert tally.instances is not None
+        sizes = tally.instances[chosen]
+        compared = int(sizes.sum() ** 2 - (sizes**2).sum()) // 2
         seen = round(errors / total * compared)
     ranks, left_out = rank_grid(compared, seen), leave_out_ranks(compared, seen)
     grid = some.thresholds_at(np.concatenate([ranks, left_out]), "impostor")

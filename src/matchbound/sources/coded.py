@@ -80,7 +80,8 @@ def values_of(column: Any) -> NDArray[Any]:
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
         return np.concatenate([values_of(chunk) for chunk in array.chunks])
-    kind = array.type.to_pandas_dtype()
+    letter = "f" if pa.types.is_floating(array.type) else "i" if pa.types.is_signed_integer(array.type) else "u"
+    kind = np.dtype(f"{letter}{array.type.bit_width // 8}")
     if not len(array):
         return np.empty(0, dtype=kind)
     return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array)]
