@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -73,7 +73,7 @@ def evaluate(
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     if settings is not None and method != "latent":
         raise UsageError("--settings goes with --method latent")
-    chosen = {} if settings is None else {"settings": settings}
+    chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
     with common.listening(quiet) as told:
         data = common.load_or_scan(files, reader=reader, distance=distance, similarity=similarity, option=option)
         if protocol is not None:
