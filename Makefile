@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test lint types bench docs clean
+.PHONY: install demo test lint types bench docs fuzz clean
 
 install: $(STAMP)
 
@@ -20,14 +20,17 @@ test: install
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: install
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks studies fuzz docs
+	$(BIN)/ruff format --check src tests benchmarks studies fuzz docs
 
 types: install
 	$(BIN)/mypy
 
 bench: install
 	$(BIN)/python benchmarks/run.py
+
+fuzz: install
+	$(BIN)/python fuzz/run.py --inputs 100000 --stops 50
 
 docs: install
 	$(BIN)/python -m sphinx -W --keep-going -b html docs site

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matchbound.kernels.blocks import Rows, Tile
     from matchbound.kernels.grid import Grid
 
-DENSE_SHARE = 0.2
+DENSE_SHARE = 0.04
 
 
 def tally_embeddings(
@@ -101,6 +101,8 @@ def run_job(
         parts.append((executor or LocalExecutor(workers)).run(job, blocks, watch))
     if watch.checkpoint is not None:
         watch.checkpoint.remove()
+    if len(parts) == 1:
+        return parts[0]
     return merge(parts) if parts else Partial.empty(base.n_identities, base.thresholds.size)
 
 
@@ -251,9 +253,10 @@ class AllPairsWorker(PieceWorker):
         self._events = np.empty((max(size, layout.span_rows * count) if job.pairs else 0, 4), dtype=np.int64)
         self._link = np.empty(size if many else 0, dtype=np.int64)
         self._level = np.empty(size if many else 0, dtype=np.int64)
-        self._bins = np.zeros(size + (layout.span_rows + 64) * 65 if many else 0, dtype=np.int16)
+        self._bins = np.zeros(2 * (size + (layout.span_rows + 64) * 65) if many else 0, dtype=np.int16)
         self._packed = np.zeros(count + 1, dtype=np.int64)
         self._levels = np.zeros(count + 1, dtype=np.int64)
+        self._columns = np.zeros((count + 1) * layout.span_identities if many else 0, dtype=np.uint16)
         self._row = np.empty((1, job.factors.left.shape[1]))
         self._grid: Grid | None = None
 
@@ -282,7 +285,7 @@ class AllPairsWorker(PieceWorker):
 
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block
-        from matchbound.kernels.dense import bin_dense_block, share_of_hits
+        from matchbound.kernels.dense import MOST_COLS, add_columns, bin_dense_block, share_of_hits
 
         job, total, layout = self._job, self.partial, self._job.layout
         grid = self._grid_for(band, first, second)
@@ -292,28 +295,38 @@ class AllPairsWorker(PieceWorker):
             owners = layout.owner[layout.edges[second] : layout.edges[second + 1]]
             n_columns = int(owners[-1] - owners[0]) + 1
         carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
-        may_be_dense = not (large or job.pairs or job.thresholds.size >= 2**14 or self._rows.pruned)
+        n_dense = 0
+        may_be_dense = not (
+            large or job.pairs or job.thresholds.size >= 2**14 or self._rows.pruned or layout.span_rows > MOST_COLS
+        )
+        base = int(layout.owner[layout.edges[second]])
         for piece in layout.pieces(first, second):
             tile = self._tile(piece, cut, band)
             product = self._multiply(piece)
             if may_be_dense and share_of_hits(product, np.float32(cut)) > DENSE_SHARE:
                 bin_dense_block(
                     product, tile, self._rows, grid, self._row, self._bins, self._packed, self._levels,
-                    total.impostor, total.genuine, total.moments,
+                    base, self._columns, total.impostor, total.genuine, total.moments,
                 )  # fmt: skip
+                n_dense += 1
                 continue
             n_events = bin_block(
                 product, tile, self._rows, grid, self._row, self._seen, self._touched, self._link, self._level,
                 carry, total.impostor, total.genuine, total.moments, self._events, 0, job.pairs,
             )  # fmt: skip
             total.keep(self._events[:n_events])
+        if n_dense:
+            add_columns(self._columns, base, int(layout.owner[layout.edges[second + 1] - 1]) + 1 - base, total.impostor)
 
     def _grid_for(self, band: float, first: int, second: int) -> Grid:
         if self._grid is None or self._grid.band != band:
             from matchbound.kernels.grid import make_grid
 
-            fine = self._job.factors.fine_band(self._reach[first], self._reach[second])
-            self._grid = make_grid(self._values, self._job.thresholds, band, fine)
+            reach = self._reach[first], self._reach[second]
+            factors = self._job.factors
+            self._grid = make_grid(
+                self._values, self._job.thresholds, band, factors.brief_band(*reach), factors.fine_band(*reach)
+            )
         return self._grid
 
 

@@ -72,6 +72,16 @@ class Factors:
         """
         return rounding_band(self.left.shape[1], self.similarity, reach_rows, reach_cols) + self.underflow
 
+    def brief_band(self, reach_rows: float, reach_cols: float) -> float:
+        """The same for `matchbound.kernels.dots.dot32`, whose sums are as many as 32 and so, each, short.
+
+        The error bound grows with the additions that a product goes through (Higham, §4.2); twice as many are
+        allowed for, as the compiler may rearrange them.
+        """
+        width = self.left.shape[1]
+        additions = min(width, 2 * (width // 32 + width % 32 + 6))
+        return rounding_band(additions, self.similarity, reach_rows, reach_cols) + self.underflow
+
     def fine_band(self, reach_rows: float, reach_cols: float) -> float:
         """The same for a product of the float32 factors that is summed in float64."""
         summing = float(self.left.shape[1] * 2.0**-50)

@@ -81,6 +81,13 @@ class Layout:
         rows = max(self.piece_rows, int(small.max()) if small.size else 0)
         return rows * self.span_rows
 
+    @property
+    def span_identities(self) -> int:
+        """The most identities that a span holds."""
+        if not self.owner.size:
+            return 0
+        return int((self.owner[self.edges[1:] - 1] - self.owner[self.edges[:-1]]).max()) + 1
+
     def tasks_of(self, block: int) -> Iterator[tuple[int, int]]:
         """The pairs of spans of a block."""
         for task in self.tasks[self.block_edges[block] : self.block_edges[block + 1]]:

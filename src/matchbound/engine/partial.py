@@ -103,8 +103,12 @@ def finish(
     place : int64, shape (K',)
         Where each is among the sorted distinct ones.
     """
-    impostor_errors = _from_the_end(partial.impostor).T[place]
-    genuine_errors = np.cumsum(partial.genuine, axis=1).T[place]
+    from matchbound.kernels.totals import running_sums
+
+    impostor_errors = np.empty((place.size, identities.size), dtype=np.int64)
+    genuine_errors = np.empty(impostor_errors.shape, dtype=np.int64)
+    running_sums(partial.impostor, place, True, impostor_errors)
+    running_sums(partial.genuine, place, False, genuine_errors)
     moments = 2 * _from_the_end(partial.moments)[:, place]
     compared = AllPairs(instances)
     sum_mm, _, _ = pair_moments(compared, (), identities.size)
@@ -125,10 +129,10 @@ def finish(
         identities,
         thresholds,
         distance,
-        GenuineTally(instances * (instances - 1) // 2, np.ascontiguousarray(genuine_errors)),
+        GenuineTally(instances * (instances - 1) // 2, genuine_errors),
         ImpostorTally(
             instances * (total - instances),
-            np.ascontiguousarray(impostor_errors),
+            impostor_errors,
             sum_mm,
             np.ascontiguousarray(sum_nm),
             np.ascontiguousarray(sum_nn),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from matchbound.kernels.blocks import oriented64
 from matchbound.kernels.dots import dot_wide
 
-CELLS = 1 << 15
+CELLS = 1 << 14
 MANY = -(1 << 30)
 
 
@@ -26,24 +26,30 @@ class Grid(NamedTuple):
     table : int32, shape (CELLS + 2,)
         For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or
         t + 1; MANY where more than one threshold is near.
+    short : int16, shape (CELLS + 2,)
+        The same, with −32768 for MANY; for K < 2¹⁴.
     values, thresholds : float64, shape (K,)
         The thresholds among oriented values and among oriented scores.
     low, per_cell : float32 values
         Cell 1 begins at `low`; cells a unit of value.
-    band, fine : float
-        How far float32 and float64 products can be from the oriented value.
+    band, brief, fine : float
+        How far products of blocks, by `dot32` and by `dot_wide` can be from the oriented value.
     """
 
     table: NDArray[np.int32]
+    short: NDArray[np.int16]
     values: NDArray[np.float64]
     thresholds: NDArray[np.float64]
     low: float
     per_cell: float
     band: float
+    brief: float
     fine: float
 
 
-def make_grid(values: NDArray[np.float64], thresholds: NDArray[np.float64], band: float, fine: float) -> Grid:
+def make_grid(
+    values: NDArray[np.float64], thresholds: NDArray[np.float64], band: float, brief: float, fine: float
+) -> Grid:
     """A grid over the thresholds that oriented values can be near to (they lie within −2.5 and 1.5)."""
     near = values[(values > -2.5) & (values < 1.5)]
     low = float(np.float32((near[0] if near.size else 0.0) - 2 * band - 1e-6))
@@ -57,7 +63,8 @@ def make_grid(values: NDArray[np.float64], thresholds: NDArray[np.float64], band
     below = np.searchsorted(values, start, side="left")
     above = np.searchsorted(values, stop, side="right")
     table = np.where(above == below, below, np.where(above == below + 1, -below - 1, MANY))
-    return Grid(table.astype(np.int32), values, thresholds, low, per_cell, band, fine)
+    short = np.clip(table, -32768, 32767).astype(np.int16)
+    return Grid(table.astype(np.int32), short, values, thresholds, low, per_cell, band, brief, fine)
 
 
 @numba.njit(nogil=True, cache=True, inline="always")

@@ -13,8 +13,9 @@ def largest_offset(raw: Any, start: int, stop: int, centre: Any) -> float:
     """The largest |x_k − centre_k| of rows start..stop − 1."""
     largest = 0.0
     for r in range(start, stop):
-        for k in range(raw.shape[1]):
-            offset = abs(np.float64(raw[r, k]) - centre[k])
+        row = raw[r]
+        for k in range(row.shape[0]):
+            offset = abs(np.float64(row[k]) - centre[k])
             largest = offset if offset > largest else largest
     return largest
 
@@ -33,14 +34,14 @@ def fill_rows(
         r = order[s]
         by = factor[r]
         squares = 0.0
+        row, out = raw[r], left[s]
         for k in range(d):
-            x = (np.float64(raw[r, k]) - centre[k]) * by
+            x = (np.float64(row[k]) - centre[k]) * by
             squares += x * x
-            left[s, k] = np.float32(x)
+            out[k] = np.float32(x)
         reach[s] = np.sqrt(squares) * (1.0 + 1e-12)
         if half:
-            for k in range(d):
-                right[s, k] = left[s, k]
+            right[s, :d] = left[s, :d]
             left[s, d] = np.float32(1.0)
             left[s, d + 1] = np.float32(-squares / 2)
             right[s, d] = np.float32(-squares / 2)

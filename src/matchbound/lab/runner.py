@@ -216,7 +216,7 @@ class _Store:
         kept = None
         if path is not None and path.exists():
             try:
-                with np.load(path, allow_pickle=False) as archive:
+                with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
                     kept = {name: archive[name] for name in archive.files}
             except Exception as error:  # a damaged archive makes numpy raise nearly anything
                 raise DataError(

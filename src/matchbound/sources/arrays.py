@@ -15,7 +15,7 @@ from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import Input, open_input, plainly
-from matchbound.sources.labels import LabelArray
+from matchbound.sources.labels import LabelArray, text_array
 from matchbound.sources.roles import plain
 from matchbound.sources.tables import check_similarity, from_table, named
 
@@ -244,7 +244,7 @@ def load_labels(labels: str | os.PathLike[str] | ArrayLike, rows: int, of: str) 
                 raise DataError(f"{source.name}, line {number}: the label is empty; write one label a line")
         if len(texts) == rows + 1 and plain(texts[0][1]) in (*_IDENTITY, *_LABEL_FILES, "identity"):
             texts = texts[1:]
-        found = np.asarray([text for _, text in texts], dtype=np.str_)
+        found = text_array([text for _, text in texts], source.name)
     if found.ndim != 1 or found.shape[0] != rows:
         raise DataError(
             f"{source.name} holds {found.shape[0] if found.ndim else 0} labels, and {of} has {rows} rows; they must "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.sources.labels import IntArray, LabelArray, encode
+from matchbound.sources.labels import IntArray, LabelArray, encode, text_array
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Coded:
         return np.asarray(self.labels[self.codes])
 
 
-def coded_texts(values: list[str]) -> Coded:
-    """A column from text in memory, by hashing."""
+def coded_texts(values: list[str], where: str) -> Coded:
+    """A column from text in memory, by hashing; `where` is the file, for messages."""
     import pyarrow as pa
 
-    return coded_column(pa.array(values, pa.string()))
+    return coded_column(pa.array(values, pa.string()), where)
 
 
-def coded_column(column: Any) -> Coded:
-    """A column from an Arrow array of text, by hashing."""
+def coded_column(column: Any, where: str) -> Coded:
+    """A column from an Arrow array of text, by hashing; `where` is the file, for messages."""
     hashed = column.dictionary_encode()
-    return Coded(np.asarray(hashed.dictionary.to_pylist(), dtype=np.str_), values_of(hashed.indices))
+    return Coded(text_array(hashed.dictionary.to_pylist(), where), values_of(hashed.indices))
 
 
 def merge(*columns: Coded) -> tuple[LabelArray, tuple[IntArray, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,25 @@ LARGEST_FLOAT_LABEL = 2.0**53
 """Beyond this, different whole numbers are the same float, and two people could be taken for one."""
 
 
+MAX_LABEL = 10_000
+"""Characters that a label may have: in an array of text the longest label decides how much room every one takes."""
+
+
+def text_array(words: Sequence[str], where: str) -> LabelArray:
+    """Words as an array, shape (n,); a DataError where one of them is no label but a whole text."""
+    if max(map(len, words), default=0) > MAX_LABEL:
+        raise DataError(f"{where}: a label is longer than {MAX_LABEL:,} characters; is a quote or a line end missing?")
+    return np.asarray(words, dtype=np.str_)
+
+
 def as_labels(values: ArrayLike, name: str) -> LabelArray:
     """One-dimensional array of labels, all strings or all integers.
 
     Missing labels (``None``, NaN, empty strings) are an error that names the row, because a comparison
     of nobody cannot be attributed to anybody.
     """
+    if isinstance(values, (list, tuple)) and values and all(isinstance(value, str) for value in values):
+        values = text_array([str(value) for value in values], name)
     array = np.asarray(values)
     if array.ndim != 1:
         raise DataError(f"{name} must be one-dimensional, one label a row; it has shape {array.shape}")
@@ -86,7 +100,7 @@ def _text_of_objects(array: LabelArray, name: str) -> LabelArray:
             raise DataError(f"{name}: the label in row {row} is missing; fill it in or drop the row")
     if values and all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values):
         return np.asarray(values, dtype=np.int64)
-    return np.asarray([str(v) for v in values], dtype=np.str_)
+    return text_array([str(v) for v in values], name)
 
 
 def encode(*columns: LabelArray) -> tuple[LabelArray, tuple[IntArray, ...]]:

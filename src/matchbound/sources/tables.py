@@ -15,7 +15,7 @@ from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import plainly
 from matchbound.sources.infer import infer_identities
-from matchbound.sources.labels import LARGEST_FLOAT_LABEL, IntArray, LabelArray
+from matchbound.sources.labels import LARGEST_FLOAT_LABEL, IntArray, LabelArray, text_array
 from matchbound.sources.roles import SURELY_GENUINE, PairRoles, RowRoles, find_roles, plain
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class Table:
                 empty = np.flatnonzero(codes == position)
                 if empty.size:
                     raise DataError(f"{self.where(int(empty[0]))}: {name} is empty; fill it in or drop the row")
-        return Coded(np.asarray(words, dtype=np.str_), codes)
+        return Coded(text_array(words, f"{self.source}, column {plainly(name)}"), codes)
 
     def _whole(self, column: Any, name: str) -> LabelArray:
         values = values_of(column).astype(np.float64)

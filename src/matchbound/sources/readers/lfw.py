@@ -6,11 +6,10 @@ import math
 import os
 from collections.abc import Sequence
 
-import numpy as np
-
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.files import Input, open_input, shorten
+from matchbound.sources.labels import text_array
 from matchbound.sources.readers.lines import load_scores
 from matchbound.sources.tables import named
 
@@ -53,7 +52,7 @@ def read_lfw(
     if promised != len(rows):
         raise DataError(f"{source.name}: the first line promises {promised} pairs, and there are {len(rows)}")
     score = load_scores(files[1], len(rows), source.name)
-    a, i, b, j = (np.asarray(column) for column in zip(*rows, strict=True))
+    a, i, b, j = (text_array(column, source.name) for column in zip(*rows, strict=True))
     return named(source.name, lambda: Comparisons(a, b, score, distance=bool(distance), instance_a=i, instance_b=j))
 
 

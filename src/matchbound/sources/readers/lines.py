@@ -60,7 +60,7 @@ class Fields:
 
     def coded(self, column: int) -> Coded:
         """A column as labels."""
-        return coded_column(self.columns[column])
+        return coded_column(self.columns[column], self.source.name)
 
     def numbers(self, column: int, name: str = "the score") -> NDArray[np.float64]:
         """A column of finite numbers, shape (n,)."""

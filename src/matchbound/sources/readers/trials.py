@@ -15,6 +15,7 @@ from matchbound.sources.coded import Coded, coded_texts, merge
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.files import Input, open_input, plainly, shorten
 from matchbound.sources.infer import infer_identities
+from matchbound.sources.labels import text_array
 from matchbound.sources.readers.lines import Fields, first_line, is_number, load_scores, read_fields
 from matchbound.sources.roles import plain
 from matchbound.sources.tables import GENUINE_WORDS
@@ -120,7 +121,7 @@ def attribute(
     names, (first, second) = merge(trials.a, trials.b)
     known = None
     if identity is not None:
-        known = np.asarray([identity(str(name)) for name in names], dtype=np.str_)
+        known = text_array([identity(str(name)) for name in names], trials.source)
     found = infer_identities(names, first, second, trials.genuine, trials.where, known)
     identities, (a, b) = merge(Coded(found.identity, first), Coded(found.identity, second))
     return Comparisons.from_codes(
@@ -278,10 +279,10 @@ def _delimiter(line: str) -> str | None:
     return "," if "," in line else None
 
 
-def _sre_names(models: list[str], segments: list[str], sides: list[str] | None) -> tuple[Coded, Coded]:
+def _sre_names(models: list[str], segments: list[str], sides: list[str] | None, where: str) -> tuple[Coded, Coded]:
     """Names of models and segments that cannot be taken for each other."""
     right = segments if sides is None else [f"{s}-{side.lower()}" for s, side in zip(segments, sides, strict=True)]
-    return coded_texts([f"model:{m}" for m in models]), coded_texts([f"segment:{s}" for s in right])
+    return coded_texts([f"model:{m}" for m in models], where), coded_texts([f"segment:{s}" for s in right], where)
 
 
 def _sre_header(line: str, delimiter: str | None) -> dict[str, int]:
@@ -314,7 +315,7 @@ def _sre_key(source: Input) -> Trials:
         headed = width > at["label"] and first[at["label"]] not in GENUINE_WORDS
     fields = read_fields(source, (width,) if width >= 3 else (3, 4), layout, delimiter=delimiter, skip=int(headed))
     sides = fields.texts(at["side"]) if "side" in at else None
-    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides)
+    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides, source.name)
     return Trials(fields.source.name, a, b, fields.truths(at["label"]), fields.where)
 
 
@@ -334,5 +335,5 @@ def _sre_scores(source: Input) -> tuple[str, Coded, Coded, NDArray[np.float64], 
     fields = read_fields(source, (width,) if width in (3, 4, 9) or headed else (3, 4, 9), layout,
                          delimiter=delimiter, skip=int(headed))  # fmt: skip
     sides = fields.texts(at["side"]) if "side" in at else None
-    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides)
+    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides, source.name)
     return fields.source.name, a, b, fields.numbers(at["score"]), fields.where
