@@ -14,7 +14,7 @@ from matchbound.results.interval import Interval, Side
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
 
-MOST_IDENTITIES = 1000
+MOST_IDENTITIES = 800
 """With embeddings of more identities than this, correlations are estimated among a random subset of so many."""
 
 
