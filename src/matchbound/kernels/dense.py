@@ -118,9 +118,7 @@ def _book_one(context: Any, builder: Any, signature: Any, args: Any, at: Any, ke
 
 
 @intrinsic
-def _emit_book_all(
-    typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any
-) -> Any:
+def _emit_book_all(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any) -> Any:
     """Book the n <= 32 comparisons of an identity pair with bins[at..]; see `_book_one`.
 
     bins : int16; packed : int64; columns : uint16; all flat, 32 bins readable from `at` on, nothing is checked.
@@ -269,12 +267,31 @@ def bin_dense_block(
         for q in range(size):
             r = g + q
             start = max(r + 1 - col0, 0) if tile.diagonal else 0
-            _bins_of_row(product, (r - row0) * cols, start, cols, r, col0, data, grid, row, bins, q * stride, cells, listed)
+            _bins_of_row(
+                product, (r - row0) * cols, start, cols, r, col0, data, grid, row, bins, q * stride, cells, listed
+            )
             for c in range(start, begin):
                 b = np.int64(bins[q * stride + c])
                 if b < n_levels:
                     genuine[i, b] += 1
-        _book_identity(i, size, begin, cols, stride, col0, owner, stop, sizes, bins, packed, tally, base, columns, impostor, moments)
+        _book_identity(
+            i,
+            size,
+            begin,
+            cols,
+            stride,
+            col0,
+            owner,
+            stop,
+            sizes,
+            bins,
+            packed,
+            tally,
+            base,
+            columns,
+            impostor,
+            moments,
+        )
         g += size
 
 
