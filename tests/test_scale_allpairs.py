@@ -212,3 +212,24 @@ def test_faces_equal_brute_force() -> None:
     np.testing.assert_array_equal(tally.impostor.errors[0], np.bincount(both, minlength=rows.n_identities))
     failed = rows.genuine & (rows.score > threshold)
     np.testing.assert_array_equal(tally.genuine.errors[0], np.bincount(rows.a[failed], minlength=rows.n_identities))
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+def test_the_dense_path_counts_what_the_table_counts(similarity: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand thresholds over nearly all scores, half of them scores: dense blocks, sparse blocks, a table."""
+    from matchbound.engine.tables import tally_comparisons
+
+    rng = np.random.default_rng(9)
+    sizes = np.minimum(rng.geometric(0.15, 70), 40)
+    centres = rng.standard_normal((sizes.size, 40))
+    vectors = np.repeat(centres, sizes, axis=0) + 0.8 * rng.standard_normal((int(sizes.sum()), 40))
+    data = Embeddings(vectors.astype(np.float32), np.repeat(np.arange(sizes.size), sizes), similarity)
+    table = data.comparisons()
+    grid = np.concatenate([rng.choice(table.score, 500), np.quantile(table.score, np.linspace(0.001, 0.95, 500))])
+    expected = tally_comparisons(table, grid, pairs=False)
+    for share in (-1.0, 2.0):
+        monkeypatch.setattr(allpairs_module, "DENSE_SHARE", share)
+        made = tally_embeddings(data, grid)
+        assert np.array_equal(made.genuine.errors, expected.genuine.errors)
+        for name in ("comparisons", "errors", "sum_nm", "sum_nn"):
+            assert np.array_equal(getattr(made.impostor, name), getattr(expected.impostor, name)), (share, name)

@@ -75,8 +75,8 @@ class Factors:
     def brief_band(self, reach_rows: float, reach_cols: float) -> float:
         """The same for `matchbound.kernels.dots.dot32`, whose sums are as many as 32 and so, each, short.
 
-        The error bound grows with the additions that a product goes through (Higham, §4.2); twice as many are
-        allowed for, as the compiler may rearrange them.
+        The error bound grows with the additions that a product goes through (Higham, §4.2). Their order is fixed
+        in the kernel, and the compiler is not allowed to change it; twice as many are allowed for.
         """
         width = self.left.shape[1]
         additions = min(width, 2 * (width // 32 + width % 32 + 6))
