@@ -119,12 +119,16 @@ def test_progress_counts_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_npy_stays_on_disk(tmp_path: Path) -> None:
-    path = tmp_path / "vectors.npy"
-    np.save(path, np.eye(3, dtype=np.float32))
-    assert isinstance(scan.open_embedding_file(path), np.memmap)
-    path.write_bytes(b"nothing")
+    import matchbound as mb
+
+    path, labels = tmp_path / "vectors.npy", tmp_path / "labels.npy"
+    vectors = np.random.default_rng(0).standard_normal((3000, 100)).astype(np.float32)
+    np.save(path, vectors)
+    np.save(labels, np.arange(3000) // 3)
+    assert isinstance(mb.read(path, labels=labels).vectors, np.memmap)
+    path.write_bytes(b"\x93NUMPY and nothing")
     with pytest.raises(DataError, match=r"vectors\.npy"):
-        scan.open_embedding_file(path)
+        mb.read(path, labels=labels)
 
 
 def test_a_large_file_is_counted_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

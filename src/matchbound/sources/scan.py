@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,14 +174,3 @@ def _decoded(
             seen += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{name}, after {unit} {seen}: {plainly(error, 200)}") from None
-
-
-def open_embedding_file(path: str | os.PathLike[str]) -> NDArray[Any]:
-    """The array of an ``.npy`` file, left on disk as a read-only memory map."""
-    try:
-        found = np.load(Path(path), mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{os.fspath(path)}: not an .npy file that can be mapped ({plainly(error, 200)})") from None
-    if not isinstance(found, np.ndarray):
-        raise DataError(f"{os.fspath(path)}: holds several arrays; save the embeddings with numpy.save")
-    return found
