@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.allpairs import AllPairsJob, make_job, tally_embeddings
+from matchbound.engine.allpairs import AllPairsJob, Pruning, make_job, tally_embeddings
 from matchbound.engine.executors import DaskExecutor, available_cores, one_blas_thread
 from matchbound.engine.tail import score_quantiles
 from matchbound.kernels.quadratic import quadratic_forms
@@ -104,11 +104,11 @@ def against_product(
     thresholds: NDArray[np.float64],
     bar: float,
     repeats: int = 5,
-    prune: bool | None = None,
+    prune: Pruning | None = None,
 ) -> Row:
     """A tally, set-up included, against the bare product."""
     oriented = np.unique(-thresholds if data.distance else thresholds)
-    job = make_job(data, oriented, False, prune=False)
+    job = make_job(data, oriented, False, prune="none")
     ours, bare = in_turns(
         lambda: tally_embeddings(data, thresholds, workers=WORKERS, prune=prune), lambda: bare_product(job), repeats
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matchbound.engine import allpairs as allpairs_module
-from matchbound.engine import factors as factors_module
+from matchbound.engine import coarse as coarse_module
 from matchbound.engine import layout as layout_module
 from matchbound.engine.allpairs import tally_embeddings
+from matchbound.engine.coarse import Coarse
+from matchbound.engine.pruning import Bounds
 from matchbound.engine.tail import score_quantiles
 from matchbound.engine.tally import AllPairs, Tally
 from matchbound.errors import UsageError
+from matchbound.sources import room as room_module
 from matchbound.sources.embeddings import Embeddings
 from naive_scale import tally_by_loop
 
@@ -72,10 +76,10 @@ def some_thresholds(rng: np.random.Generator, data: Embeddings, count: int) -> A
     pairs=st.booleans(),
     workers=st.sampled_from([1, 2]),
     span=st.sampled_from([4, 16, 1024]),
-    prune=st.booleans(),
+    prune=st.sampled_from(["none", "axes", "bytes"]),
 )
 def test_counts_equal_a_loop(
-    seed: int, n: int, similarity: Any, dtype: Any, count: int, pairs: bool, workers: int, span: int, prune: bool
+    seed: int, n: int, similarity: Any, dtype: Any, count: int, pairs: bool, workers: int, span: int, prune: Any
 ) -> None:
     rng = np.random.default_rng(seed)
     data = random_embeddings(rng, similarity, dtype, n=n)
@@ -103,7 +107,7 @@ def test_rounding_never_decides() -> None:
         picked = rng.choice(data.comparisons().score, size=12, replace=False)
         thresholds = np.concatenate([picked, np.nextafter(picked, -np.inf), np.nextafter(picked, np.inf)])
         for chosen in (thresholds, thresholds[:1], thresholds[12:13], thresholds[24:25]):
-            for prune in (False, True):
+            for prune in ("none", "axes", "bytes"):
                 tally = tally_embeddings(data, chosen, pairs=True, prune=prune)
                 assert_equal(tally, tally_by_loop(data, chosen), pairs=True)
 
@@ -148,23 +152,34 @@ def test_an_identity_with_half_of_all_rows(count: int, monkeypatch: pytest.Monke
         np.testing.assert_array_equal(tally.impostor.errors[k], np.bincount(both, minlength=rows.n_identities))
 
 
-def structured(n: int, d: int, seed: int) -> Embeddings:
+def structured(n: int, d: int, seed: int, decay: float = 1.0) -> Embeddings:
     """Vectors near a subspace, as real embeddings are."""
     rng = np.random.default_rng(seed)
-    spread = 1.0 / np.arange(1, d + 1)
+    spread = np.arange(1, d + 1) ** -decay
     identity = rng.integers(0, n // 4, size=n)
     vectors = (rng.standard_normal((n // 4, d))[identity] + 0.5 * rng.standard_normal((n, d))) * spread
     return Embeddings(vectors.astype(np.float32), identity)
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
-def test_pruning_pays_on_structured_data_and_changes_nothing(similarity: Any) -> None:
-    base = structured(5000, 64, 11)
+@pytest.mark.parametrize(
+    ("similarity", "decay", "kind"),
+    [
+        ("cosine", 1.0, Bounds),
+        ("cosine", 1.0, Coarse),
+        ("euclidean", 1.0, Bounds),
+        ("euclidean", 0.3, Coarse),
+    ],
+)
+def test_pruning_pays_on_structured_data_and_changes_nothing(
+    similarity: Any, decay: float, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coarse_module, "_fast_here", lambda: kind is Coarse)
+    base = structured(5000, 64, 11, decay)
     data = Embeddings(base.vectors, base.codes, similarity)
     threshold = score_quantiles(data, np.array([1e-3]))
     oriented = -threshold if data.distance else threshold
-    assert allpairs_module.make_job(data, oriented, False).bounds is not None
-    plain = tally_embeddings(data, threshold, pairs=True, prune=False)
+    assert isinstance(allpairs_module.make_job(data, oriented, False).bounds, kind)
+    plain = tally_embeddings(data, threshold, pairs=True, prune="none")
     pruned = tally_embeddings(data, threshold, pairs=True)
     np.testing.assert_array_equal(plain.genuine.errors, pruned.genuine.errors)
     assert plain.impostor.erred is not None
@@ -174,19 +189,26 @@ def test_pruning_pays_on_structured_data_and_changes_nothing(similarity: Any) ->
     np.testing.assert_array_equal(plain.impostor.erred[0].count, pruned.impostor.erred[0].count)
 
 
-def test_pruning_is_left_where_it_would_not_pay() -> None:
+@pytest.mark.parametrize(
+    ("fast", "far", "kind"), [(False, 1e-3, NoneType), (True, 1e-3, Coarse), (True, 0.5, NoneType)]
+)
+def test_pruning_is_left_where_it_would_not_pay(
+    fast: bool, far: float, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without structure, axes rule nothing out; bytes do, but not where most comparisons match."""
+    monkeypatch.setattr(coarse_module, "_fast_here", lambda: fast)
     rng = np.random.default_rng(12)
     data = Embeddings(rng.standard_normal((5000, 64)).astype(np.float32), rng.integers(0, 900, size=5000))
-    assert allpairs_module.make_job(data, score_quantiles(data, np.array([1e-3])), False).bounds is None
+    assert isinstance(allpairs_module.make_job(data, score_quantiles(data, np.array([far])), False).bounds, kind)
 
 
 def test_memory_maps_and_large_factors(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = structured(700, 16, 13)
     np.save(tmp_path / "vectors.npy", data.vectors)
     mapped = Embeddings(np.load(tmp_path / "vectors.npy", mmap_mode="r"), data.codes)
-    expected = tally_embeddings(data, np.array([0.5]), prune=False)
-    monkeypatch.setattr(factors_module, "MEMORY_BYTES", 0)
-    for prune in (False, True):
+    expected = tally_embeddings(data, np.array([0.5]), prune="none")
+    monkeypatch.setattr(room_module, "MEMORY_BYTES", 0)
+    for prune in ("none", "axes", "bytes"):
         tally = tally_embeddings(mapped, np.array([0.5]), prune=prune)
         np.testing.assert_array_equal(tally.impostor.errors, expected.impostor.errors)
         np.testing.assert_array_equal(tally.genuine.errors, expected.genuine.errors)
@@ -199,19 +221,53 @@ def test_nothing_to_compare(n: int) -> None:
     assert tally.impostor.sum_nn.tolist() == [0, 0]
 
 
+def errors_in_float64(data: Embeddings, threshold: float) -> tuple[Any, Any]:
+    """False accepts and false rejects by identity, from a float64 product of all rows, 1,000 at a time.
+
+    What lies within 1e-9 of the threshold is scored again, pair by pair.
+    """
+    vectors = np.asarray(data.vectors, dtype=np.float64)
+    if data.distance:
+        half = np.square(vectors).sum(axis=1) / 2
+        level = -(threshold**2) / 2
+    else:
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        half, level = np.zeros(len(vectors)), threshold
+    accepted = np.zeros(data.n_identities, dtype=np.int64)
+    rejected = np.zeros(data.n_identities, dtype=np.int64)
+    for start in range(0, len(data), 1000):
+        rows = np.arange(start, min(start + 1000, len(data)))
+        above = vectors[rows] @ vectors[start:].T - half[rows, None] - half[None, start:] - level
+        matched = above >= 0
+        first, second = np.nonzero(np.abs(above) < 1e-9)
+        scores = data.score_pairs(rows[first], start + second)
+        matched[first, second] = scores <= threshold if data.distance else scores >= threshold
+        later = np.arange(start, len(data))[None, :] > rows[:, None]
+        same = data.codes[rows][:, None] == data.codes[None, start:]
+        a, b = np.nonzero(later & ~same & matched)
+        accepted += np.bincount(data.codes[np.concatenate([rows[a], start + b])], minlength=accepted.size)
+        a, b = np.nonzero(later & same & ~matched)
+        rejected += np.bincount(data.codes[rows[a]], minlength=rejected.size)
+    return accepted, rejected
+
+
 @pytest.mark.shared
-@pytest.mark.skipif(not (SHARED / "face_lfw_dlib.npz").exists(), reason="the shared faces are not here")
-def test_faces_equal_brute_force() -> None:
-    with np.load(SHARED / "face_lfw_dlib.npz", allow_pickle=False) as stored:
-        data = Embeddings(stored["embeddings"][::6], stored["identity"][::6], "euclidean")
-    rows = data.comparisons()
-    threshold = float(np.quantile(rows.score[~rows.genuine], 1e-3))
-    tally = tally_embeddings(data, np.array([threshold]), prune=True)
-    wrong = ~rows.genuine & (rows.score <= threshold)
-    both = np.concatenate([rows.a[wrong], rows.b[wrong]])
-    np.testing.assert_array_equal(tally.impostor.errors[0], np.bincount(both, minlength=rows.n_identities))
-    failed = rows.genuine & (rows.score > threshold)
-    np.testing.assert_array_equal(tally.genuine.errors[0], np.bincount(rows.a[failed], minlength=rows.n_identities))
+@pytest.mark.parametrize("prune", ["axes", "bytes"])
+@pytest.mark.parametrize(
+    ("name", "similarity"), [("face_lfw_dlib", "euclidean"), ("text_clinc150_minilm", "cosine")]
+)  # fmt: skip
+def test_real_data_equal_brute_force(name: str, similarity: Any, prune: Any) -> None:
+    path = SHARED / f"{name}.npz"
+    if not path.exists():
+        pytest.skip("the shared data are not here")
+    with np.load(path, allow_pickle=False) as stored:
+        data = Embeddings(stored["embeddings"], stored["identity"], similarity)
+    threshold = score_quantiles(data, np.array([1e-3]))
+    tally = tally_embeddings(data, threshold, prune=prune)
+    accepted, rejected = errors_in_float64(data, float(threshold[0]))
+    assert accepted.sum() > 10_000
+    np.testing.assert_array_equal(tally.impostor.errors[0], accepted)
+    np.testing.assert_array_equal(tally.genuine.errors[0], rejected)
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "euclidean"])

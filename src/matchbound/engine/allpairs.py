@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.engine.checkpoint import Checkpoint, fingerprint
+from matchbound.engine.coarse import Coarse, coarse_that_pays
 from matchbound.engine.executors import Executor, LocalExecutor, Progress, one_blas_thread
 from matchbound.engine.factors import Factors, make_factors, room_for
 from matchbound.engine.layout import PIECE_ROWS, Layout, Piece, lay_out
@@ -22,10 +23,12 @@ from matchbound.errors import UsageError
 from matchbound.sources.embeddings import Embeddings
 
 if TYPE_CHECKING:
-    from matchbound.kernels.blocks import Rows, Tile
+    from matchbound.kernels.blocks import Block, Rows, Tile
     from matchbound.kernels.grid import Grid
 
 DENSE_SHARE = 0.04
+COARSE_PIECE_ROWS = 1024
+Pruning = Literal["axes", "bytes", "none"]
 
 
 def tally_embeddings(
@@ -37,7 +40,7 @@ def tally_embeddings(
     progress: Progress | None = None,
     executor: Executor | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    prune: bool | None = None,
+    prune: Pruning | None = None,
 ) -> Tally:
     """Tally every pair of rows at every threshold; the counts are those of the float64 scores, exactly.
 
@@ -58,8 +61,7 @@ def tally_embeddings(
     checkpoint
         A file to write the state of the run to, and to resume from.
     prune
-        Whether to rule comparisons out by a bound from their first principal axes; by default where a
-        sample of the data says that it pays.
+        How to rule comparisons out before they are scored; see `make_job`.
     """
     given = np.array(thresholds, dtype=np.float64).reshape(-1)
     if np.isnan(given).any():
@@ -138,7 +140,7 @@ class AllPairsJob:
 
     layout: Layout
     factors: Factors
-    bounds: Bounds | None
+    bounds: Bounds | Coarse | None
     thresholds: FloatArray
     raw: NDArray[Any] = field(repr=False)
     lengths: FloatArray = field(repr=False)
@@ -157,10 +159,10 @@ class AllPairsJob:
 
     def rows(self) -> Rows:
         """The data as the kernels see them."""
-        from matchbound.kernels.blocks import Rows
+        from matchbound.kernels.blocks import BOUNDED, COARSE, PLAIN, Rows
         from matchbound.kernels.exact import CODES, frozen
 
-        layout, factors = self.layout, self.factors
+        layout, factors, bounds = self.layout, self.factors, self.bounds
         none = np.empty((0, 0), dtype=np.float32)
         return Rows(
             frozen(layout.owner),
@@ -172,20 +174,26 @@ class AllPairsJob:
             frozen(self.scales),
             frozen(factors.left),
             frozen(factors.right),
-            frozen(none if self.bounds is None else self.bounds.stage_left),
-            frozen(none if self.bounds is None else self.bounds.stage_right),
+            frozen(bounds.stage_left if isinstance(bounds, Bounds) else none),
+            frozen(bounds.stage_right if isinstance(bounds, Bounds) else none),
             CODES[factors.similarity],
-            self.bounds is not None,
+            PLAIN if bounds is None else BOUNDED if isinstance(bounds, Bounds) else COARSE,
         )
 
 
-def make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: bool | None = None) -> AllPairsJob:
-    """Prepare a run at distinct thresholds among oriented scores, ascending."""
+def make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: Pruning | None = None) -> AllPairsJob:
+    """Prepare a run at distinct thresholds among oriented scores, ascending.
+
+    prune
+        Whether to rule comparisons out by a bound from their first principal axes (``"axes"``), by products of
+        their rows rounded to bytes (``"bytes"``) or not at all (``"none"``); by default what is cheapest
+        according to a sample of the data. The counts are the same.
+    """
     with one_blas_thread():
         return _make_job(source, thresholds, pairs, prune)
 
 
-def _make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: bool | None) -> AllPairsJob:
+def _make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: Pruning | None) -> AllPairsJob:
     from matchbound.kernels.exact import CODES, row_lengths
 
     raw = source.vectors
@@ -197,12 +205,26 @@ def _make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: bo
     one = thresholds.size == 1
     layout = lay_out(source.codes, source.n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
     factors = make_factors(raw, layout.order, lengths, scales, source.similarity)
-    bounds = None
-    if thresholds.size:
-        sizes = source.instance_counts.astype(np.float64)
-        genuine_share = float((sizes * (sizes - 1)).sum()) / max(1.0, len(source) * (len(source) - 1.0))
-        bounds = bounds_that_pay(factors, float(factors.values(thresholds)[0]), genuine_share, prune)
+    bounds = _choose_bounds(source, factors, thresholds, prune)
+    if isinstance(bounds, Coarse):
+        layout = replace(layout, piece_rows=COARSE_PIECE_ROWS)
     return AllPairsJob(layout, factors, bounds, thresholds, raw, lengths, scales, source.n_identities, pairs)
+
+
+def _choose_bounds(
+    source: Embeddings, factors: Factors, thresholds: FloatArray, prune: Pruning | None
+) -> Bounds | Coarse | None:
+    if not thresholds.size or prune == "none":
+        return None
+    sizes = source.instance_counts.astype(np.float64)
+    genuine_share = float((sizes * (sizes - 1)).sum()) / max(1.0, len(source) * (len(source) - 1.0))
+    lowest = float(factors.values(thresholds)[0])
+    found: Bounds | Coarse | None = None
+    if prune != "axes":
+        found = coarse_that_pays(factors, lowest, genuine_share, force=prune is not None)
+    if found is None and prune != "bytes":
+        found = bounds_that_pay(factors, lowest, genuine_share, force=prune is not None)
+    return found
 
 
 class PieceWorker:
@@ -214,7 +236,9 @@ class PieceWorker:
         self._job = job
         self._rows = job.rows()
         self._values = job.factors.values(job.thresholds)
-        self._product = np.empty(layout.piece_size, dtype=np.float32)
+        coarse = isinstance(job.bounds, Coarse)
+        self._product = np.empty(0 if coarse else layout.piece_size, dtype=np.float32)
+        self._bits = np.empty(_bits_of(layout) if coarse else 0, dtype=np.uint64)
         self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]).tolist()
 
     def _cut(self, first: int, second: int) -> tuple[float, float]:
@@ -222,7 +246,7 @@ class PieceWorker:
         job = self._job
         lengths = self._reach[first], self._reach[second]
         band = job.factors.band(*lengths)
-        room = band if job.bounds is None else job.bounds.allowance(*lengths)
+        room = job.bounds.allowance(*lengths) if isinstance(job.bounds, Bounds) else band
         return _round_down(float(self._values[0]) - room), band
 
     def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
@@ -230,15 +254,23 @@ class PieceWorker:
 
         return Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
 
-    def _multiply(self, piece: Piece) -> NDArray[np.float32]:
-        factors = self._job.bounds or self._job.factors
+    def _block(self, piece: Piece, tile: Tile) -> Block:
+        from matchbound.kernels.blocks import Block
+        from matchbound.kernels.coarse import PANEL, fill_bits
+
+        bounds, shift = self._job.bounds, piece.col0 % PANEL
+        if isinstance(bounds, Coarse):
+            words = -(-(shift + piece.cols) // PANEL)
+            fill_bits(bounds.rows, bounds.panels, bounds.starts, bounds.cuts, bounds.steps, tile, words, self._bits)
+            return Block(self._product, self._bits, words, shift)
+        factors = bounds or self._job.factors
         flat = self._product[: piece.rows * piece.cols]
         np.dot(
             factors.left[piece.row0 : piece.row0 + piece.rows],
             factors.right[piece.col0 : piece.col0 + piece.cols].T,
             out=flat.reshape(piece.rows, piece.cols),
         )
-        return flat
+        return Block(flat, self._bits, 0, 0)
 
 
 class AllPairsWorker(PieceWorker):
@@ -277,7 +309,7 @@ class AllPairsWorker(PieceWorker):
         for piece in job.layout.pieces(first, second):
             tile = self._tile(piece, cut, band)
             n_touched, n_events = count_block(
-                self._multiply(piece), tile, self._rows, float(self._values[0]), float(job.thresholds[0]),
+                self._block(piece, tile), tile, self._rows, float(self._values[0]), float(job.thresholds[0]),
                 self._seen, self._touched, n_touched, total.impostor, total.genuine, total.moments,
                 self._events, 0, job.pairs,
             )  # fmt: skip
@@ -296,22 +328,22 @@ class AllPairsWorker(PieceWorker):
             n_columns = int(owners[-1] - owners[0]) + 1
         carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
         n_dense = 0
-        may_be_dense = not (
-            large or job.pairs or job.thresholds.size >= 2**14 or self._rows.pruned or layout.span_rows > MOST_COLS
+        may_be_dense = job.bounds is None and not (
+            large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
         )
         base = int(layout.owner[layout.edges[second]])
         for piece in layout.pieces(first, second):
             tile = self._tile(piece, cut, band)
-            product = self._multiply(piece)
-            if may_be_dense and share_of_hits(product, np.float32(cut)) > DENSE_SHARE:
+            block = self._block(piece, tile)
+            if may_be_dense and share_of_hits(block.product, np.float32(cut)) > DENSE_SHARE:
                 bin_dense_block(
-                    product, tile, self._rows, grid, self._row, self._bins, self._packed, self._levels,
+                    block.product, tile, self._rows, grid, self._row, self._bins, self._packed, self._levels,
                     base, self._columns, total.impostor, total.genuine, total.moments,
                 )  # fmt: skip
                 n_dense += 1
                 continue
             n_events = bin_block(
-                product, tile, self._rows, grid, self._row, self._seen, self._touched, self._link, self._level,
+                block, tile, self._rows, grid, self._row, self._seen, self._touched, self._link, self._level,
                 carry, total.impostor, total.genuine, total.moments, self._events, 0, job.pairs,
             )  # fmt: skip
             total.keep(self._events[:n_events])
@@ -328,6 +360,14 @@ class AllPairsWorker(PieceWorker):
                 self._values, self._job.thresholds, band, factors.brief_band(*reach), factors.fine_band(*reach)
             )
         return self._grid
+
+
+def _bits_of(layout: Layout) -> int:
+    """The words of bits that the largest piece takes."""
+    from matchbound.kernels.coarse import PANEL, ROWS
+
+    rows = layout.piece_size // layout.span_rows + ROWS
+    return rows * (layout.span_rows // PANEL + 2)
 
 
 def _round_down(x: float) -> float:

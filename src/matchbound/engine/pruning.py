@@ -69,7 +69,7 @@ class Bounds:
         return rounding + 3 * self.slip * reach_rows * reach_cols + self.underflow
 
 
-def bounds_that_pay(factors: Factors, value: float, genuine_share: float, force: bool | None) -> Bounds | None:
+def bounds_that_pay(factors: Factors, value: float, genuine_share: float, *, force: bool) -> Bounds | None:
     """Bounds on the number of axes that a sample of the data says is cheapest; None where they do not pay.
 
     Parameters
@@ -79,16 +79,16 @@ def bounds_that_pay(factors: Factors, value: float, genuine_share: float, force:
     genuine_share
         The share of comparisons that are genuine; most of them have to be finished.
     force
-        ``True``: always give bounds. ``False``: never. ``None``: where they pay.
+        Give bounds whether or not they pay.
     """
     n, width = factors.left.shape
     extra = 2 if factors.similarity == "euclidean" else 0
     d = width - extra
-    if force is False or (force is None and (n < FEWEST_ROWS or d < 16)) or n < 2:
+    if (not force and (n < FEWEST_ROWS or d < 16)) or n < 2:
         return None
     axes = _principal_axes(factors.left[:, :d])
     k, more, cost = _cheapest(factors, axes, value, genuine_share, extra)
-    if force is None and cost > MUST_SAVE * (width + COST_OF_COMPARISON):
+    if not force and cost > MUST_SAVE * (width + COST_OF_COMPARISON):
         return None
     return _make_bounds(factors, axes, k, more, extra)
 

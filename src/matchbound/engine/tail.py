@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.allpairs import AllPairsJob, PieceWorker, make_job, run_job
+from matchbound.engine.allpairs import AllPairsJob, PieceWorker, Pruning, make_job, run_job
 from matchbound.engine.executors import Executor, Progress
 from matchbound.engine.tally import FloatArray, IntArray, LabelArray
 from matchbound.errors import UsageError
@@ -62,7 +62,7 @@ def tail_embeddings(
     progress: Progress | None = None,
     executor: Executor | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    prune: bool | None = None,
+    prune: Pruning | None = None,
 ) -> Tail:
     """Every impostor comparison whose score is `at_least` (distance: at most) a number, exactly.
 
@@ -168,7 +168,7 @@ def curve_thresholds(source: Embeddings, count: int = 1500, sample: int = SAMPLE
 
 
 def _collect(
-    source: Embeddings, oriented: float, prune: bool | None, options: dict[str, Any]
+    source: Embeddings, oriented: float, prune: Pruning | None, options: dict[str, Any]
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Identities and oriented scores of the tail, sorted."""
     base = make_job(source, np.array([oriented]), True, prune)
@@ -216,8 +216,9 @@ class TailWorker(PieceWorker):
         for first, second in job.layout.tasks_of(block):
             cut, band = self._cut(first, second)
             for piece in job.layout.pieces(first, second):
+                tile = self._tile(piece, cut, band)
                 found = collect_block(
-                    self._multiply(piece), self._tile(piece, cut, band), self._rows, float(self._values[0]),
+                    self._block(piece, tile), tile, self._rows, float(self._values[0]),
                     float(job.thresholds[0]), self._first, self._second, self._score,
                 )  # fmt: skip
                 if found:

@@ -13,14 +13,15 @@ from typing import Any
 import numba
 import numpy as np
 
+from matchbound.kernels.blocks import BOUNDED, COARSE, PLAIN
 from matchbound.kernels.dots import dot32
 from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin, widen
-from matchbound.kernels.scan import hits_of_row, lowest_bit
+from matchbound.kernels.scan import hits_of_bits, hits_of_row, lowest_bit
 
 
 @numba.njit(nogil=True, cache=True)
 def bin_block(
-    product: Any,
+    block: Any,
     tile: Any,
     data: Any,
     grid: Any,
@@ -41,7 +42,7 @@ def bin_block(
 
     Parameters
     ----------
-    product : float32, flat, rows·cols
+    block : Block
     grid : Grid
         The K thresholds.
     row : float64, shape (1, w); scratch
@@ -62,8 +63,8 @@ def bin_block(
     -------
     n_events
     """
-    owner, left, right, pruned = data.owner, data.left, data.right, data.pruned
-    stage_left, stage_right = data.stage_left, data.stage_right
+    owner, mode, product, bits = data.owner, data.mode, block.product, block.bits
+    left, right, stage_left, stage_right = data.left, data.right, data.stage_left, data.stage_right
     width, stage = left.shape[1], stage_left.shape[1]
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     table, values, thresholds = grid.table, grid.values, grid.thresholds
@@ -100,16 +101,18 @@ def bin_block(
             n_hits = 0
             current = i
         widen(left, g, row)
-        at = r * cols
+        at, bit = r * cols, 64 * r * block.words + block.shift
         begin = 0
         if tile.diagonal:
             begin = min(max(data.stop[i] - col0, 0), cols)
             for c in range(max(g + 1 - col0, 0), begin):
                 b: Any = np.int64(0)
-                v = product[at + c]
-                if v >= cut:
-                    if pruned:
-                        v = dot32(left, right, g, col0 + c, width)
+                if mode == COARSE:
+                    hit = hits_of_bits(bits, bit + c, bit + c + 1) != np.uint64(0)
+                else:
+                    hit = product[at + c] >= cut
+                if hit:
+                    v = product[at + c] if mode == PLAIN else dot32(left, right, g, col0 + c, width)
                     b = np.int64(table[cell_of(v, low, per_cell)])
                     if b < 0:
                         b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
@@ -119,15 +122,16 @@ def bin_block(
                     genuine[i, b] += 1
         c = begin
         while c < cols:
-            word = hits_of_row(product, at, c, cols, cut)
+            if mode == COARSE:
+                word = hits_of_bits(bits, bit + c, bit + cols)
+            else:
+                word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):
                 k = c + lowest_bit(word)
                 word &= word - np.uint64(1)
-                v = product[at + k]
-                if pruned:
-                    if v + dot32(stage_left, stage_right, g, col0 + k, stage) < cut:
-                        continue
-                    v = dot32(left, right, g, col0 + k, width)
+                if mode == BOUNDED and product[at + k] + dot32(stage_left, stage_right, g, col0 + k, stage) < cut:
+                    continue
+                v = product[at + k] if mode == PLAIN else dot32(left, right, g, col0 + k, width)
                 b = np.int64(table[cell_of(v, low, per_cell)])
                 if b < 0:
                     above = 0.0

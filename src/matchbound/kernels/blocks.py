@@ -1,9 +1,10 @@
 """Tally one block of float32 scores: scan it for hits, and keep books only for those.
 
 A block holds products of `rows` sorted rows of embeddings with `cols` others; "sorted" is by identity. A
-product approximates the *oriented value* of a comparison (large means same) to within a known band, or, in
-a pruned run, bounds it from above. Whatever lies closer to a threshold than the band is scored again by
-`matchbound.kernels.exact.score64`, so that rounding never decides an error.
+product approximates the *oriented value* of a comparison (large means same) to within a known band, or bounds
+it from above; or there are no products, only bits that say which comparisons are worth one. Whatever lies
+closer to a threshold than the band is scored again by `matchbound.kernels.exact.score64`, so that rounding
+never decides an error.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from numpy.typing import NDArray
 
 from matchbound.kernels.dots import dot32
 from matchbound.kernels.exact import score64
-from matchbound.kernels.scan import list_hits
+from matchbound.kernels.scan import list_hits, list_hits_of_bits
 
 Array = NDArray[Any]
+
+PLAIN, BOUNDED, COARSE = 0, 1, 2
+"""What a block holds: products, upper bounds of them, or bits."""
 
 
 class Rows(NamedTuple):
@@ -31,9 +35,9 @@ class Rows(NamedTuple):
     raw : float32 or float64, shape (n, d). The vectors as they were given.
     lengths, scales : float64, shape (n,). What `score64` needs, in the order of `raw`.
     left, right : float32, shape (n, w). left[r]·right[c] approximates the oriented value; sorted.
-    stage_left, stage_right : float32, shape (n, s). In a pruned run, their product tightens a bound.
+    stage_left, stage_right : float32, shape (n, s). Where blocks hold bounds, their product tightens one.
     kind : int. Which score.
-    pruned : bool. Whether blocks hold upper bounds, to be finished with `left` and `right`.
+    mode : int. What blocks hold; bounds and bits are to be finished with `left` and `right`.
     """
 
     owner: Array
@@ -48,7 +52,7 @@ class Rows(NamedTuple):
     stage_left: Array
     stage_right: Array
     kind: int
-    pruned: bool
+    mode: int
 
 
 class Tile(NamedTuple):
@@ -62,6 +66,21 @@ class Tile(NamedTuple):
     last: bool
     cut: float
     band: float
+
+
+class Block(NamedTuple):
+    """The products or bits of a tile; one of the two is empty.
+
+    product : float32, flat, rows·cols
+    bits : uint64, flat, `words` a row
+    shift : int
+        The bit of the first column.
+    """
+
+    product: Array
+    bits: Array
+    words: int
+    shift: int
 
 
 @numba.njit(nogil=True, cache=True)
@@ -78,7 +97,7 @@ def oriented64(data: Any, r: int, c: int) -> float:
 
 @numba.njit(nogil=True, cache=True)
 def count_block(
-    product: Any,
+    block: Any,
     tile: Any,
     data: Any,
     value: float,
@@ -97,7 +116,7 @@ def count_block(
 
     Parameters
     ----------
-    product : float32, flat, rows·cols
+    block : Block
     value, threshold : float64
         The threshold among oriented values and among oriented scores.
     seen : int64, shape (≥ identities of the columns,); touched : int64, same shape
@@ -113,9 +132,10 @@ def count_block(
     -------
     n_touched, n_events
     """
-    owner, size, left, right, pruned = data.owner, data.size, data.left, data.right, data.pruned
+    owner, size, left, right, mode = data.owner, data.size, data.left, data.right, data.mode
     stage_left, stage_right = data.stage_left, data.stage_right
     width, stage = left.shape[1], stage_left.shape[1]
+    product, bits = block.product, block.bits
     row0, col0, cols, diagonal = tile.row0, tile.col0, tile.cols, tile.diagonal
     cut = np.float32(tile.cut)
     sure, never = value + tile.band, value - tile.band
@@ -136,10 +156,13 @@ def count_block(
         if diagonal:
             begin = min(max(data.stop[i] - col0, 0), cols)
             genuine[i, 0] += _count_failures(
-                product, at, max(g + 1 - col0, 0), begin, cut, g, col0, data, value, tile.band, threshold
+                block, r, max(g + 1 - col0, 0), begin, cols, cut, g, col0, data, value, tile.band, threshold
             )
-        n_found = list_hits(product, at, begin, cols, cut, found)
-        if pruned:
+        if mode == COARSE:
+            n_found = list_hits_of_bits(bits, 64 * r * block.words + block.shift, begin, cols, found)
+        else:
+            n_found = list_hits(product, at, begin, cols, cut, found)
+        if mode == BOUNDED:
             n_listed, n_found = n_found, 0
             for h in range(n_listed):
                 k = found[h]
@@ -147,8 +170,9 @@ def count_block(
                 n_found += product[at + k] + dot32(stage_left, stage_right, g, col0 + k, stage) >= cut
         for h in range(n_found):
             k = found[h]
-            v = np.float64(product[at + k])
-            if pruned:
+            if mode == PLAIN:
+                v = np.float64(product[at + k])
+            else:
                 v = np.float64(dot32(left, right, g, col0 + k, width))
             if v < sure and (v < never or oriented64(data, g, col0 + k) < threshold):
                 continue
@@ -167,10 +191,11 @@ def count_block(
 
 @numba.njit(nogil=True, cache=True)
 def _count_failures(
-    product: Any,
-    at: int,
+    block: Any,
+    r: int,
     start: int,
     stop: int,
+    cols: int,
     cut: Any,
     g: int,
     col0: int,
@@ -179,22 +204,25 @@ def _count_failures(
     band: float,
     threshold: float,
 ) -> int:
-    """Genuine comparisons of a row that do not match."""
+    """Genuine comparisons of row r, in columns start..stop − 1, that do not match."""
+    product, bits, left, right, mode = block.product, block.bits, data.left, data.right, data.mode
+    width, at, bit = left.shape[1], r * cols, 64 * r * block.words + block.shift
+    sure, never = value + band, value - band
     failed = 0
-    open_cases = 0
-    sure = value + band
     for c in range(start, stop):
-        failed += product[at + c] < cut
-        open_cases += product[at + c] < sure or data.pruned
-    if open_cases == failed:
-        return failed
-    for c in range(start, stop):
-        if product[at + c] >= cut:
-            v = np.float64(product[at + c])
-            if data.pruned:
-                v = np.float64(dot32(data.left, data.right, g, col0 + c, data.left.shape[1]))
-            if v < sure and (v < value - band or oriented64(data, g, col0 + c) < threshold):
+        if mode == COARSE:
+            if not bits[(bit + c) >> 6] >> np.uint64((bit + c) & 63) & np.uint64(1):
                 failed += 1
+                continue
+        elif product[at + c] < cut:
+            failed += 1
+            continue
+        if mode == PLAIN:
+            v = np.float64(product[at + c])
+        else:
+            v = np.float64(dot32(left, right, g, col0 + c, width))
+        if v < sure and (v < never or oriented64(data, g, col0 + c) < threshold):
+            failed += 1
     return failed
 
 

@@ -7,20 +7,20 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchbound.kernels.blocks import oriented64
+from matchbound.kernels.blocks import BOUNDED, COARSE, PLAIN, oriented64
 from matchbound.kernels.dots import dot32
-from matchbound.kernels.scan import hits_of_row, lowest_bit
+from matchbound.kernels.scan import hits_of_bits, hits_of_row, lowest_bit
 
 
 @numba.njit(nogil=True, cache=True)
 def collect_block(
-    product: Any, tile: Any, data: Any, value: float, threshold: float, first: Any, second: Any, score: Any
+    block: Any, tile: Any, data: Any, value: float, threshold: float, first: Any, second: Any, score: Any
 ) -> int:
     """The comparisons of a block whose oriented score is at least `threshold`.
 
     Parameters
     ----------
-    product : float32, flat, rows·cols
+    block : Block
     value, threshold : float64
         The threshold among oriented values and among oriented scores.
     first, second : int64, shape (≥ rows·cols,); score : float64, same shape
@@ -30,8 +30,8 @@ def collect_block(
     -------
     found : int
     """
-    owner, stop, left, right, pruned = data.owner, data.stop, data.left, data.right, data.pruned
-    stage_left, stage_right = data.stage_left, data.stage_right
+    owner, stop, mode, product, bits = data.owner, data.stop, data.mode, block.product, block.bits
+    left, right, stage_left, stage_right = data.left, data.right, data.stage_left, data.stage_right
     width, stage = left.shape[1], stage_left.shape[1]
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     cut = np.float32(tile.cut)
@@ -40,20 +40,22 @@ def collect_block(
     for r in range(tile.rows):
         g = row0 + r
         i = owner[g]
-        at = r * cols
+        at, bit = r * cols, 64 * r * block.words + block.shift
         c = 0
         if tile.diagonal:
             c = min(max(stop[i] - col0, 0), cols)
         while c < cols:
-            word = hits_of_row(product, at, c, cols, cut)
+            if mode == COARSE:
+                word = hits_of_bits(bits, bit + c, bit + cols)
+            else:
+                word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):
                 k = c + lowest_bit(word)
                 word &= word - np.uint64(1)
-                if pruned:
-                    if product[at + k] + dot32(stage_left, stage_right, g, col0 + k, stage) < cut:
-                        continue
-                    if dot32(left, right, g, col0 + k, width) < never:
-                        continue
+                if mode == BOUNDED and product[at + k] + dot32(stage_left, stage_right, g, col0 + k, stage) < cut:
+                    continue
+                if mode != PLAIN and dot32(left, right, g, col0 + k, width) < never:
+                    continue
                 exact = oriented64(data, g, col0 + k)
                 if exact >= threshold:
                     first[found] = i

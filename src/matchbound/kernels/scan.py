@@ -78,6 +78,42 @@ def hits_of_row(scores: Any, at: int, c: int, cols: int, threshold: Any) -> Any:
     return word
 
 
+@numba.njit(nogil=True, cache=True, inline="always")
+def hits_of_bits(bits: Any, first: int, stop: int) -> Any:
+    """Bits first..min(first + 64, stop) − 1 of many, 64 to a word."""
+    w, low = first >> 6, first & 63
+    word = bits[w] >> np.uint64(low)
+    if low and stop > (w + 1) << 6:
+        word |= bits[w + 1] << np.uint64(64 - low)
+    if stop - first < 64:
+        word &= (np.uint64(1) << np.uint64(stop - first)) - np.uint64(1)
+    return word
+
+
+@numba.njit(nogil=True, cache=True)
+def list_hits_of_bits(bits: Any, bit: int, start: int, cols: int, found: Any) -> int:
+    """Write the columns c = start..cols − 1 with bit number bit + c set to `found`, and count them.
+
+    bits : uint64, flat
+    found : int64, shape (≥ cols,)
+    """
+    n = 0
+    first, stop = bit + start, bit + cols
+    w = first >> 6
+    while w << 6 < stop:
+        word = bits[w]
+        if w << 6 < first:
+            word &= ~np.uint64(0) << np.uint64(first & 63)
+        if stop < (w + 1) << 6:
+            word &= (np.uint64(1) << np.uint64(stop & 63)) - np.uint64(1)
+        while word != np.uint64(0):
+            found[n] = (w << 6) + lowest_bit(word) - bit
+            word &= word - np.uint64(1)
+            n += 1
+        w += 1
+    return n
+
+
 @numba.njit(nogil=True, cache=True)
 def list_hits(scores: Any, at: int, start: int, cols: int, threshold: Any, found: Any) -> int:
     """Write the columns c = start..cols − 1 with scores[at + c] >= threshold to `found`, and count them.
