@@ -10,7 +10,7 @@ from bench_scale import bare_product, synthetic, threshold_at
 from timing import best, row
 
 import matchbound as mb
-from matchbound.engine.allpairs import make_job
+from matchbound.engine.job import make_job
 from matchbound.results import latent
 
 
@@ -51,7 +51,7 @@ def _whole_call() -> dict[str, Any]:
     """4,000 identities × 5: all pairs, one threshold, the latent interval of FAR."""
     data = synthetic(20_000, 128)
     grid = threshold_at(data, 1e-3)
-    job = make_job(data, grid, False)
+    job = make_job(data, grid, False, prune="none")
 
     def ours() -> None:
         mb.evaluate(data, float(grid[0])).far.interval("latent")

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.allpairs import AllPairsJob, Pruning, make_job, tally_embeddings
+from matchbound.engine.allpairs import tally_embeddings
 from matchbound.engine.executors import DaskExecutor, available_cores, one_blas_thread
+from matchbound.engine.job import AllPairsJob, Pruning, make_job
 from matchbound.engine.tail import score_quantiles
 from matchbound.kernels.quadratic import quadratic_forms
 from matchbound.sources.embeddings import Embeddings

@@ -216,10 +216,10 @@ def test_large_embeddings_have_fewer_points_each_exact(monkeypatch: pytest.Monke
 
 
 def test_genuine_pairs_are_found_once_each() -> None:
-    from matchbound.engine.curve_points import _genuine_pairs
+    from matchbound.engine.pairs import GenuinePairs
 
     source = mb.Embeddings(np.random.default_rng(0).normal(size=(40, 3)), np.repeat([0, 1, 2, 3], [1, 3, 16, 20]))
-    first, second = _genuine_pairs(source, 10**6, np.random.default_rng(0))
+    first, second = GenuinePairs.of(source).sample(10**6, np.random.default_rng(0))
     assert first.size == 3 + 120 + 190
     assert np.all(source.codes[first] == source.codes[second])
     assert len({frozenset(pair) for pair in zip(first.tolist(), second.tolist(), strict=True)}) == first.size

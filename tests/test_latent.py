@@ -495,18 +495,6 @@ class TestRanks:
         assert not np.array_equal(near, rank_scores(source, wanted, kind, rng=2))
         np.testing.assert_allclose(near, exact, atol=0.1)
 
-    def test_every_genuine_pair_is_listed_once(self):
-        from matchbound.engine import ranks
-
-        rng = np.random.default_rng(3)
-        source = mb.Embeddings(rng.standard_normal((50, 4)), rng.integers(0, 7, 50))
-        counts = source.instance_counts
-        total = int((counts * (counts - 1) // 2).sum())
-        first, second = ranks._genuine_pairs(source.codes, counts, np.random.default_rng(0))
-        pairs = {frozenset(pair) for pair in zip(first.tolist(), second.tolist(), strict=True)}
-        assert len(pairs) == total == first.size
-        assert np.all(source.codes[first] == source.codes[second])
-
 
 def test_a_tally_without_pairs_has_no_slope():
     source = latent_scores(np.random.default_rng(3), [3] * 12, identity=0.05, pair=0.4)

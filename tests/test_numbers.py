@@ -365,7 +365,7 @@ def test_all_pairs_of_vectors_of_any_size(scale: float, similarity: Any) -> None
 
 
 def test_vectors_that_overflow_are_refused() -> None:
-    with pytest.raises(mb.DataError, match="row 1 overflows"):
+    with pytest.raises(mb.DataError, match="row 1 has a squared length that overflows"):
         mb.Embeddings(np.array([[1.0, 0.0], [1e160, 1e160]]), [0, 1])
 
 

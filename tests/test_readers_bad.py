@@ -81,7 +81,7 @@ TEXT: dict[str, tuple[Content, str]] = {
     ),
     "features with a gap": ("id,feature_0,feature_2\na,1,2\n", r"in\.csv: the feature columns .*number 1 is missing"),
     "feature not a number": ("id,feature_0,feature_1\na,1,2\nb,1,two\n", r"in\.csv, line 3: feature_1 is 'two'"),
-    "zero vector": ("id,feature_0,feature_1\na,1,2\nb,0,0\n", r"in\.csv: vectors: row 1 is all zeros"),
+    "zero vector": ("id,feature_0,feature_1\na,1,2\nb,0,0\n", r"in\.csv, line 3: the vector is all zeros"),
     "lists in text": ('identity,embedding\na,"[1, 2]"\n', r"in\.csv: the column 'embedding' cannot hold lists"),
     "pickle": (pickle.dumps({"a": 1}), r"in\.csv is a Python pickle, which is never opened"),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(100), r"in\.csv is an HDF5 file"),
@@ -166,7 +166,7 @@ BINARY: dict[str, tuple[bytes, str]] = {
     "npz of comparisons, unequal": (npz_bytes(id_a=["a"], id_b=["b", "c"], score=[1.0]), "differ in length"),
     "zip without arrays": (zip_bytes(readme__txt=b"hello"), "zip archive without arrays"),
     "zip with a false array": (zip_bytes(embeddings__npy=b"hello", identity__npy=b"x"), "'embeddings' .*(array|damaged)"),
-    "truncated npy": (npy_bytes(VECTORS)[:-8], "is cut short"),
+    "truncated npy": (npy_bytes(VECTORS)[:-8], "cut short .its header promises 48 bytes"),
     "npy header only": (npy_bytes(VECTORS)[:20], "damaged or cut short"),
     "objects in npy": (npy_bytes(OBJECTS, allow_pickle=True), "holds Python objects, which are never unpickled"),
     "npy of one dimension": (npy_bytes(np.ones(4)), "shape"),
@@ -218,8 +218,8 @@ def test_bad_paths(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("hello")
     fails(lambda: mb.read(tmp_path), "a directory of embeddings holds", tmp_path)
     fails(lambda: mb.read(tmp_path, reader="bob4"), "directory", tmp_path)
-    with pytest.raises(mb.DataError, match="only local files are read"):
-        mb.read("s3://bucket/scores.csv")
+    with pytest.raises(mb.DataError, match=r"^nowhere://bucket/scores\.csv: cannot be read \(Protocol not known"):
+        mb.read("nowhere://bucket/scores.csv")
     with pytest.raises(mb.DataError, match="path"):
         mb.read("a" * 5000)
     with pytest.raises(mb.DataError, match=r"a\\x00b: no such file"):

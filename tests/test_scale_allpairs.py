@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.engine import allpairs as allpairs_module
 from matchbound.engine import coarse as coarse_module
+from matchbound.engine import job as job_module
 from matchbound.engine import layout as layout_module
+from matchbound.engine import workers as workers_module
 from matchbound.engine.allpairs import tally_embeddings
 from matchbound.engine.coarse import Coarse
 from matchbound.engine.pruning import Bounds
@@ -86,7 +87,7 @@ def test_counts_equal_a_loop(
     thresholds = some_thresholds(rng, data, count)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout_module.lay_out, "__defaults__", (span, layout_module.PIECE_ROWS))
-        patch.setattr(allpairs_module, "PIECE_ROWS", max(span // 4, 2))
+        patch.setattr(job_module, "PIECE_ROWS", max(span // 4, 2))
         tally = tally_embeddings(data, thresholds, pairs=pairs, workers=workers, prune=prune)
     np.testing.assert_array_equal(tally.thresholds, thresholds)
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=pairs)
@@ -178,7 +179,7 @@ def test_pruning_pays_on_structured_data_and_changes_nothing(
     data = Embeddings(base.vectors, base.codes, similarity)
     threshold = score_quantiles(data, np.array([1e-3]))
     oriented = -threshold if data.distance else threshold
-    assert isinstance(allpairs_module.make_job(data, oriented, False).bounds, kind)
+    assert isinstance(job_module.make_job(data, oriented, False).bounds, kind)
     plain = tally_embeddings(data, threshold, pairs=True, prune="none")
     pruned = tally_embeddings(data, threshold, pairs=True)
     np.testing.assert_array_equal(plain.genuine.errors, pruned.genuine.errors)
@@ -199,7 +200,7 @@ def test_pruning_is_left_where_it_would_not_pay(
     monkeypatch.setattr(coarse_module, "_fast_here", lambda: fast)
     rng = np.random.default_rng(12)
     data = Embeddings(rng.standard_normal((5000, 64)).astype(np.float32), rng.integers(0, 900, size=5000))
-    assert isinstance(allpairs_module.make_job(data, score_quantiles(data, np.array([far])), False).bounds, kind)
+    assert isinstance(job_module.make_job(data, score_quantiles(data, np.array([far])), False).bounds, kind)
 
 
 def test_memory_maps_and_large_factors(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +285,7 @@ def test_the_dense_path_counts_what_the_table_counts(similarity: Any, monkeypatc
     grid = np.concatenate([rng.choice(table.score, 500), np.quantile(table.score, np.linspace(0.001, 0.95, 500))])
     expected = tally_comparisons(table, grid, pairs=False)
     for share in (-1.0, 2.0):
-        monkeypatch.setattr(allpairs_module, "DENSE_SHARE", share)
+        monkeypatch.setattr(workers_module, "DENSE_SHARE", share)
         made = tally_embeddings(data, grid)
         assert np.array_equal(made.genuine.errors, expected.genuine.errors)
         for name in ("comparisons", "errors", "sum_nm", "sum_nn"):

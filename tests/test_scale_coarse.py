@@ -16,6 +16,7 @@ from matchbound.kernels import coarse as kernels
 from matchbound.kernels.blocks import Tile
 from matchbound.kernels.exact import CODES, row_lengths
 from matchbound.kernels.scan import hits_of_bits, list_hits_of_bits
+from matchbound.kernels.strips import PANEL, ROWS
 
 
 @numba.njit
@@ -43,10 +44,10 @@ def test_strips_of_bits(strip: Any, n_rows: int) -> None:
     cuts[-1] = sums[-1].max()
     words = columns.view(np.uint32).reshape(2, 64, steps)
     panels = np.ascontiguousarray(words.transpose(0, 2, 1)).reshape(-1)
-    bits = np.zeros(kernels.ROWS, dtype=np.uint64)
+    bits = np.zeros(ROWS, dtype=np.uint64)
     strip(rows.view(np.uint32).reshape(-1), panels, starts, cuts, steps, bits)
-    found = np.unpackbits(bits.view(np.uint8).reshape(kernels.ROWS, 8), axis=1, bitorder="little")
-    clamped = np.minimum(np.arange(kernels.ROWS), n_rows - 1)
+    found = np.unpackbits(bits.view(np.uint8).reshape(ROWS, 8), axis=1, bitorder="little")
+    clamped = np.minimum(np.arange(ROWS), n_rows - 1)
     np.testing.assert_array_equal(found.astype(bool), (sums >= cuts[:, None])[clamped])
 
 
@@ -93,8 +94,8 @@ def test_what_can_reach_a_threshold_keeps_its_bit(seed: int, similarity: Any, n:
     coarse = coarse_that_pays(factors, value, 0.0, force=True)
     assert coarse is not None
     tile = Tile(0, n, 0, n, False, True, 0.0, 0.0)
-    words = -(-n // kernels.PANEL)
-    bits = np.zeros((n + kernels.ROWS) * words, dtype=np.uint64)
+    words = -(-n // PANEL)
+    bits = np.zeros((n + ROWS) * words, dtype=np.uint64)
     kernels.fill_bits(coarse.rows, coarse.panels, coarse.starts, coarse.cuts, coarse.steps, tile, words, bits)
     flags = np.unpackbits(bits[: n * words].view(np.uint8).reshape(n, 8 * words), axis=1, bitorder="little")
     assert flags[:, :n][values >= value].all()
@@ -109,9 +110,9 @@ def test_few_pass_beyond_those_that_match() -> None:
     assert coarse is not None
     tile = Tile(0, 1000, 1000, 1000, False, True, 0.0, 0.0)
     words = 17
-    bits = np.zeros((1000 + kernels.ROWS) * words, dtype=np.uint64)
+    bits = np.zeros((1000 + ROWS) * words, dtype=np.uint64)
     kernels.fill_bits(coarse.rows, coarse.panels, coarse.starts, coarse.cuts, coarse.steps, tile, words, bits)
-    shift = 1000 % kernels.PANEL
+    shift = 1000 % PANEL
     passed = sum(
         list_hits_of_bits(bits, 64 * r * words + shift, 0, 1000, np.empty(1000, dtype=np.int64)) for r in range(1000)
     )
@@ -123,7 +124,7 @@ def test_thresholds_beyond_all_values(value: float) -> None:
     rng = np.random.default_rng(5)
     coarse = coarse_that_pays(factors_of(rng.standard_normal((70, 9)), "dot"), value, 0.0, force=True)
     assert coarse is not None
-    bits = np.zeros(2 * (70 + kernels.ROWS), dtype=np.uint64)
+    bits = np.zeros(2 * (70 + ROWS), dtype=np.uint64)
     tile = Tile(0, 70, 0, 70, False, True, 0.0, 0.0)
     kernels.fill_bits(coarse.rows, coarse.panels, coarse.starts, coarse.cuts, coarse.steps, tile, 2, bits)
     found = [list_hits_of_bits(bits, 128 * r, 0, 70, np.empty(70, dtype=np.int64)) for r in range(70)]

@@ -78,7 +78,8 @@ sys.path[:0] = {path!r}
 import numpy as np
 from matchbound.engine import watch
 from test_scale_runs import clustered, THRESHOLDS
-from matchbound.engine.allpairs import AllPairsWorker, tally_embeddings
+from matchbound.engine.allpairs import tally_embeddings
+from matchbound.engine.workers import AllPairsWorker
 watch.RunWatch.__init__.__defaults__ = (None, None, None, 0.0, 0.0, 0)
 def slowly(self, block, add=AllPairsWorker.add):
     time.sleep(0.1)

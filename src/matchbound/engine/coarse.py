@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.engine.factors import Factors, FloatArray
+from matchbound.sources.room import room_for
 
 SAMPLE_PAIRS = 256
 CLIPS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.35, 0.2)
@@ -101,7 +102,7 @@ def _round(rows: NDArray[np.float32], d: int, step: float) -> tuple[NDArray[np.u
     from matchbound.kernels.coarse import round_rows
 
     n = rows.shape[0]
-    rounded = np.empty((n, -(-d // 4) * 4), dtype=np.uint8)
+    rounded = room_for((n, -(-d // 4) * 4), np.uint8)
     error, length = np.empty(n), np.empty(n)
     round_rows(rows, d, 0, n, step, rounded, error, length)
     return rounded, error, length
@@ -127,7 +128,8 @@ def _survivors(factors: Factors, order: NDArray[np.int64], d: int, value: float,
 
 def _make(factors: Factors, d: int, value: float, step: float) -> Coarse | None:
     """None where the numbers would not fit 32 bits."""
-    from matchbound.kernels.coarse import PANEL, pack_panels
+    from matchbound.kernels.coarse import pack_panels
+    from matchbound.kernels.strips import PANEL
 
     rounded, error, length = _round(factors.left, d, step)
     n, steps = rounded.shape[0], rounded.shape[1] // 4
@@ -136,7 +138,7 @@ def _make(factors: Factors, d: int, value: float, step: float) -> Coarse | None:
     if not np.abs(offset).max() < LARGEST:
         return None
     words = rounded.view(np.uint32)
-    panels = np.empty((-(-n // PANEL), steps, PANEL), dtype=np.uint32)
+    panels = room_for((-(-n // PANEL), steps, PANEL), np.uint32)
     sums = np.empty(n, dtype=np.int64)
     pack_panels(words, 0, panels.shape[0], panels, sums)
     starts = np.full(panels.shape[0] * PANEL, -(2**30), dtype=np.int32)

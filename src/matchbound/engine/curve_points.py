@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.engine.curve import CurveTally, both_kinds, curve_of_comparisons, curve_of_tally
-from matchbound.engine.tally import FloatArray, IntArray
+from matchbound.engine.pairs import GenuinePairs, impostor_pairs
+from matchbound.engine.tally import FloatArray
 from matchbound.sources.embeddings import Embeddings
 
 if TYPE_CHECKING:
@@ -29,12 +30,9 @@ def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int
     """
     rng = np.random.default_rng(np.random.SeedSequence(len(source)))
     sign = -1.0 if source.distance else 1.0
-    first, second = _random_pairs(len(source), sample, rng)
-    impostor = source.codes[first] != source.codes[second]
-    strangers = np.sort(sign * source.score_pairs(first[impostor], second[impostor]))[::-1]
-    inside = _genuine_pairs(source, sample // 4, rng)
-    both_kinds(inside[0].size, strangers.size)
-    kin = np.sort(sign * source.score_pairs(*inside))[::-1]
+    strangers = np.sort(sign * source.score_pairs(*impostor_pairs(source, sample, rng)))[::-1]
+    kin = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 4, rng)))[::-1]
+    both_kinds(kin.size, strangers.size)
     tail = np.unique(np.geomspace(1, strangers.size, points // 2).astype(np.int64)) - 1
     body = np.linspace(0, kin.size - 1, points // 4).astype(np.int64)
     top = max(float(strangers[0]), float(kin[0]))
@@ -79,31 +77,3 @@ def curve_of_embeddings(
             checkpoint=checkpoint,
         )
     )
-
-
-def _random_pairs(rows: int, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    first = rng.integers(0, rows, size)
-    second = rng.integers(0, rows - 1, size)
-    second += second >= first
-    return first, second
-
-
-def _genuine_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """All genuine pairs of rows, or a random sample of `size` of them (identities weigh by their pairs)."""
-    counts = source.instance_counts
-    order = np.argsort(source.codes, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    weight = counts * (counts - 1) // 2
-    total = int(weight.sum())
-    if not total:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    drawn = np.arange(total) if total <= size else np.sort(rng.integers(0, total, size))
-    edges = np.cumsum(weight)
-    identity = np.searchsorted(edges, drawn, side="right")
-    rank = drawn - (edges[identity] - weight[identity])
-    high = ((1.0 + np.sqrt(1.0 + 8.0 * rank)) / 2.0).astype(np.int64)
-    high -= high * (high - 1) // 2 > rank
-    high += (high + 1) * high // 2 <= rank
-    low = rank - high * (high - 1) // 2
-    start = starts[identity]
-    return order[start + low], order[start + high]

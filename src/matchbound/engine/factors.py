@@ -8,7 +8,6 @@ and a row of `right`; for distances −‖x−y‖²/2 = x·y − ‖x‖²/2 �
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.sources.embeddings import Similarity
+from matchbound.sources.room import room_for as room_for
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -24,7 +24,6 @@ Float32Array = NDArray[np.float32]
 UNIT32 = 2.0**-24
 SAMPLE_ROWS = 2048
 TWO_STEPS = 2.0**500
-MEMORY_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,25 +60,27 @@ class Factors:
             return 0.0
         return float((self.left.shape[1] + 8) * (2.0**-1074 * self.scale) * self.scale)
 
-    def band(self, reach_rows: float, reach_cols: float) -> float:
+    def band(self, reach_rows: float, reach_cols: float, roundings: int | None = None) -> float:
         """How far a product of rows and columns of at most these lengths can be from the oriented value.
 
         The error of a float32 sum of w products, in any order and with or without fused multiplication, is
         at most γ_w·Σ|x_k·y_k| with γ_w = w·u/(1 − w·u), u = 2⁻²⁴ (Higham, Accuracy and Stability of Numerical
-        Algorithms, 2002, §3.1); rounding the factors to float32 adds 2u + u². Cauchy–Schwarz bounds the sum
-        of absolute values. The last terms cover the float64 arithmetic (of the score and of the threshold)
-        and underflow.
+        Algorithms, 2002, §3.1), and at most γ_r·Σ|x_k·y_k| where no product goes through more than r `roundings`;
+        rounding the factors to float32 adds 2u + u². Cauchy–Schwarz bounds the sum of absolute values. The last
+        terms cover the float64 arithmetic (of the score and of the threshold) and underflow.
         """
-        return rounding_band(self.left.shape[1], self.similarity, reach_rows, reach_cols) + self.underflow
+        count = self.left.shape[1] if roundings is None else roundings
+        return rounding_band(count, self.similarity, reach_rows, reach_cols) + self.underflow
 
     def brief_band(self, reach_rows: float, reach_cols: float) -> float:
         """The same for `matchbound.kernels.dots.dot32`, whose sums are as many as 32 and so, each, short.
 
-        The error bound grows with the additions that a product goes through (Higham, §4.2). Their order is fixed
-        in the kernel, and the compiler is not allowed to change it; twice as many are allowed for.
+        The error bound grows with the roundings that a product goes through (Higham, §4.2). Their order is fixed
+        in the kernel, and the compiler is not allowed to change it: width // 32 in a running sum (one more where
+        the product is rounded by itself), five to add the 32 sums up, and those of the columns left over.
         """
         width = self.left.shape[1]
-        additions = min(width, 2 * (width // 32 + width % 32 + 6))
+        additions = min(width + 1, width // 32 + width % 32 + 7)
         return rounding_band(additions, self.similarity, reach_rows, reach_cols) + self.underflow
 
     def fine_band(self, reach_rows: float, reach_cols: float) -> float:
@@ -96,14 +97,6 @@ def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_c
     gamma = width * UNIT32 / (1 - width * UNIT32)
     band: float = 1.01 * (gamma + 3 * UNIT32) * size + width * 2.0**-120
     return band
-
-
-def room_for(shape: tuple[int, int]) -> Float32Array:
-    """An array to fill: in memory, or in a temporary file that is gone when the array is, where it is large."""
-    if 4 * shape[0] * shape[1] <= MEMORY_BYTES or not shape[0]:
-        return np.empty(shape, dtype=np.float32)
-    with tempfile.TemporaryFile(prefix="matchbound-") as stream:
-        return np.asarray(np.memmap(stream, dtype=np.float32, mode="w+", shape=shape))
 
 
 def make_factors(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.engine.pairs import BlockScores
 from matchbound.engine.tables import tally_comparisons
 from matchbound.engine.tally import FloatArray, IntArray, Tally
 from matchbound.errors import DataError
@@ -87,14 +88,14 @@ def joint_tally_of_embeddings(
     from matchbound.engine.allpairs import tally_embeddings
 
     both = np.zeros((2, thresholds_a.size), dtype=np.int64)
-    one, two = _Scorer(a), _Scorer(b)
+    one, two = _Matches(a), _Matches(b)
     for start in range(0, len(a), BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, len(a)))
-        scores_a, scores_b = one.block(rows), two.block(rows)
+        matches_a, matches_b = one.block(rows), two.block(rows)
         later = np.arange(len(a))[None, start:] > np.arange(rows.start, rows.stop)[:, None]
         genuine = a.codes[rows][:, None] == a.codes[None, start:]
         for k in range(thresholds_a.size):
-            matched_a, matched_b = one.matches(scores_a, thresholds_a[k]), two.matches(scores_b, thresholds_b[k])
+            matched_a, matched_b = matches_a(float(thresholds_a[k])), matches_b(float(thresholds_b[k]))
             both[0, k] += np.count_nonzero(matched_a & matched_b & later & ~genuine)
             both[1, k] += np.count_nonzero(~(matched_a | matched_b) & later & genuine)
     tallies = [
@@ -137,26 +138,24 @@ def _matches(source: Comparisons, threshold: float) -> BoolArray:
     return np.asarray(source.score <= threshold if source.distance else source.score >= threshold)
 
 
-class _Scorer:
-    """Scores of a block of rows with all later rows, in float64."""
+class _Matches:
+    """Which pairs of rows of embeddings match: a product decides what is clear, and the score itself what is close."""
 
     def __init__(self, source: Embeddings) -> None:
-        self.distance = source.distance
-        vectors = np.asarray(source.vectors, dtype=np.float64)
-        if source.similarity == "cosine":
-            vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        self.vectors = vectors
-        self.squares = np.einsum("ij,ij->i", vectors, vectors)
+        self._source, self._distance = source, source.distance
+        self._scores = BlockScores(source.vectors, source.similarity)
 
-    def block(self, rows: slice) -> FloatArray:
-        """Scores with the rows from ``rows.start`` on, shape (rows, n − start)."""
-        product: FloatArray = self.vectors[rows] @ self.vectors[rows.start :].T
-        if not self.distance:
-            return product
-        squares = self.squares[rows, None] + self.squares[None, rows.start :] - 2.0 * product
-        result: FloatArray = np.sqrt(np.maximum(squares, 0.0))
-        return result
+    def block(self, rows: slice) -> Callable[[float], BoolArray]:
+        """For a threshold, which of the rows match which rows from ``rows.start`` on, shape (rows, n − start)."""
+        scores = self._scores.block(rows)
 
-    def matches(self, scores: FloatArray, threshold: float) -> BoolArray:
-        """Which scores match."""
-        return np.asarray(scores <= threshold if self.distance else scores >= threshold)
+        def matches(threshold: float) -> BoolArray:
+            low, high = self._scores.band(threshold)
+            perhaps, surely = (scores <= high, scores < low) if self._distance else (scores >= low, scores > high)
+            if np.count_nonzero(perhaps) > np.count_nonzero(surely):
+                first, second = np.nonzero(perhaps & ~surely)
+                exact = self._source.score_pairs(first + rows.start, second + rows.start)
+                surely[first, second] = exact <= threshold if self._distance else exact >= threshold
+            return np.asarray(surely)
+
+        return matches

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matchbound.engine.pairs import BlockScores, GenuinePairs
 from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
@@ -68,50 +69,25 @@ def _oriented(
     if isinstance(source, Comparisons):
         chosen = source.similarity[source.genuine if kind == "genuine" else ~source.genuine]
         return chosen, int(chosen.size)
-    counts = source.instance_counts
-    pairs = int((counts * (counts - 1) // 2).sum())
+    pairs = GenuinePairs.of(source)
     generator = np.random.default_rng(rng)
     if kind == "genuine":
-        scores = source.score_pairs(*_genuine_pairs(source.codes, counts, generator))
-        return (-scores if source.distance else scores), pairs
+        scores = source.score_pairs(*pairs.sample(SAMPLE, generator))
+        return (-scores if source.distance else scores), len(pairs)
     n = len(source)
     rows = np.arange(n, dtype=np.int64)
     if n > EXACT_ROWS:
         rows = np.sort(generator.choice(rows, EXACT_ROWS, replace=False))
-    return _impostor_products(source, rows), n * (n - 1) // 2 - pairs
+    return _impostor_products(source, rows), n * (n - 1) // 2 - len(pairs)
 
 
 def _impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
     """Similarities of all impostor pairs among some rows, in single precision."""
-    vectors, codes = np.asarray(source.vectors[rows], dtype=np.float32), source.codes[rows]
-    squares = np.einsum("ij,ij->i", vectors, vectors)
-    if source.similarity == "cosine":
-        vectors = vectors / np.sqrt(squares)[:, None]
-    parts = []
+    scores, codes = BlockScores(source.vectors[rows], source.similarity, np.float32), source.codes[rows]
+    parts = [np.empty(0, dtype=np.float32)]
     for start in range(0, rows.size, BLOCK):
-        block = vectors[start : start + BLOCK] @ vectors[start:].T
-        if source.distance:
-            block *= -2.0
-            block += squares[start : start + BLOCK, None]
-            block += squares[start:]
-            block = -np.sqrt(np.maximum(block, 0.0))
+        block = scores.block(slice(start, start + BLOCK))
         later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
-        parts.append(block[later & (codes[start : start + BLOCK, None] != codes[start:])])
+        chosen = block[later & (codes[start : start + BLOCK, None] != codes[start:])]
+        parts.append(-chosen if source.distance else chosen)
     return np.concatenate(parts)
-
-
-def _genuine_pairs(codes: IntArray, counts: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """All genuine pairs of rows when they are few, else a random sample of them, each equally likely."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    pairs = counts * (counts - 1) // 2
-    total = int(pairs.sum())
-    number = np.arange(total) if total <= SAMPLE else rng.integers(0, total, SAMPLE)
-    ends = np.cumsum(pairs)
-    owner = np.searchsorted(ends, number, side="right")
-    within = number - (ends[owner] - pairs[owner])
-    second = np.floor((1.0 + np.sqrt(1.0 + 8.0 * within)) / 2.0).astype(np.int64)
-    second += within >= second * (second + 1) // 2
-    second -= within < second * (second - 1) // 2
-    first = within - second * (second - 1) // 2
-    return order[starts[owner] + first], order[starts[owner] + second]

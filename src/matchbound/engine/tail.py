@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.allpairs import AllPairsJob, PieceWorker, Pruning, make_job, run_job
+from matchbound.engine.allpairs import run_job
 from matchbound.engine.executors import Executor, Progress
+from matchbound.engine.job import AllPairsJob, Pruning, make_job
+from matchbound.engine.pairs import GenuinePairs, impostor_pairs
 from matchbound.engine.tally import FloatArray, IntArray, LabelArray
+from matchbound.engine.workers import PieceWorker
 from matchbound.errors import UsageError
 from matchbound.sources.embeddings import Embeddings
 
@@ -106,65 +108,24 @@ def tail_embeddings(
 
 def genuine_scores(source: Embeddings) -> tuple[IntArray, FloatArray]:
     """Identity and score of every genuine comparison, most similar first; shapes (U,)."""
-    order = np.argsort(source.codes, kind="stable")
-    owner = source.codes[order]
-    stop = np.searchsorted(owner, owner, side="right")
-    behind = stop - np.arange(owner.size) - 1
-    parts, owners = [np.empty(0)], [np.empty(0, dtype=np.int64)]
-    cuts = np.searchsorted(np.cumsum(behind), np.arange(GENUINE_AT_ONCE, int(behind.sum()), GENUINE_AT_ONCE)) + 1
-    for low, high in pairwise([0, *cuts.tolist(), owner.size]):
-        count = behind[low:high]
-        left = np.repeat(np.arange(low, high), count)
-        right = left + 1 + np.arange(left.size) - np.repeat(np.cumsum(count) - count, count)
-        parts.append(source.score_pairs(order[left], order[right]))
-        owners.append(owner[left])
-    score, identity = np.concatenate(parts), np.concatenate(owners)
+    pairs = GenuinePairs.of(source)
+    score, identity = np.empty(len(pairs)), np.empty(len(pairs), dtype=np.int64)
+    for start in range(0, len(pairs), GENUINE_AT_ONCE):
+        part = slice(start, min(start + GENUINE_AT_ONCE, len(pairs)))
+        first, second = pairs.rows(np.arange(part.start, part.stop))
+        score[part], identity[part] = source.score_pairs(first, second), source.codes[first]
     by = np.lexsort((identity, score if source.distance else -score))
     return identity[by], score[by]
 
 
 def score_quantiles(source: Embeddings, rates: FloatArray, sample: int = SAMPLE) -> FloatArray:
     """Scores that about these shares of the impostor comparisons reach, shape of `rates`; from a fixed sample."""
-    scores = sample_impostor_scores(source, sample)
+    scores = source.score_pairs(*impostor_pairs(source, sample, np.random.default_rng(0)))
     if not scores.size:
         return np.zeros(np.shape(rates))
     similar = -scores if source.distance else scores
     found = np.quantile(similar, 1.0 - np.asarray(rates, dtype=np.float64))
     return np.asarray(-found if source.distance else found)
-
-
-def sample_impostor_scores(source: Embeddings, sample: int = SAMPLE) -> FloatArray:
-    """Scores of random impostor comparisons, the same ones every time; all of them where there are few."""
-    n = len(source)
-    if n * (n - 1) // 2 <= sample:
-        first, second = np.triu_indices(n, k=1)
-    else:
-        rng = np.random.default_rng(0)
-        rows = rng.integers(0, n, size=(2, sample))
-        first, second = rows[0], rows[1]
-    kept = source.codes[first] != source.codes[second]
-    return source.score_pairs(first[kept], second[kept])
-
-
-def curve_thresholds(source: Embeddings, count: int = 1500, sample: int = SAMPLE) -> FloatArray:
-    """Thresholds for a curve from end to end, at about `count` scores of a sample, strictest last.
-
-    Half are spread evenly over the log odds of the false accept rate (from 3 in all comparisons on), half over
-    the genuine scores, so that neither rate jumps between neighbours.
-    """
-    n = len(source)
-    impostor = sample_impostor_scores(source, sample)
-    _, genuine = genuine_scores(source) if n <= 50_000 else (None, np.empty(0))
-    sign = -1.0 if source.distance else 1.0
-    least = max(3.0 / max(impostor.size, 3), 1e-9)
-    odds = np.linspace(np.log(least / (1 - least)), -np.log(least / (1 - least)), count // 2)
-    parts = []
-    if impostor.size:
-        parts.append(np.quantile(sign * impostor, 1 - 1 / (1 + np.exp(-odds))))
-    if genuine.size:
-        parts.append(np.quantile(sign * genuine, np.linspace(0, 1, count - count // 2)))
-    found = np.unique(np.concatenate(parts)) if parts else np.zeros(1)
-    return np.asarray(sign * found)
 
 
 def _collect(

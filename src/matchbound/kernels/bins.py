@@ -15,7 +15,7 @@ import numpy as np
 
 from matchbound.kernels.blocks import BOUNDED, COARSE, PLAIN
 from matchbound.kernels.dots import dot32
-from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin, widen
+from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin
 from matchbound.kernels.scan import hits_of_bits, hits_of_row, lowest_bit
 
 
@@ -25,7 +25,6 @@ def bin_block(
     tile: Any,
     data: Any,
     grid: Any,
-    row: Any,
     head: Any,
     touched: Any,
     link: Any,
@@ -45,7 +44,6 @@ def bin_block(
     block : Block
     grid : Grid
         The K thresholds.
-    row : float64, shape (1, w); scratch
     head, touched : int64, shape (≥ identities of the columns,)
         The last hit of each j (−1: none) and which j have one; scratch.
     link, level : int64, shape (≥ rows·cols,)
@@ -100,22 +98,21 @@ def bin_block(
             n_touched = 0
             n_hits = 0
             current = i
-        widen(left, g, row)
-        at, bit = r * cols, 64 * r * block.words + block.shift
+        at = r * block.stride + block.shift
         begin = 0
         if tile.diagonal:
             begin = min(max(data.stop[i] - col0, 0), cols)
             for c in range(max(g + 1 - col0, 0), begin):
                 b: Any = np.int64(0)
                 if mode == COARSE:
-                    hit = hits_of_bits(bits, bit + c, bit + c + 1) != np.uint64(0)
+                    hit = hits_of_bits(bits, at + c, at + c + 1) != np.uint64(0)
                 else:
                     hit = product[at + c] >= cut
                 if hit:
                     v = product[at + c] if mode == PLAIN else dot32(left, right, g, col0 + c, width)
                     b = np.int64(table[cell_of(v, low, per_cell)])
                     if b < 0:
-                        b = fine_bin(b, v, row, right, col0 + c, values, band, fine)
+                        b = fine_bin(b, v, left, g, right, col0 + c, values, band, fine)
                         if b < 0:
                             b = exact_bin(g, col0 + c, data, thresholds)
                 if b < n_levels:
@@ -123,7 +120,7 @@ def bin_block(
         c = begin
         while c < cols:
             if mode == COARSE:
-                word = hits_of_bits(bits, bit + c, bit + cols)
+                word = hits_of_bits(bits, at + c, at + cols)
             else:
                 word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):
@@ -142,7 +139,7 @@ def bin_block(
                     elif above < -band:
                         b = -b - 1
                     else:
-                        b = fine_bin(b, v, row, right, col0 + k, values, band, fine)
+                        b = fine_bin(b, v, left, g, right, col0 + k, values, band, fine)
                         if b < 0:
                             b = exact_bin(g, col0 + k, data, thresholds)
                 if b > 0:

@@ -71,15 +71,14 @@ class Tile(NamedTuple):
 class Block(NamedTuple):
     """The products or bits of a tile; one of the two is empty.
 
-    product : float32, flat, rows·cols
-    bits : uint64, flat, `words` a row
-    shift : int
-        The bit of the first column.
+    product : float32, flat; bits : uint64, flat, 64 to a word
+    stride, shift : int
+        Product, or bit, r·stride + shift + c is that of row r and column c.
     """
 
     product: Array
     bits: Array
-    words: int
+    stride: int
     shift: int
 
 
@@ -151,15 +150,15 @@ def count_block(
             )
             n_touched = 0
             current = i
-        at = r * cols
+        at = r * block.stride + block.shift
         begin = 0
         if diagonal:
             begin = min(max(data.stop[i] - col0, 0), cols)
             genuine[i, 0] += _count_failures(
-                block, r, max(g + 1 - col0, 0), begin, cols, cut, g, col0, data, value, tile.band, threshold
+                block, r, max(g + 1 - col0, 0), begin, cut, g, col0, data, value, tile.band, threshold
             )
         if mode == COARSE:
-            n_found = list_hits_of_bits(bits, 64 * r * block.words + block.shift, begin, cols, found)
+            n_found = list_hits_of_bits(bits, at, begin, cols, found)
         else:
             n_found = list_hits(product, at, begin, cols, cut, found)
         if mode == BOUNDED:
@@ -195,7 +194,6 @@ def _count_failures(
     r: int,
     start: int,
     stop: int,
-    cols: int,
     cut: Any,
     g: int,
     col0: int,
@@ -206,12 +204,12 @@ def _count_failures(
 ) -> int:
     """Genuine comparisons of row r, in columns start..stop − 1, that do not match."""
     product, bits, left, right, mode = block.product, block.bits, data.left, data.right, data.mode
-    width, at, bit = left.shape[1], r * cols, 64 * r * block.words + block.shift
+    width, at = left.shape[1], r * block.stride + block.shift
     sure, never = value + band, value - band
     failed = 0
     for c in range(start, stop):
         if mode == COARSE:
-            if not bits[(bit + c) >> 6] >> np.uint64((bit + c) & 63) & np.uint64(1):
+            if not bits[(at + c) >> 6] >> np.uint64((at + c) & 63) & np.uint64(1):
                 failed += 1
                 continue
         elif product[at + c] < cut:

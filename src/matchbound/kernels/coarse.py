@@ -8,56 +8,40 @@ whole test; what comes out is one bit a comparison.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils as untyped_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
-cgutils: Any = untyped_cgutils
-ROWS = 6
-LANES = 16
-VECTORS = 4
-PANEL = LANES * VECTORS
-"""Columns are packed in panels of 64: a word of bits a row."""
-BYTE, WHOLE, INDEX = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-SUMS = ir.VectorType(WHOLE, LANES)
+from matchbound.kernels import strips
+from matchbound.kernels.strips import LANES, PANEL, ROWS, VECTORS, WHOLE, cgutils, number
+
+WHOLES = strips.vector_of(WHOLE)
 
 
-@cache
 def multiplies_bytes() -> bool:
     """Whether this processor has an instruction for sums of products of bytes, 64 at once."""
-    import llvmlite.binding as llvm  # type: ignore[import-untyped]
-
-    return bool(llvm.get_host_cpu_features().get("avx512vnni", False))
+    return strips.processor_has("avx512vnni")
 
 
 def _add_products(builder: Any, sums: Any, unsigned: Any, signed: Any, native: bool) -> Any:
     """sums[l] + Σ_q unsigned[4l + q]·signed[4l + q], q = 0..3; the bytes come as vectors of 32-bit words."""
     if native:
-        kind = ir.FunctionType(SUMS, [SUMS, SUMS, SUMS])
+        kind = ir.FunctionType(WHOLES, [WHOLES] * 3)
         name = f"llvm.x86.avx512.vpdpbusd.{32 * LANES}"
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [sums, unsigned, signed])
+
+    def every(value: int) -> Any:
+        return ir.Constant(WHOLES, [value] * LANES)
+
     for at in range(0, 32, 8):
-        left = builder.and_(
-            builder.lshr(unsigned, ir.Constant(SUMS, [at] * LANES)), ir.Constant(SUMS, [255] * LANES)
-        )  # fmt: skip
-        right = builder.ashr(
-            builder.shl(signed, ir.Constant(SUMS, [24 - at] * LANES)), ir.Constant(SUMS, [24] * LANES)
-        )  # fmt: skip
+        left = builder.and_(builder.lshr(unsigned, every(at)), every(255))
+        right = builder.ashr(builder.shl(signed, every(24 - at)), every(24))
         sums = builder.add(sums, builder.mul(left, right))
     return sums
-
-
-def _spread(builder: Any, value: Any) -> Any:
-    """A vector of LANES times the same number."""
-    undefined = ir.Constant(SUMS, ir.Undefined)
-    seed = builder.insert_element(undefined, value, ir.Constant(WHOLE, 0))
-    return builder.shuffle_vector(seed, undefined, ir.Constant(SUMS, [0] * LANES))
 
 
 def _emit(context: Any, builder: Any, signature: Any, args: Any, native: bool) -> Any:
@@ -66,46 +50,20 @@ def _emit(context: Any, builder: Any, signature: Any, args: Any, native: bool) -
         context.make_array(signature.args[k])(context, builder, args[k]).data for k in range(5)
     )
     first, last, panel, steps, to, words = args[5:]
-
-    def number(value: int) -> Any:
-        return ir.Constant(INDEX, value)
-
-    places = []
-    for m in range(ROWS):
-        here = builder.add(first, number(m))
-        places.append(builder.select(builder.icmp_signed("<", here, last), here, last))
-    lines = [builder.gep(rows, [builder.mul(place, steps)]) for place in places]
-    columns = builder.gep(panels, [builder.mul(builder.mul(panel, steps), number(PANEL))])
+    places = strips.places_of(builder, first, last)
     begin = builder.mul(panel, number(PANEL))
-
-    def load(pointer: Any, at: Any) -> Any:
-        return builder.load(builder.bitcast(builder.gep(pointer, [at]), SUMS.as_pointer()), align=4)
-
-    begins = [load(starts, builder.add(begin, number(v * LANES))) for v in range(VECTORS)]
-    before = builder.block
-    loop, after = builder.append_basic_block("step"), builder.append_basic_block("summed")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    step = builder.phi(INDEX)
-    step.add_incoming(number(0), before)
-    sums = [[builder.phi(SUMS) for _ in range(VECTORS)] for _ in range(ROWS)]
-    at = builder.mul(step, number(PANEL))
-    packed = [load(columns, builder.add(at, number(v * LANES))) for v in range(VECTORS)]
-    totals = []
-    for m in range(ROWS):
-        four = _spread(builder, builder.load(builder.gep(lines[m], [step])))
-        totals.append([_add_products(builder, sums[m][v], four, packed[v], native) for v in range(VECTORS)])
-    following = builder.add(step, number(1))
-    step.add_incoming(following, loop)
-    for m in range(ROWS):
-        for v in range(VECTORS):
-            sums[m][v].add_incoming(begins[v], before)
-            sums[m][v].add_incoming(totals[m][v], loop)
-    builder.cbranch(builder.icmp_signed("<", following, steps), loop, after)
-    builder.position_at_end(after)
+    totals = strips.emit_sums(
+        builder,
+        [builder.gep(rows, [builder.mul(place, steps)]) for place in places],
+        builder.gep(panels, [builder.mul(builder.mul(panel, steps), number(PANEL))]),
+        number(0),
+        steps,
+        [strips.load(builder, starts, builder.add(begin, number(v * LANES))) for v in range(VECTORS)],
+        lambda old, one, several: _add_products(builder, old, one, several, native),
+    )
     out = builder.bitcast(builder.gep(bits, [to]), ir.IntType(LANES).as_pointer())
     for m in range(ROWS):
-        cut = _spread(builder, builder.load(builder.gep(cuts, [places[m]])))
+        cut = strips.spread(builder, builder.load(builder.gep(cuts, [places[m]])))
         row = builder.gep(out, [builder.mul(builder.mul(words, number(VECTORS)), number(m))])
         for v in range(VECTORS):
             reached = builder.bitcast(builder.icmp_signed(">=", totals[m][v], cut), ir.IntType(LANES))
@@ -128,7 +86,7 @@ def _emit_bits(
     cuts[first + m]. Nothing is checked.
 
     rows : uint32, flat, `steps` words a row of four unsigned bytes each
-    panels : uint32, flat, for each panel and step the words (four signed bytes) of its 64 columns
+    panels : uint32, flat, words of four signed bytes each (see `matchbound.kernels.strips`)
     starts, cuts : int32, flat
     bits : uint64, flat
     """

@@ -40,13 +40,13 @@ def collect_block(
     for r in range(tile.rows):
         g = row0 + r
         i = owner[g]
-        at, bit = r * cols, 64 * r * block.words + block.shift
+        at = r * block.stride + block.shift
         c = 0
         if tile.diagonal:
             c = min(max(stop[i] - col0, 0), cols)
         while c < cols:
             if mode == COARSE:
-                word = hits_of_bits(bits, bit + c, bit + cols)
+                word = hits_of_bits(bits, at + c, at + cols)
             else:
                 word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):

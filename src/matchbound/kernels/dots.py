@@ -77,7 +77,7 @@ dot32: Any = _emit_dot32
 
 @intrinsic
 def _emit_dot_wide(typing: Any, x: Any, y: Any, i: Any, j: Any, n: Any) -> Any:
-    """x[i]·y[j] summed in float64, of C-contiguous float64 and float32 arrays with rows of n."""
+    """x[i]·y[j] summed in float64, of C-contiguous float32 arrays with rows of n."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _sum_of_products(context, builder, signature, args, 8, ir.DoubleType())

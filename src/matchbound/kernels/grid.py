@@ -91,18 +91,14 @@ def rank(sorted_values: Any, x: float) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def fine_bin(entry: int, v: Any, row: Any, right: Any, c: int, values: Any, band: float, fine: float) -> int:
-    """The bin after a look in float64, where that is certain; the entry again otherwise.
-
-    row : float64, shape (1, w)
-        The left factor of the comparison; its right factor is right[c].
-    """
+def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, values: Any, band: float, fine: float) -> int:
+    """The bin of left[r]·right[c] after a look in float64, where that is certain; the entry again otherwise."""
     if entry == MANY:
         b = _sure_bin(np.float64(v), values, band)
         if b < 0:
-            b = _sure_bin(dot_wide(row, right, 0, c, right.shape[1]), values, fine)
+            b = _sure_bin(dot_wide(left, right, r, c, right.shape[1]), values, fine)
         return entry if b < 0 else b
-    above = dot_wide(row, right, 0, c, right.shape[1]) - values[-entry - 1]
+    above = dot_wide(left, right, r, c, right.shape[1]) - values[-entry - 1]
     if above >= fine:
         return -entry
     if above < -fine:
@@ -125,10 +121,3 @@ def _sure_bin(x: float, values: Any, band: float) -> int:
     if b < values.shape[0] and x >= values[b] - band:
         return -1
     return b
-
-
-@numba.njit(nogil=True, cache=True)
-def widen(left: Any, r: int, out: Any) -> None:
-    """out[0] = left[r], in float64."""
-    for k in range(left.shape[1]):
-        out[0, k] = np.float64(left[r, k])

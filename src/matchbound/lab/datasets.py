@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from matchbound.errors import DataError
-from matchbound.sources.arrays import load_npz
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import open_input
+from matchbound.sources.npy import load_npz
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
-"""NumPy files and directories of embeddings; nothing is ever unpickled."""
+"""NumPy files and directories of embeddings."""
 
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.errors import DataError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
-from matchbound.sources.files import Input, open_input, plainly
+from matchbound.sources.files import MAX_BYTES, Input, open_input, plainly
 from matchbound.sources.labels import LabelArray, text_array
+from matchbound.sources.npy import load_npy, load_npz
 from matchbound.sources.roles import plain
 from matchbound.sources.tables import check_similarity, from_table, named
 
@@ -35,76 +35,6 @@ _IDENTITY = (
 )
 _INSTANCE = ("instance", "instances", "names", "paths", "files", "image", "filename")
 _LABEL_FILES = ("identity", "identities", "labels", "label", "ids")
-
-
-def load_npy(source: Input, *, mmap: bool = True) -> NDArray[Any]:
-    """The array of an ``.npy`` file, left on disk where it can be."""
-    if source.path is None or source.gzipped:
-        raise DataError(f"{source.name}: an .npy file must be a plain file on disk")
-    try:
-        if mmap and source.path.stat().st_size > 2**20:
-            return np.asanyarray(np.load(source.path, mmap_mode="r", allow_pickle=False))
-        _enough_bytes(source.path, source.name)
-        return np.asarray(np.load(source.path, allow_pickle=False))
-    except DataError:
-        raise
-    except Exception as error:  # a damaged header makes numpy's parser raise nearly anything
-        raise DataError(f"{source.name}: {_reason(error)}") from None
-
-
-def _enough_bytes(path: Path, name: str) -> None:
-    """Refuse a file whose header promises more than the file holds, before memory is asked for."""
-    with open(path, "rb") as stream:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(stream)
-        need = int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize if shape else dtype.itemsize
-        if not dtype.hasobject and path.stat().st_size - stream.tell() < need:
-            raise DataError(f"{name} is cut short: its header promises {need:,} bytes of numbers; write it again")
-
-
-def _reason(error: BaseException) -> str:
-    text = str(error)
-    if "allow_pickle" in text or "pickle" in text:
-        return (
-            "holds Python objects, which are never unpickled because that can run code; save labels as text or "
-            "integers (np.asarray(labels, dtype=str)) and vectors as one float array"
-        )
-    return f"is damaged or cut short ({plainly(text.strip() or type(error).__name__, 200)}); write it again"
-
-
-def load_npz(source: Input) -> dict[str, NDArray[Any]]:
-    """The arrays of an ``.npz`` file, by name."""
-    try:
-        with source.open() as stream, zipfile.ZipFile(stream) as archive:
-            total = sum(item.file_size for item in archive.infolist())
-            if total > source.max_bytes:
-                raise DataError(
-                    f"{source.name}: unpacks to {total:,} bytes, more than {source.max_bytes:,}; if that is "
-                    "expected, give a larger max_bytes"
-                )
-            entries = [item.filename for item in archive.infolist()]
-        if not any(name.endswith(".npy") for name in entries):
-            raise DataError(f"{source.name} is a zip archive without arrays; give an .npz file, or unpack it")
-        arrays: dict[str, NDArray[Any]] = {}
-        with source.open() as stream, np.load(stream, allow_pickle=False) as archive:
-            for name in archive.files:
-                arrays[name] = _member(archive, name, source.name)
-        return arrays
-    except DataError:
-        raise
-    except Exception as error:  # so does a damaged archive
-        raise DataError(f"{source.name}: {_reason(error)}") from None
-
-
-def _member(archive: Any, name: str, source: str) -> NDArray[Any]:
-    try:
-        value = archive[name]
-    except Exception as error:  # a damaged header makes numpy's parser raise nearly anything
-        raise DataError(f"{source}: the array {name!r} {_reason(error)}") from None
-    if not isinstance(value, np.ndarray):
-        raise DataError(f"{source}: the entry {name!r} is not an array")
-    return value
 
 
 def read_npz(
@@ -198,20 +128,19 @@ def read_npy(
 ) -> Embeddings:
     """Embeddings from an array of shape (rows, dimensions) and labels: an array, or a file of them.
 
-    Without `labels`, a file beside the array is looked for: for ``faces.npy`` these are ``faces.labels.txt``,
+    Without `labels`, a file beside an array on disk is looked for: for ``faces.npy`` these are ``faces.labels.txt``,
     ``faces_labels.npy`` and the like, then ``labels.txt``, ``identity.npy`` and the like.
     """
     vectors = load_npy(source)
     if vectors.ndim != 2:
         raise DataError(f"{source.name} has shape {vectors.shape}; embeddings have shape (rows, dimensions)")
     if labels is None:
-        assert source.path is not None
-        labels = _labels_beside(source.path)
+        labels = None if source.path is None else _labels_beside(source.path)
         if labels is None:
             square = " For a matrix of scores use reader='matrix'." if vectors.shape[0] == vectors.shape[1] else ""
+            beside = ", or put labels.txt beside it" if source.path is not None else ""
             raise DataError(
-                f"{source.name} has no labels; give labels=FILE (one identity a line, or .npy), or put labels.txt "
-                f"beside it.{square}"
+                f"{source.name} has no labels; give labels=FILE (one identity a line, or .npy){beside}.{square}"
             )
     identity = load_labels(labels, vectors.shape[0], source.name)
     kind = check_similarity(source.name, distance, similarity)
@@ -228,11 +157,11 @@ def _labels_beside(path: Path) -> Path | None:
     return None
 
 
-def load_labels(labels: str | os.PathLike[str] | ArrayLike, rows: int, of: str) -> LabelArray:
+def load_labels(labels: Input | str | os.PathLike[str] | ArrayLike, rows: int, of: str) -> LabelArray:
     """Labels from an array, an ``.npy`` file or a text file with one label a line."""
-    if not isinstance(labels, (str, os.PathLike)):
+    if not isinstance(labels, (Input, str, os.PathLike)):
         return np.asarray(labels)
-    source = open_input(labels)
+    source = labels if isinstance(labels, Input) else open_input(labels)
     if source.kind == "npy":
         found = load_npy(source, mmap=False)
     else:
@@ -261,6 +190,7 @@ def read_directory(
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
     labels: str | os.PathLike[str] | ArrayLike | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> Comparisons | Embeddings:
     """A directory: Parquet files that make one table; one array with labels; or a folder an identity.
 
@@ -273,11 +203,13 @@ def read_directory(
     if tables:
         from matchbound.sources.parquet import read_parquet
 
-        return read_parquet(tables, distance=distance, similarity=similarity, columns=columns, group=group)
+        inputs = [open_input(table, max_bytes) for table in tables]
+        return read_parquet(inputs, distance=distance, similarity=similarity, columns=columns, group=group)
     here = [p for p in files if p.parent == path]
     archives = [p for p in here if p.suffix == ".npz"]
     if len(archives) == 1 and len(here) == 1:
-        return read_npz(open_input(archives[0]), distance=distance, similarity=similarity, columns=columns, group=group)
+        archive = open_input(archives[0], max_bytes)
+        return read_npz(archive, distance=distance, similarity=similarity, columns=columns, group=group)
     main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
     if len(main) == 1:
         return read_npy(open_input(main[0]), distance=distance, similarity=similarity, labels=labels)

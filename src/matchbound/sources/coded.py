@@ -85,3 +85,10 @@ def values_of(column: Any) -> NDArray[Any]:
     if not len(array):
         return np.empty(0, dtype=kind)
     return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array)]
+
+
+def first_null(column: Any) -> int:
+    """The row of the first missing value of an Arrow column that has one."""
+    import pyarrow.compute as pc
+
+    return int(pc.index(pc.is_null(column), True).as_py())

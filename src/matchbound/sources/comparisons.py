@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.errors import DataError
+from matchbound.sources.finite import check_finite
 from matchbound.sources.groups import group_of_identity
 from matchbound.sources.labels import IntArray, LabelArray, as_labels, encode
 
@@ -185,8 +186,8 @@ class Comparisons:
             return 0
         low = np.minimum(self.instance_a, self.instance_b)
         high = np.maximum(self.instance_a, self.instance_b)
-        keys = low * np.int64(int(high.max()) + 1) + high
-        return int(keys.size - np.unique(keys).size)
+        keys = np.sort(low * np.int64(int(high.max()) + 1) + high)
+        return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
     @cached_property
     def with_itself(self) -> int:
@@ -223,13 +224,7 @@ def _scores(score: ArrayLike) -> FloatArray:
     values = np.array(raw, dtype=np.float64)
     if values.ndim != 1:
         raise DataError(f"score must be one-dimensional, one number a row; it has shape {values.shape}")
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        row = int(bad[0])
-        raise DataError(
-            f"score: row {row} holds {values[row]} ({bad.size} rows are not finite numbers). Drop failed "
-            "comparisons, or give them the score that the system would act on"
-        )
+    check_finite(values, lambda row: f"score: row {row} holds")
     return values
 
 

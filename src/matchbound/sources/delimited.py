@@ -12,6 +12,7 @@ from matchbound.errors import DataError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import Input, plainly, shorten
+from matchbound.sources.finite import FAILED
 from matchbound.sources.roles import PairRoles, RowRoles, find_roles, repeated
 from matchbound.sources.tables import Table, build
 
@@ -193,16 +194,15 @@ def raise_unless_number(text: str, name: str, where: str) -> float:
         if math.isfinite(value):
             return value
         raise DataError(f"{where}: {name} is {text}, too large for a number")
-    failed = "drop failed comparisons, or give them the score that the system would act on"
     if not text:
-        raise DataError(f"{where}: {name} is missing; {failed}")
+        raise DataError(f"{where}: {name} is missing; {FAILED}")
     loose = _as_float(text)
     if loose is not None and math.isfinite(loose):
         raise DataError(f"{where}: {name} is {shorten(text)!r}; write plain numbers")
     if loose is None and text.lower() not in ("na", "n/a", "#n/a", "null", "none"):
         decimal = "; write numbers with a decimal point" if re.match(r"^[+-]?\d+,\d+$", text) else ""
         raise DataError(f"{where}: {name} is {shorten(text)!r}, not a number{decimal}")
-    raise DataError(f"{where}: {name} is {shorten(text)}, not a finite number; {failed}")
+    raise DataError(f"{where}: {name} is {shorten(text)}, not a finite number; {FAILED}")
 
 
 def _as_float(text: str) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -18,6 +18,12 @@ from matchbound.sources.labels import IntArray, LabelArray, as_labels, encode
 FloatArray = NDArray[np.float64]
 Similarity = Literal["cosine", "dot", "euclidean"]
 SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot", "euclidean")
+BLOCK_ROWS = 65536
+"""Rows that are looked at together, so that a memory map need not fit in memory."""
+
+
+def _place(row: int) -> str:
+    return f"vectors: row {row}"
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -67,32 +73,63 @@ class Embeddings:
         instance: ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        if similarity not in SIMILARITIES:
-            raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
-        array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
-        if array.ndim != 2 or array.shape[1] == 0:
-            raise DataError(f"vectors must have shape (rows, dimensions); got shape {array.shape}")
-        if array.dtype.kind in "iu":
-            array = array.astype(np.float64)
-        if array.dtype.kind != "f" or array.dtype.itemsize > 8:
-            raise DataError(f"vectors must be float16, float32 or float64; got {array.dtype}")
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
+        array = _as_vectors(vectors, similarity)
         labels = as_labels(identity, "identity")
-        if labels.shape[0] != array.shape[0]:
-            raise DataError(f"vectors has {array.shape[0]} rows and identity has {labels.shape[0]}; they must agree")
-        _check_rows(array, similarity)
+        _same_rows(array, labels, "identity")
+        _check_rows(array, similarity, _place)
         identities, (codes,) = encode(labels)
+        self._fill(array, identities, codes, similarity, group, instance, notes)
+
+    @classmethod
+    def from_codes(
+        cls,
+        vectors: NDArray[Any],
+        identities: LabelArray,
+        codes: IntArray,
+        similarity: Similarity = "cosine",
+        *,
+        group: ArrayLike | None = None,
+        instance: ArrayLike | None = None,
+        notes: Sequence[str] = (),
+        where: Callable[[int], str] = _place,
+    ) -> Embeddings:
+        """Embeddings whose identities are encoded already, as readers have them: no label is looked at twice.
+
+        Parameters
+        ----------
+        identities
+            The distinct identities, sorted, each of which occurs, shape (G,).
+        codes
+            Positions in `identities`, int64, shape (n,).
+        where
+            From a row number to its place in the source, for messages.
+        """
+        array = _as_vectors(vectors, similarity)
+        _same_rows(array, codes, "codes")
+        _check_rows(array, similarity, where)
+        made = cls.__new__(cls)
+        made._fill(array, identities, codes, similarity, group, instance, notes)
+        return made
+
+    def _fill(
+        self,
+        vectors: NDArray[Any],
+        identities: LabelArray,
+        codes: IntArray,
+        similarity: Similarity,
+        group: ArrayLike | None,
+        instance: ArrayLike | None,
+        notes: Sequence[str],
+    ) -> None:
         groups = None
         if group is not None:
             column = as_labels(group, "group")
-            if column.shape[0] != codes.size:
-                raise DataError(f"group has {column.shape[0]} rows and vectors has {codes.size}; they must agree")
+            _same_rows(vectors, column, "group")
             groups = group_of_identity(identities, codes, column)
         names = None if instance is None else as_labels(instance, "instance")
-        if names is not None and names.shape[0] != codes.size:
-            raise DataError(f"instance has {names.shape[0]} rows and vectors has {codes.size}; they must agree")
-        object.__setattr__(self, "vectors", array)
+        if names is not None:
+            _same_rows(vectors, names, "instance")
+        object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "identities", identities)
         object.__setattr__(self, "codes", codes)
         object.__setattr__(self, "similarity", similarity)
@@ -123,7 +160,11 @@ class Embeddings:
         """Rows that equal an earlier row to the last bit."""
         rng = np.random.default_rng(0)
         direction = np.asarray(rng.standard_normal(self.vectors.shape[1]), dtype=self.vectors.dtype)
-        shadow = np.asarray(self.vectors @ direction)
+        shadow = np.empty(len(self), dtype=self.vectors.dtype)
+        for start in range(0, len(self), BLOCK_ROWS):  # einsum sums every row in the same order, a product may not
+            np.einsum(
+                "ij,j->i", self.vectors[start : start + BLOCK_ROWS], direction, out=shadow[start : start + BLOCK_ROWS]
+            )
         order = np.argsort(shadow, kind="stable")
         near = np.flatnonzero(shadow[order[1:]] == shadow[order[:-1]])
         suspects = np.unique(np.concatenate([order[near], order[near + 1]]))
@@ -175,21 +216,40 @@ class Embeddings:
         return pair_scores(self.vectors, a, b, self.similarity)
 
 
-def _check_rows(array: NDArray[Any], similarity: Similarity, block: int = 65536) -> None:
+def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
+    """Vectors of a type that can be scored, and a similarity that is one."""
+    if similarity not in SIMILARITIES:
+        raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
+    array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise DataError(f"vectors must have shape (rows, dimensions); got shape {array.shape}")
+    if array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+        raise DataError(f"vectors must be float16, float32 or float64; got {array.dtype}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _same_rows(vectors: NDArray[Any], column: NDArray[Any], name: str) -> None:
+    if column.shape[0] != vectors.shape[0]:
+        raise DataError(f"vectors has {vectors.shape[0]} rows and {name} has {column.shape[0]}; they must agree")
+
+
+def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[int], str]) -> None:
     """Every row finite, and not zero where a direction is needed; read in blocks, for memory maps."""
-    for start in range(0, array.shape[0], block):
-        part = array[start : start + block]
+    for start in range(0, array.shape[0], BLOCK_ROWS):
+        part = array[start : start + BLOCK_ROWS]
         total = np.einsum("ij,ij->i", part, part, dtype=np.float64)
         bad = np.flatnonzero(~np.isfinite(total))
         if bad.size:
             row = start + int(bad[0])
             if np.isfinite(np.asarray(array[row], dtype=np.float64)).all():
-                raise DataError(f"vectors: the squared length of row {row} overflows float64; rescale the vectors")
-            raise DataError(f"vectors: row {row} holds NaN or infinity; drop it or embed it again")
+                raise DataError(f"{where(row)} has a squared length that overflows float64; rescale the vectors")
+            raise DataError(f"{where(row)} holds NaN or infinity; drop it or embed it again")
         if similarity == "cosine":
             zero = np.flatnonzero(~np.any(part, axis=1))
             if zero.size:
                 raise DataError(
-                    f"vectors: row {start + int(zero[0])} is all zeros ({zero.size} such rows), and a zero vector has "
+                    f"{where(start + int(zero[0]))} is all zeros ({zero.size} such rows), and a zero vector has "
                     "no cosine; drop it or embed it again"
                 )

@@ -1,4 +1,4 @@
-"""Open input files: by path or from standard input, plain or gzipped, with limits and a digest."""
+"""Open input files: by path, by address or from standard input, plain or gzipped, with limits and a digest."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -13,9 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from matchbound.errors import DataError
+
+if TYPE_CHECKING:
+    from matchbound.sources.remote import Remote
 
 MAX_BYTES = 16 * 2**30
 """How much a compressed file or standard input may hold, unless the caller says otherwise."""
@@ -42,6 +46,9 @@ _FOREIGN = {
     b"SQLite format 3": "an SQLite database; export the comparisons as CSV or Parquet",
 }
 
+_ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
+_LOCAL = "file://"
+
 _seen: dict[str, tuple[object, str]] = {}
 """Digests of what can be read only once: standard input (``-``, with its stream) and pipes, by name."""
 
@@ -53,19 +60,34 @@ class Input:
     Attributes
     ----------
     name : str
-        What messages say: the path as given, or ``standard input``.
+        What messages say: the path or the address as given, or ``standard input``.
     path : Path or None
-        Where it is; None for standard input.
+        Where it is on disk; None for standard input and for files elsewhere.
     content : bytes
-        Everything in it, when there is no path.
+        Everything in it, for standard input and pipes.
     max_bytes : int
         How much a compressed file may unpack to.
+    remote : Remote or None
+        The file elsewhere, where the name is an address.
     """
 
     name: str
     path: Path | None
     content: bytes = b""
     max_bytes: int = MAX_BYTES
+    remote: Remote | None = None
+
+    @property
+    def piped(self) -> bool:
+        """Whether all of it came through standard input or a pipe."""
+        return self.path is None and self.remote is None
+
+    @property
+    def size(self) -> int | None:
+        """Bytes in the file as it is stored; None where a server does not say."""
+        if self.remote is not None:
+            return self.remote.size
+        return len(self.content) if self.path is None else self.path.stat().st_size
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -81,21 +103,33 @@ class Input:
                 yield limited
 
     @contextmanager
-    def _raw(self) -> Iterator[IO[bytes]]:
-        if self.path is None:
+    def _raw(self) -> Iterator[Any]:
+        if self.path is None and self.remote is None:
             yield io.BytesIO(self.content)
             return
         try:
-            with open(self.path, "rb") as stream:
+            with self.remote.open() if self.remote is not None else open(str(self.path), "rb") as stream:
                 yield stream
         except OSError as error:
             raise DataError(f"{self.name}: cannot be read ({error.strerror or error})") from None
+
+    @contextmanager
+    def arrow(self) -> Iterator[Any]:
+        """The bytes as a file that pyarrow reads from."""
+        import pyarrow as pa
+
+        if self.path is not None:
+            with pa.OSFile(str(self.path)) as file:
+                yield file
+            return
+        with self._raw() as stream, pa.PythonFile(stream, mode="r") as file:
+            yield file
 
     @cached_property
     def gzipped(self) -> bool:
         """Whether the file is compressed with gzip, by its first bytes."""
         with self._raw() as raw:
-            return raw.read(2) == b"\x1f\x8b"
+            return bool(raw.read(2) == b"\x1f\x8b")
 
     @cached_property
     def kind(self) -> Kind:
@@ -163,18 +197,35 @@ class _Limited(io.RawIOBase):
         return len(got)
 
 
+def is_address(path: object) -> bool:
+    """Whether a path is the address of a file elsewhere, such as ``s3://…``; ``file://…`` is here."""
+    return isinstance(path, str) and _ADDRESS.match(path) is not None and not path.startswith(_LOCAL)
+
+
+def local_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """A path without the ``file://`` that it may begin with."""
+    return path.removeprefix(_LOCAL) if isinstance(path, str) else path
+
+
 def open_input(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Input:
-    """The input at a path (``-`` is standard input); a DataError where there is no readable file."""
+    """The input at a path or an address (``-`` is standard input); a DataError where there is no readable file."""
     if os.fspath(path) == "-":
         return Input("standard input", None, _standard_input(max_bytes), max_bytes)
+    if is_address(path):
+        from matchbound.sources.remote import find_remote
+
+        found = find_remote(os.fspath(path))
+        if found.files is not None:
+            raise DataError(f"{found.address} is a directory; a file is needed here")
+        return Input(found.address, None, b"", max_bytes, found)
+    path = local_path(path)
     where = Path(path)
     try:
         exists, is_file = "\0" not in str(path) and where.exists(), where.is_file()
     except (OSError, ValueError) as error:
         raise DataError(f"{plainly(path, 1000)}: not a usable path ({error})") from None
     if not exists:
-        hint = "; only local files are read, download it first" if "://" in str(path) else ""
-        raise DataError(f"{plainly(path, 1000)}: no such file{hint}")
+        raise DataError(f"{plainly(path, 1000)}: no such file")
     if not is_file and where.is_dir():
         raise DataError(f"{path} is a directory; a file is needed here")
     if not is_file:
@@ -183,7 +234,7 @@ def open_input(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Inpu
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """``"sha256:…"`` of a file's bytes as they are on disk, streamed; provenance for results.
+    """``"sha256:…"`` of a file's bytes as they are stored, streamed; provenance for results.
 
     A directory gives the digest of the names and digests of the files in it. Standard input (``-``) and pipes
     can be read only once: their digest is remembered from when `open_input` read them.
@@ -195,18 +246,27 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         return _seen["-"][1]
     if known is not None:
         return known[1]
-    where = Path(path)
-    if where.is_dir():
+    below = _files_below(path)
+    if below is not None:
         total = hashlib.sha256()
-        for item in sorted(p for p in where.rglob("*") if p.is_file()):
-            total.update(f"{item.relative_to(where).as_posix()}\0{file_digest(item)}\n".encode())
+        for name, item in below:
+            total.update(f"{name}\0{file_digest(item)}\n".encode())
         return f"sha256:{total.hexdigest()}"
-    source = open_input(path)
-    try:
-        with open(where, "rb") as stream:
-            return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
-    except OSError as error:
-        raise DataError(f"{source.name}: cannot be read ({error.strerror or error})") from None
+    with open_input(path)._raw() as stream:
+        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+
+
+def _files_below(path: str | os.PathLike[str]) -> list[tuple[str, str | os.PathLike[str]]] | None:
+    """Names and places of the files in a directory; None for anything else."""
+    if is_address(path):
+        from matchbound.sources.remote import find_remote
+
+        files = find_remote(os.fspath(path)).files
+        return None if files is None else [(file.rpartition("/")[2], file) for file in files]
+    where = Path(local_path(path))
+    if not where.is_dir():
+        return None
+    return [(item.relative_to(where).as_posix(), item) for item in sorted(where.rglob("*")) if item.is_file()]
 
 
 def _standard_input(max_bytes: int) -> bytes:

@@ -198,7 +198,12 @@ def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
 def _match_tables(systems: list[Comparisons]) -> Matched:
     first = systems[0]
     if all(source.instances is not None for source in systems):
-        rows, how = _common(_comparison_keys(systems), "comparison"), "instance"
+        keys = _comparison_keys(systems)
+        if all(np.array_equal(keys[0], other) for other in keys[1:]):
+            rows = [np.arange(len(first))] * len(systems)
+        else:
+            rows = _common(_by_occurrence(keys), "comparison")
+        how = "instance"
     elif all(_same_rows(first, other) for other in systems[1:]):
         rows, how = [np.arange(len(first))] * len(systems), "row"
     else:
@@ -220,7 +225,7 @@ def _same_rows(one: Comparisons, two: Comparisons) -> bool:
 
 
 def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
-    """A number for each pair of instances (and each time that it occurs), the same in all systems."""
+    """A number for each pair of instances, the same in all systems."""
     names = []
     for source in systems:
         assert source.instances is not None
@@ -238,7 +243,7 @@ def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
         assert source.instance_b is not None
         one, two = code[source.instance_a], code[source.instance_b]
         keys.append(np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two))
-    return _by_occurrence(keys)
+    return keys
 
 
 def _by_occurrence(keys: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:

@@ -12,7 +12,7 @@ from typing import Any
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import SIMILARITIES, Embeddings, Similarity
-from matchbound.sources.files import MAX_BYTES, Input, file_digest, open_input
+from matchbound.sources.files import MAX_BYTES, Input, file_digest, is_address, local_path, open_input
 
 __all__ = ["READERS", "file_digest", "read"]
 
@@ -50,9 +50,10 @@ def read(
     Parameters
     ----------
     path
-        A file (CSV, TSV, Parquet, ``.npz``, ``.npy`` with labels; CSV and TSV may be gzipped), a directory of
-        embeddings, ``"-"`` for standard input, a data frame (pandas, polars, pyarrow), or a sequence of
-        files for the readers that need more than one.
+        A file (CSV, TSV, Parquet, ``.npz``, ``.npy`` with labels; CSV and TSV may be gzipped), the address of one
+        that fsspec understands (``s3://bucket/scores.parquet``), a directory of embeddings, ``"-"`` for standard
+        input, a data frame (pandas, polars, pyarrow), or a sequence of files for the readers that need more
+        than one.
     reader
         The layout of another tool: see `READERS`. By default the content decides.
     distance
@@ -89,7 +90,7 @@ def read(
                 raise UsageError("reader names a file layout; a data frame is read by its columns")
             return _call(from_frame, path, "a data frame", distance=distance, similarity=similarity, **options)
     paths = _paths(path)
-    max_bytes = options.pop("max_bytes", MAX_BYTES)
+    max_bytes = _limit(options.pop("max_bytes", MAX_BYTES))
     if reader is not None:
         module = import_module(f"matchbound.sources.readers.{READERS[reader]}")
         function = module.READERS[reader]
@@ -100,9 +101,28 @@ def read(
     if _is_dir(paths[0]):
         from matchbound.sources.arrays import read_directory
 
-        return _call(read_directory, Path(paths[0]), "a directory", distance=distance, similarity=similarity, **options)
+        options |= {"distance": distance, "similarity": similarity, "max_bytes": max_bytes}
+        return _call(read_directory, Path(paths[0]), "a directory", **options)
+    parts = _remote_parts(paths[0])
+    if parts is not None:
+        return _several(parts, max_bytes, distance=distance, similarity=similarity, **options)
     source = open_input(paths[0], max_bytes)
     return _by_content(source, distance=distance, similarity=similarity, **options)
+
+
+def _remote_parts(path: AnyPath) -> list[AnyPath] | None:
+    """The Parquet files of a directory elsewhere; None where the path is anything else."""
+    if not is_address(path):
+        return None
+    from matchbound.sources.remote import find_remote
+
+    files = find_remote(os.fspath(path)).files
+    if files is None:
+        return None
+    parts: list[AnyPath] = [file for file in files if file.endswith((".parquet", ".pq"))]
+    if not parts:
+        raise DataError(f"{path} is a directory without Parquet files; give the address of a file")
+    return parts
 
 
 def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
@@ -115,12 +135,12 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
     if source.kind == "parquet":
         from matchbound.sources.parquet import read_parquet
 
-        if source.path is None:
+        if source.piped:
             raise DataError(f"{source.name} holds Parquet; only CSV and TSV can be read from a pipe")
-        return _call(read_parquet, [source.path], "a Parquet file", max_bytes=source.max_bytes, **options)
+        return _call(read_parquet, [source], "a Parquet file", **options)
     from matchbound.sources.arrays import read_npy, read_npz
 
-    if source.path is None:
+    if source.piped:
         raise DataError(f"{source.name} holds binary data; only CSV and TSV can be read from a pipe")
     if source.kind == "npy":
         return _call(read_npy, source, "an .npy file", **options)
@@ -134,7 +154,7 @@ def _several(paths: list[AnyPath], max_bytes: int, **options: Any) -> Comparison
     if all(kind == "parquet" for kind in kinds):
         from matchbound.sources.parquet import read_parquet
 
-        return _call(read_parquet, paths, "Parquet files", max_bytes=max_bytes, **options)
+        return _call(read_parquet, inputs, "Parquet files", **options)
     if len(paths) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
         return _by_content(inputs[0], labels=paths[1], **options)
     raise UsageError(
@@ -145,12 +165,23 @@ def _several(paths: list[AnyPath], max_bytes: int, **options: Any) -> Comparison
 
 def _paths(path: Any) -> list[AnyPath]:
     if isinstance(path, (str, os.PathLike)):
-        return [path]
+        return [local_path(path)]
     if isinstance(path, Sequence) and path and all(isinstance(p, (str, os.PathLike)) for p in path):
-        return list(path)
+        return [local_path(p) for p in path]
     raise UsageError(
         f"path must be a file, a directory, '-', a data frame, or a list of files; got {type(path).__name__}"
     )
+
+
+def _limit(max_bytes: object) -> int:
+    """A number of bytes, from Python or as the command line has it."""
+    try:
+        limit = int(str(max_bytes))
+    except ValueError:
+        limit = 0
+    if limit <= 0:
+        raise UsageError(f"max_bytes must be a whole number of bytes; got {max_bytes!r}")
+    return limit
 
 
 def _is_dir(path: AnyPath) -> bool:

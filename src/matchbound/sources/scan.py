@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.errors import DataError, MissingExtraError
+from matchbound.errors import DataError
 from matchbound.sources.coded import Coded
 from matchbound.sources.delimited import read_header, split_header
 from matchbound.sources.files import Input, open_input, plainly
+from matchbound.sources.parquet import batches, open_parquet, place
 from matchbound.sources.roles import PairRoles, find_roles
 from matchbound.sources.tables import Table
+
+T = TypeVar("T")
 
 BATCH_ROWS = 1 << 20
 BATCH_BYTES = 32 << 20
@@ -56,11 +59,14 @@ class ScoreFile:
         Whether small scores mean "same"; None for what the name of the score column says.
     columns
         Which column plays which part, where the names do not say.
+    group
+        The column with the group of identities: ``"sex"`` finds ``sex_a`` and ``sex_b``; None for one named so.
     """
 
     path: str
     distance: bool | None = None
     columns: Mapping[str, str] | None = None
+    group: str | None = None
 
     def findings(self) -> tuple[str, ...]:
         """What reading in batches cannot see."""
@@ -68,82 +74,141 @@ class ScoreFile:
 
 
 def scan(
-    path: str | os.PathLike[str], *, distance: bool | None = None, columns: Mapping[str, str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    distance: bool | None = None,
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
 ) -> ScoreFile:
-    """A score table too large for memory, for `evaluate`: nothing is read until it is counted.
+    """A score table too large for memory, for `evaluate` and `by_group`: nothing is read until it is counted.
+
+    What needs scores in order or comparisons matched (`compare`, systems in a report) reads the table into memory.
 
     Parameters
     ----------
     path
-        Parquet, CSV or TSV with two identity columns and a score; or an address that fsspec understands (Parquet).
-    distance, columns
+        Parquet, CSV or TSV with two identity columns and a score; a file, or an address that fsspec understands.
+    distance, columns, group
         As in `read`.
     """
-    return ScoreFile(os.fspath(path), distance, columns)
+    return ScoreFile(os.fspath(path), distance, columns, group)
 
 
 def scan_scores(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> ScoreScan:
-    """Open a Parquet, CSV or TSV table of comparisons for reading in batches; fsspec addresses work too."""
-    where = os.fspath(path)
-    if "://" in where:
-        return _scan_parquet(where, _remote(where), columns)
+    """Open a Parquet, CSV or TSV table of comparisons, in a file or at an address, for reading in batches."""
+    found = _open(path, columns, None)
+
+    def scored(table: Table) -> ScoreBatch:
+        return ScoreBatch(table.coded(found.id_a), table.coded(found.id_b), table.numbers(found.roles.score))
+
+    return ScoreScan(found.name, found.rows, found.roles.distance, _decoded(found, scored))
+
+
+def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
+    """The group of each identity of a table, by one pass over it; contradictions are an error.
+
+    Parameters
+    ----------
+    group
+        The column; by default that of the source, else one named group.
+    """
+    found = _open(source.path, source.columns, group or source.group, groups=True)
+    roles = found.roles
+    if roles.group_a is None or roles.group_b is None:
+        raise DataError(
+            f"{found.name}: the table names no group: it has no columns group_a and group_b. Name the column, or give "
+            "group= as a mapping from identity to label"
+        )
+    sides = (found.id_a, roles.group_a), (found.id_b, roles.group_b)
+
+    def stated(table: Table) -> list[tuple[str, str]]:
+        return [pair for identity, label in sides for pair in _distinct(table.coded(identity), table.coded(label))]
+
+    known: dict[str, str] = {}
+    for pairs in _decoded(found, stated):
+        for identity, label in pairs:
+            if known.setdefault(identity, label) != label:
+                raise DataError(
+                    f"{found.name}: identity {identity} is in group {known[identity]} in one row and in group {label} "
+                    "in another; a group belongs to an identity"
+                )
+    return known
+
+
+def _distinct(one: Coded, two: Coded) -> list[tuple[str, str]]:
+    """The pairs of labels that occur side by side in two columns, each once."""
+    width = np.int64(max(two.labels.size, 1))
+    keys = np.unique(one.codes.astype(np.int64) * width + two.codes)
+    return [(str(one.labels[key // width]), str(two.labels[key % width])) for key in keys]
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """A table of comparisons that is open: what its columns are, and batches of its rows."""
+
+    name: str
+    rows: int
+    roles: PairRoles
+    id_a: str
+    id_b: str
+    batches: Iterator[Any] = field(repr=False)
+
+
+def _open(
+    path: str | os.PathLike[str], columns: Mapping[str, str] | None, group: str | None, *, groups: bool = False
+) -> _Opened:
+    """Open a table for its identities and scores, or for its identities and groups."""
     source = open_input(path)
-    if source.kind == "parquet":
-        return _scan_parquet(source.name, str(source.path), columns)
+    if source.kind == "parquet" and not source.piped:
+        return _open_parquet(source, columns, group, groups)
     if source.kind == "text":
-        return _scan_text(source, columns)
+        return _open_text(source, columns, group, groups)
     raise DataError(f"{source.name} holds no table of scores; give Parquet, CSV or TSV")
 
 
-def _remote(address: str) -> Any:
-    try:
-        import fsspec
-    except ImportError:
-        raise MissingExtraError(f"fsspec is not installed, and {address} needs it; pip install fsspec") from None
-    try:
-        return fsspec.open(address, "rb").open()
-    except (OSError, ValueError) as error:
-        raise DataError(f"{address}: cannot be read ({plainly(error, 200)})") from None
-
-
-def _pair_roles(names: list[str], source: str, columns: Mapping[str, str] | None) -> tuple[PairRoles, str, str]:
-    roles = find_roles(names, source, columns=columns)
+def _pair_roles(
+    names: list[str], source: str, columns: Mapping[str, str] | None, group: str | None
+) -> tuple[PairRoles, str, str]:
+    roles = find_roles(names, source, columns=columns, group=group)
     if not isinstance(roles, PairRoles) or roles.id_a is None or roles.id_b is None:
         raise DataError(f"{source}: a table is read in batches when it has two identity columns and a score")
     return roles, roles.id_a, roles.id_b
 
 
-def _scan_parquet(name: str, file: Any, columns: Mapping[str, str] | None) -> ScoreScan:
+def _wanted(roles: PairRoles, id_a: str, id_b: str, groups: bool) -> tuple[list[str], list[str]]:
+    """The columns that hold labels, and those that hold numbers."""
+    if not groups:
+        return [id_a, id_b], [roles.score]
+    return list(dict.fromkeys(name for name in (id_a, id_b, roles.group_a, roles.group_b) if name is not None)), []
+
+
+def _open_parquet(source: Input, columns: Mapping[str, str] | None, group: str | None, groups: bool) -> _Opened:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        opened = pq.ParquetFile(file)
-        roles, id_a, id_b = _pair_roles(opened.schema_arrow.names, name, columns)
-        text = [at for at in (id_a, id_b) if pa.types.is_string(opened.schema_arrow.field(at).type)]
-        if text:
-            opened = pq.ParquetFile(file, read_dictionary=text)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{name}: not a Parquet file that can be read ({plainly(error, 200)})") from None
+    with open_parquet(source) as file:
+        roles, id_a, id_b = _pair_roles(file.schema_arrow.names, source.name, columns, group)
+        labels, numbers = _wanted(roles, id_a, id_b, groups)
+        text = [at for at in labels if pa.types.is_string(file.schema_arrow.field(at).type)]
+        rows = file.metadata.num_rows
 
-    def batches() -> Iterator[Any]:
-        yield from opened.iter_batches(batch_size=BATCH_ROWS, columns=[id_a, id_b, roles.score])
+    def found() -> Iterator[Any]:
+        with open_parquet(source, read_dictionary=text) as file:
+            yield from batches(file, [*labels, *numbers], BATCH_ROWS)
 
-    return ScoreScan(
-        name, opened.metadata.num_rows, roles.distance, _decoded(name, "row", batches(), roles, id_a, id_b)
-    )
+    return _Opened(source.name, rows, roles, id_a, id_b, found())
 
 
-def _scan_text(source: Input, columns: Mapping[str, str] | None) -> ScoreScan:
+def _open_text(source: Input, columns: Mapping[str, str] | None, group: str | None, groups: bool) -> _Opened:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name)
-    roles, id_a, id_b = _pair_roles(names, source.name, columns)
-    kinds = {id_a: pa.string(), id_b: pa.string(), roles.score: pa.float64()}
+    roles, id_a, id_b = _pair_roles(names, source.name, columns, group)
+    labels, numbers = _wanted(roles, id_a, id_b, groups)
+    kinds = {name: pa.string() for name in labels} | {name: pa.float64() for name in numbers}
 
-    def batches() -> Iterator[Any]:
+    def found() -> Iterator[Any]:
         with source.open() as stream:
             reader = pa_csv.open_csv(
                 stream,
@@ -153,24 +218,17 @@ def _scan_text(source: Input, columns: Mapping[str, str] | None) -> ScoreScan:
             )
             yield from reader
 
-    return ScoreScan(source.name, 0, roles.distance, _decoded(source.name, "row", batches(), roles, id_a, id_b))
+    return _Opened(source.name, 0, roles, id_a, id_b, found())
 
 
-def _place(name: str, unit: str, start: int) -> Callable[[int], str]:
-    """Says where a row of a batch is in the file."""
-    return lambda row: f"{name}, {unit} {start + row}"
-
-
-def _decoded(
-    name: str, unit: str, batches: Iterator[Any], roles: PairRoles, id_a: str, id_b: str
-) -> Iterator[ScoreBatch]:
+def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:
+    """What is made of each batch; rows are counted for messages."""
     import pyarrow as pa
 
     seen = 0
     try:
-        for batch in batches:
-            table = Table(name, pa.Table.from_batches([batch]), _place(name, unit, seen))
-            yield ScoreBatch(table.coded(id_a), table.coded(id_b), table.numbers(roles.score))
+        for batch in found.batches:
+            yield convert(Table(found.name, pa.Table.from_batches([batch]), place(found.name, seen)))
             seen += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{name}, after {unit} {seen}: {plainly(error, 200)}") from None
+        raise DataError(f"{found.name}, after row {seen}: {plainly(error, 200)}") from None

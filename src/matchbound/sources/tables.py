@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.errors import DataError, UsageError
-from matchbound.sources.coded import Coded, merge, values_of
+from matchbound.sources.coded import Coded, first_null, merge, values_of
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.files import plainly
+from matchbound.sources.finite import FAILED, check_finite
 from matchbound.sources.infer import infer_identities
 from matchbound.sources.labels import LARGEST_FLOAT_LABEL, IntArray, LabelArray, text_array
 from matchbound.sources.roles import SURELY_GENUINE, PairRoles, RowRoles, find_roles, plain
+from matchbound.sources.vectors import vectors_of
 
 T = TypeVar("T")
 
@@ -62,7 +64,7 @@ class Table:
 
         column = self.data.column(name)
         if column.null_count:
-            row = _first_null(column)
+            row = first_null(column)
             raise DataError(f"{self.where(row)}: {name} is missing; fill it in or drop the row")
         kind = column.type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -101,8 +103,8 @@ class Table:
             )
         return values.astype(np.int64)
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        """A column of finite numbers, shape (n,)."""
+    def numbers(self, name: str, remedy: str = FAILED) -> NDArray[np.float64]:
+        """A column of finite numbers, shape (n,); `remedy` is what to do about one that is not."""
         import pyarrow as pa
 
         column = self.data.column(name)
@@ -114,14 +116,10 @@ class Table:
                     f"{self.source}: the column {name!r} must hold numbers ({plainly(error, 200)})"
                 ) from None
         if column.null_count:
-            row = _first_null(column)
-            raise DataError(f"{self.where(row)}: {name} is missing; {_FAILED}")
+            row = first_null(column)
+            raise DataError(f"{self.where(row)}: {name} is missing; {remedy}")
         values = values_of(column).astype(np.float64)
-        bad = np.flatnonzero(~np.isfinite(values))
-        if bad.size:
-            row = int(bad[0])
-            more = f" ({bad.size} rows are not finite numbers)" if bad.size > 1 else ""
-            raise DataError(f"{self.where(row)}: {name} is {values[row]}{more}; {_FAILED}")
+        check_finite(values, lambda row: f"{self.where(row)}: {name} is", remedy)
         return values
 
     def truths(self, name: str) -> NDArray[np.bool_]:
@@ -139,9 +137,6 @@ class Table:
                 "nontarget, genuine or impostor"
             )
         return known[codes].astype(np.bool_) if known.size else np.empty(0, dtype=np.bool_)
-
-
-_FAILED = "drop failed comparisons, or give them the score that the system would act on"
 
 
 def from_table(
@@ -261,72 +256,30 @@ def _agree(
         )
 
 
-def build_embeddings(table: Table, roles: RowRoles, similarity: Similarity) -> Embeddings:
-    """Embeddings from a table with a column of lists, or with one column a feature."""
-    vectors = _lists(table, roles.embedding) if roles.embedding is not None else _features(table, roles.features)
+def build_embeddings(
+    table: Table, roles: RowRoles, similarity: Similarity, vectors: NDArray[Any] | None = None
+) -> Embeddings:
+    """Embeddings from a table with a column of lists, or with one column a feature; `vectors` where they are known."""
+    found = vectors_of(table, roles) if vectors is None else vectors
+    identities, (codes,) = merge(table.coded(roles.identity))
+    column = roles.embedding or "the vector"
     return named(
         table.source,
-        lambda: Embeddings(
-            vectors,
-            table.labels(roles.identity),
+        lambda: Embeddings.from_codes(
+            found,
+            identities,
+            codes,
             similarity,
             group=None if roles.group is None else table.labels(roles.group),
             instance=None if roles.instance is None else table.labels(roles.instance),
+            where=lambda row: f"{table.where(row)}: {column}",
         ),
     )
-
-
-def _lists(table: Table, name: str) -> NDArray[Any]:
-    import pyarrow as pa
-
-    column = table.data.column(name)
-    kind = column.type
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    if not is_list or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-        raise DataError(f"{table.source}: the column {name!r} holds {kind}; it must hold a list of numbers a row")
-    parts = []
-    width = None
-    done = 0
-    for chunk in column.chunks:
-        if chunk.null_count:
-            row = done + _first_null(chunk)
-            raise DataError(f"{table.where(row)}: {name} is missing; drop the row or embed it again")
-        if not len(chunk):
-            continue
-        lengths = values_of(chunk.value_lengths())
-        width = int(lengths[0]) if width is None else width
-        odd = np.flatnonzero(lengths != width)
-        if odd.size:
-            row = done + int(odd[0])
-            raise DataError(f"{table.where(row)}: {name} has {lengths[odd[0]]} numbers, and {width} in the rows before")
-        values = chunk.flatten()
-        if values.null_count:
-            row = done + _first_null(values) // max(width, 1)
-            raise DataError(f"{table.where(row)}: {name} holds a missing number; drop the row or embed it again")
-        parts.append(values_of(values).reshape(len(chunk), width))
-        done += len(chunk)
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _features(table: Table, names: tuple[str, ...]) -> NDArray[Any]:
-    import pyarrow as pa
-
-    small = all(pa.types.is_float32(table.data.column(name).type) for name in names)
-    vectors = np.empty((table.data.num_rows, len(names)), dtype=np.float32 if small else np.float64)
-    for at, name in enumerate(names):
-        vectors[:, at] = table.numbers(name)
-    return vectors
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
     labels, codes = np.unique(values, return_inverse=True)
     return labels, codes.astype(np.int64, copy=False).reshape(-1)
-
-
-def _first_null(column: Any) -> int:
-    import pyarrow.compute as pc
-
-    return int(pc.index(pc.is_null(column), True).as_py())
 
 
 def named(source: str, make: Callable[[], T]) -> T:

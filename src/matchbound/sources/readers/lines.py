@@ -15,6 +15,7 @@ from matchbound.errors import DataError
 from matchbound.sources.coded import Coded, coded_column, merge, values_of
 from matchbound.sources.delimited import NUMBER, raise_unless_number
 from matchbound.sources.files import Input, shorten
+from matchbound.sources.finite import check_finite
 from matchbound.sources.tables import GENUINE_WORDS
 
 
@@ -206,7 +207,7 @@ def is_number(text: str) -> bool:
 def load_scores(source: Input, rows: int | None = None, of: str = "") -> NDArray[np.float64]:
     """One score a comparison, in order: from an ``.npy`` array, or text with one number a line."""
     if source.kind == "npy":
-        from matchbound.sources.arrays import load_npy
+        from matchbound.sources.npy import load_npy
 
         values = np.asarray(load_npy(source, mmap=False))
         if values.ndim == 2 and 1 in values.shape:
@@ -214,12 +215,7 @@ def load_scores(source: Input, rows: int | None = None, of: str = "") -> NDArray
         if values.ndim != 1 or values.dtype.kind not in "iuf":
             raise DataError(f"{source.name} holds {values.dtype} of shape {values.shape}; give one score a comparison")
         scores = values.astype(np.float64)
-        bad = np.flatnonzero(~np.isfinite(scores))
-        if bad.size:
-            raise DataError(
-                f"{source.name}, row {int(bad[0])}: the score is {scores[bad[0]]} ({bad.size} rows are not finite "
-                "numbers); drop failed comparisons, or give them the score that the system would act on"
-            )
+        check_finite(scores, lambda row: f"{source.name}, row {row}: the score is")
     else:
         scores = read_fields(source, (1,), "one score").numbers(0)
     if rows is not None and scores.size != rows:

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.errors import DataError, UsageError
-from matchbound.sources.arrays import load_labels, load_npy
+from matchbound.sources.arrays import load_labels
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.files import Input
+from matchbound.sources.finite import check_finite
+from matchbound.sources.npy import load_npy
 from matchbound.sources.tables import named
 
-Labels = str | os.PathLike[str] | ArrayLike
+Labels = Input | str | os.PathLike[str] | ArrayLike
 
 
 def read_matrix(
@@ -30,7 +32,7 @@ def read_matrix(
     With one file of labels the rows and columns are the same instances: the diagonal is left out, and a
     symmetric matrix counts each pair once. With labels of its own for the columns, every entry counts.
     """
-    rest = [source.path for source in inputs[1:] if source.path is not None]
+    rest = list(inputs[1:])
     labels = rest.pop(0) if labels is None and rest else labels
     column_labels = rest.pop(0) if column_labels is None and rest else column_labels
     if rest:
@@ -92,11 +94,5 @@ def _finite(
     name: str, matrix: NDArray[Any], first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     score = np.asarray(matrix[first, second], dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(score))
-    if bad.size:
-        at = int(bad[0])
-        raise DataError(
-            f"{name}, row {first[at]}, column {second[at]}: the score is {score[at]} ({bad.size} entries are not "
-            "finite numbers); drop failed instances, or give them the score that the system would act on"
-        )
+    check_finite(score, lambda at: f"{name}, row {first[at]}, column {second[at]}: the score is")
     return score

@@ -17,7 +17,7 @@ def load_table(source: Input, numbers: Collection[str] | None = None, labels: Co
         raise DataError(f"{source.name} is empty")
     if source.kind == "text":
         table = load_text_table(source, numbers, labels)
-    elif source.kind == "parquet" and source.path is not None:
+    elif source.kind == "parquet" and not source.piped:
         table = load_parquet_table(source)
     else:
         raise DataError(f"{source.name} is not a table; give CSV, TSV or Parquet")

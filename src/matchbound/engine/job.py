@@ -1,0 +1,161 @@
+"""All that a worker needs to tally any block of an all-pairs run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.engine.coarse import Coarse, coarse_that_pays
+from matchbound.engine.executors import one_blas_thread
+from matchbound.engine.factors import Factors, make_factors
+from matchbound.engine.layout import PIECE_ROWS, Layout, lay_out
+from matchbound.engine.pruning import Bounds, bounds_that_pay
+from matchbound.engine.tally import FloatArray
+from matchbound.sources.embeddings import Embeddings, Similarity
+from matchbound.sources.room import room_for
+
+if TYPE_CHECKING:
+    from matchbound.engine.workers import AllPairsWorker
+    from matchbound.kernels.blocks import Rows
+
+COARSE_PIECE_ROWS = 1024
+Pruning = Literal["axes", "bytes", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairsJob:
+    """All that a worker needs to tally any block of a run.
+
+    thresholds : float64, shape (K,)
+        Distinct thresholds among oriented scores, ascending.
+    panels : float32, flat, or None
+        The right factors (of the bounds, where there are any) packed for `matchbound.kernels.product`.
+    raw : float32 or float64, shape (n, d)
+    lengths, scales : float64, shape (n,)
+    """
+
+    layout: Layout
+    factors: Factors
+    bounds: Bounds | Coarse | None
+    panels: NDArray[np.float32] | None = field(repr=False)
+    thresholds: FloatArray
+    raw: NDArray[Any] = field(repr=False)
+    lengths: FloatArray = field(repr=False)
+    scales: FloatArray = field(repr=False)
+    n_identities: int
+    pairs: bool
+    prune: Pruning | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What goes to another process is the data; the rest is made there, as its processor likes it."""
+        codes = np.empty_like(self.layout.owner)
+        codes[self.layout.order] = self.layout.owner
+        similarity = self.factors.similarity
+        return prepare_job, (self.raw, codes, self.n_identities, similarity, self.thresholds, self.pairs, self.prune)
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return self.layout.n_blocks if self.thresholds.size else 0
+
+    def worker(self) -> AllPairsWorker:
+        """A new worker with an empty partial tally."""
+        from matchbound.engine.workers import AllPairsWorker
+
+        return AllPairsWorker(self)
+
+    def rows(self) -> Rows:
+        """The data as the kernels see them."""
+        from matchbound.kernels.blocks import BOUNDED, COARSE, PLAIN, Rows
+        from matchbound.kernels.exact import CODES, frozen
+
+        layout, factors, bounds = self.layout, self.factors, self.bounds
+        none = np.empty((0, 0), dtype=np.float32)
+        return Rows(
+            frozen(layout.owner),
+            frozen(layout.start[1:]),
+            frozen(np.diff(layout.start)),
+            frozen(layout.order),
+            frozen(self.raw),
+            frozen(self.lengths),
+            frozen(self.scales),
+            frozen(factors.left),
+            frozen(factors.right),
+            frozen(bounds.stage_left if isinstance(bounds, Bounds) else none),
+            frozen(bounds.stage_right if isinstance(bounds, Bounds) else none),
+            CODES[factors.similarity],
+            PLAIN if bounds is None else BOUNDED if isinstance(bounds, Bounds) else COARSE,
+        )
+
+
+def make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: Pruning | None = None) -> AllPairsJob:
+    """Prepare a run at distinct thresholds among oriented scores, ascending.
+
+    prune
+        Whether to rule comparisons out by a bound from their first principal axes (``"axes"``), by products of
+        their rows rounded to bytes (``"bytes"``) or not at all (``"none"``); by default what is cheapest
+        according to a sample of the data. The counts are the same.
+    """
+    raw = source.vectors
+    if raw.dtype == np.float16:
+        wide = room_for((raw.shape[0], raw.shape[1]))
+        wide[:] = raw
+        raw = wide
+    return prepare_job(raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune)
+
+
+def prepare_job(
+    raw: NDArray[Any],
+    codes: NDArray[np.int64],
+    n_identities: int,
+    similarity: Similarity,
+    thresholds: FloatArray,
+    pairs: bool,
+    prune: Pruning | None,
+) -> AllPairsJob:
+    """The same from vectors, shape (n, d), and the identity of each, shape (n,)."""
+    from matchbound.kernels.exact import CODES, row_lengths
+
+    with one_blas_thread():
+        lengths, scales = row_lengths(raw, CODES[similarity])
+        one = thresholds.size == 1
+        layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
+        factors = make_factors(raw, layout.order, lengths, scales, similarity)
+        bounds = _choose_bounds(layout, factors, thresholds, prune)
+        panels = None
+        if isinstance(bounds, Coarse):
+            layout = replace(layout, piece_rows=COARSE_PIECE_ROWS)
+        else:
+            panels = _pack((bounds or factors).right)
+    return AllPairsJob(layout, factors, bounds, panels, thresholds, raw, lengths, scales, n_identities, pairs, prune)
+
+
+def _choose_bounds(
+    layout: Layout, factors: Factors, thresholds: FloatArray, prune: Pruning | None
+) -> Bounds | Coarse | None:
+    if not thresholds.size or prune == "none":
+        return None
+    sizes, n = np.diff(layout.start).astype(np.float64), layout.owner.size
+    genuine_share = float((sizes * (sizes - 1)).sum()) / max(1.0, n * (n - 1.0))
+    lowest = float(factors.values(thresholds)[0])
+    found: Bounds | Coarse | None = None
+    if prune != "axes":
+        found = coarse_that_pays(factors, lowest, genuine_share, force=prune is not None)
+    if found is None and prune != "bytes":
+        found = bounds_that_pay(factors, lowest, genuine_share, force=prune is not None)
+    return found
+
+
+def _pack(right: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    """Columns packed for the kernel that multiplies, where this processor has one."""
+    from matchbound.kernels.product import pack_columns, wide_vectors
+    from matchbound.kernels.strips import PANEL
+
+    if not wide_vectors() or not right.size:
+        return None
+    panels: NDArray[np.float32] = room_for((-(-right.shape[0] // PANEL), right.shape[1], PANEL))
+    pack_columns(right, 0, panels.shape[0], panels)
+    return panels.reshape(-1)

@@ -1,0 +1,131 @@
+"""Pairs of rows: each genuine pair once, impostor pairs evenly, block scores that know where rounding matters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matchbound.engine import tail as tail_module
+from matchbound.engine.joint import joint_tally, joint_tally_of_embeddings
+from matchbound.engine.pairs import BlockScores, GenuinePairs, impostor_pairs
+from matchbound.engine.tail import genuine_scores
+from matchbound.sources.embeddings import Embeddings
+from naive_io import genuine_pairs_by_loop
+
+
+def some_embeddings(seed: int, n: int, similarity: Any = "cosine", identities: int = 6) -> Embeddings:
+    rng = np.random.default_rng(seed)
+    return Embeddings(rng.standard_normal((n, 5)).astype(np.float32), rng.integers(0, identities, n), similarity)
+
+
+@given(st.lists(st.integers(0, 5), min_size=0, max_size=40))
+def test_genuine_pairs_equal_a_loop(identity: list[int]) -> None:
+    source = Embeddings(np.ones((len(identity), 2)), np.asarray(identity, dtype=np.int64))
+    pairs = GenuinePairs.of(source)
+    first, second = pairs.sample(10**6, np.random.default_rng(0))
+    found = [(min(i, j), max(i, j)) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    assert len(found) == len(set(found)) == len(pairs)
+    assert set(found) == genuine_pairs_by_loop(source.codes.tolist())
+
+
+def test_pairs_of_one_identity_with_very_many_rows() -> None:
+    """The square root of numbers beyond 2^53 is not exact; the numbers of pairs around it still are."""
+    n = 200_000_000
+    pairs = GenuinePairs(np.arange(0), np.array([0]), np.array([n * (n - 1) // 2]))
+    high = np.array([1, 2, 94_906_266, n - 1])
+    for low in (np.zeros(4, dtype=np.int64), high - 1):
+        object.__setattr__(pairs, "order", _Same())
+        first, second = pairs.rows(high * (high - 1) // 2 + low)
+        np.testing.assert_array_equal(first, low)
+        np.testing.assert_array_equal(second, high)
+
+
+class _Same:
+    """An order of rows too long to hold: every row where it is."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return index
+
+
+def test_a_sample_of_genuine_pairs_is_even() -> None:
+    """About 200,000 draws from 313 pairs: each is drawn as often as any other, within 5 standard errors."""
+    source = Embeddings(np.ones((40, 2)), np.repeat([0, 1, 2, 3], [1, 3, 16, 20]))
+    pairs, draws = GenuinePairs.of(source), 200_000
+    assert len(pairs) == 3 + 120 + 190
+    number = {pair: k for k, pair in enumerate(sorted(genuine_pairs_by_loop(source.codes.tolist())))}
+    rng = np.random.default_rng(1)
+    seen = np.zeros(len(pairs), dtype=np.int64)
+    for _ in range(draws // 300):
+        for i, j in zip(*(rows.tolist() for rows in pairs.sample(300, rng)), strict=True):
+            seen[number[min(i, j), max(i, j)]] += 1
+    expected = seen.sum() / len(pairs)
+    assert np.abs(seen - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_impostor_pairs_are_all_of_them_or_a_sample() -> None:
+    source = some_embeddings(3, 30)
+    first, second = impostor_pairs(source, 435, np.random.default_rng(0))
+    rows = source.comparisons()
+    assert first.size == int((~rows.genuine).sum())
+    assert np.all(source.codes[first] != source.codes[second])
+    first, second = impostor_pairs(source, 434, np.random.default_rng(0))
+    assert 300 < first.size < 434
+    assert np.all(source.codes[first] != source.codes[second])
+    again = impostor_pairs(source, 434, np.random.default_rng(0))
+    np.testing.assert_array_equal(again[0], first)
+
+
+def test_genuine_scores_in_parts_are_those_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = some_embeddings(4, 50, "euclidean")
+    whole = genuine_scores(source)
+    monkeypatch.setattr(tail_module, "GENUINE_AT_ONCE", 7)
+    for one, two in zip(whole, genuine_scores(source), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_a_product_gets_wrong_is_near(similarity: Any, dtype: Any) -> None:
+    """Where product and score fall on different sides of a threshold, the product is in its band; seldom elsewhere."""
+    rng = np.random.default_rng(5)
+    vectors = rng.standard_normal((80, 24)).astype(np.float32)
+    vectors[40:] = vectors[:40] * (1 + 1e-7)
+    source = Embeddings(vectors, np.arange(80), similarity)
+    scores = BlockScores(source.vectors, similarity, dtype)
+    first, second = (index.reshape(-1) for index in np.indices((30, 60)))
+    exact = source.score_pairs(first + 20, second + 20).reshape(30, 60)
+    block = scores.block(slice(20, 50))
+    for threshold in [*rng.choice(exact.reshape(-1), 50), 0.0, exact.max()]:
+        low, high = scores.band(float(threshold))
+        near = (low <= block) & (block <= high)
+        assert not ((block >= threshold) != (exact >= threshold))[~near].any()
+        assert near.mean() < 0.05
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+def test_two_systems_at_thresholds_that_are_scores(similarity: Any) -> None:
+    """A comparison whose score is the threshold itself counts the same in blocks as in a table."""
+    rng = np.random.default_rng(6)
+    for _ in range(10):
+        who = rng.integers(0, 12, 60)
+        one = rng.standard_normal((60, 33)).astype(np.float32)
+        two = (one + rng.standard_normal((60, 33))).astype(np.float32)
+        a, b = Embeddings(one, who, similarity), Embeddings(two, who, similarity)
+        rows_a, rows_b = a.comparisons(), b.comparisons()
+        at = rng.choice(len(rows_a), 10)
+        blocks = joint_tally_of_embeddings(a, b, rows_a.score[at], rows_b.score[at])
+        table = joint_tally(rows_a, rows_b, rows_a.score[at], rows_b.score[at])
+        np.testing.assert_array_equal(blocks.both_impostor, table.both_impostor)
+        np.testing.assert_array_equal(blocks.both_genuine, table.both_genuine)
+
+
+def test_vectors_too_short_to_be_squared() -> None:
+    rng = np.random.default_rng(7)
+    vectors = rng.standard_normal((20, 4)) * 1e-170
+    a, who = Embeddings(vectors, np.arange(20) // 2), np.arange(20) // 2
+    blocks = joint_tally_of_embeddings(a, Embeddings(vectors * 1e170, who), np.array([0.2]), np.array([0.2]))
+    assert int(blocks.both_impostor[0]) == int(blocks.a.impostor.errors.sum()) // 2 > 0
