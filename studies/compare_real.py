@@ -8,13 +8,11 @@ embeddings, system B half of their coordinates, at a threshold where its rate is
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
+from compare_shared import Row, share_of, write
 from numpy.typing import NDArray
 
 import matchbound as mb
@@ -65,7 +63,7 @@ def all_scores(view: FloatArray, owner: NDArray[np.int64]) -> tuple[FloatArray, 
     return np.sort(np.concatenate(strangers)).astype(np.float64), np.sort(np.concatenate(kin))
 
 
-def study(path: Path, replications: int, seed: int) -> list[dict[str, object]]:
+def study(path: Path, replications: int, seed: int) -> list[Row]:
     views, owner = population(path, seed)
     scores = [all_scores(view, owner) for view in views]
     people = np.unique(owner)
@@ -93,14 +91,14 @@ def study(path: Path, replications: int, seed: int) -> list[dict[str, object]]:
             for view in views
         ]
         several = compare_thresholds(pair[0], pair[1], [grid for _, _, _, grid, _ in settings])
-        for (name, metric, rate, _, truth), found in zip(settings, several, strict=True):
+        for (name, metric, rate, _, true), found in zip(settings, several, strict=True):
             difference = getattr(found, metric)
             for method in METHODS:
                 interval = difference.interval(method)
-                kept.setdefault((name, metric, rate, method), []).append((truth in interval, interval.width))
+                kept.setdefault((name, metric, rate, method), []).append((true in interval, interval.width))
     made = []
-    for (name, metric, rate, method), rows in kept.items():
-        covered, width = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    for (name, metric, rate, method), each in kept.items():
+        covered, width = (np.array(column, dtype=float) for column in zip(*each, strict=True))
         made.append(
             {
                 "data": path.stem,
@@ -108,8 +106,7 @@ def study(path: Path, replications: int, seed: int) -> list[dict[str, object]]:
                 "metric": metric,
                 "rate": rate,
                 "method": method,
-                "coverage": covered.mean(),
-                "monte_carlo_error": np.sqrt(covered.mean() * (1 - covered.mean()) / covered.size),
+                **share_of(covered, "coverage"),
                 "width_to_rate": width.mean() / rate,
                 "replications": covered.size,
             }
@@ -126,19 +123,9 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", mb.MatchboundWarning)
     rows = [row for path in options.files for row in study(path, options.replications, options.seed)]
-    stream = io.StringIO()
     names = " ".join(path.name for path in options.files)
-    stream.write(
-        f"# python studies/compare_real.py {names} --replications {options.replications} --seed {options.seed}\n"
-    )
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
-    if options.output is None:
-        sys.stdout.write(stream.getvalue())
-    else:
-        options.output.write_text(stream.getvalue(), encoding="utf-8")
+    asked = f"{names} --replications {options.replications} --seed {options.seed}"
+    write(rows, f"compare_real.py {asked}", options.output)
 
 
 if __name__ == "__main__":

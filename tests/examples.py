@@ -16,6 +16,8 @@ def make_examples(folder: Path) -> None:
     """Write all of them to a folder: score tables, embeddings, a trial list with scores, a list of people."""
     faces_file(folder / "faces.npz")
     scores_file(folder / "scores.csv")
+    for name, noise in (("scores-b.csv", 0.2), ("scores-c.csv", 0.4)):
+        scores_file(folder / name, noise)
     people_file(folder / "people.csv")
     voxceleb_files(folder / "veri_test.txt", folder / "vox_scores.txt")
     vendor_file(folder / "vendor.csv")
@@ -32,10 +34,14 @@ def faces_file(path: Path) -> None:
     np.savez(path, embeddings=faces.vectors, identity=identity, group=group, instance=faces.instance)
 
 
-def scores_file(path: Path) -> None:
-    """A score table of all pairs of 60 people's images."""
+def scores_file(path: Path, noise: float = 0.0) -> None:
+    """A score table of all pairs of 60 people's images; with noise, by a system that sees them less clearly."""
     some = mb.demo_data(n_identities=60, seed=3)
     assert some.instance is not None
+    if noise:
+        extra = noise * some.vectors.std() * np.random.default_rng(7).standard_normal(some.vectors.shape)
+        some = mb.Embeddings(some.vectors + extra, some.identities[some.codes], instance=some.instance)
+        assert some.instance is not None
     first, second = np.triu_indices(len(some), 1)
     scores = some.score_pairs(first, second)
     names = some.identities[some.codes]

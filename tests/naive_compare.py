@@ -138,3 +138,93 @@ def weighted_mean_loss(
 
 def all_unordered(names: Sequence[str]) -> list[tuple[str, str]]:
     return list(combinations(names, 2))
+
+
+def mid_p(draws: Sequence[float], value: float) -> float:
+    """Draws beyond a value count one, draws equal to it half, and the value itself half."""
+    score = 0.5
+    for drawn in draws:
+        score += 1.0 if drawn > value else 0.5 if drawn == value else 0.0
+    return score / (len(draws) + 1)
+
+
+def t_score(estimate: float, variance: float, freedom: float) -> float:
+    """The normal deviate with the tail of |estimate|/√variance under Student's t."""
+    from scipy import stats
+
+    if variance <= 0.0:
+        return 0.0
+    return float(stats.norm.isf(stats.t.sf(abs(estimate) / math.sqrt(variance), max(freedom, 1.0))))
+
+
+def flipped_difference(
+    rows: Sequence[tuple[str, str, int]], sign: dict[frozenset[str], float], factor: float
+) -> tuple[float, float]:
+    """Mean of outcomes (y_A − y_B) with the signs of their identity pairs, and its variance by pairs of comparisons."""
+    turned = [(a, b, sign[frozenset((a, b))] * y) for a, b, y in rows]
+    mean = sum(y for _, _, y in turned) / len(turned)
+    terms = [(a, b, (y - mean) / len(turned)) for a, b, y in turned]
+    return mean, max(factor * sum_over_sharing(terms), sum_over_same_pair(terms))
+
+
+def flipped_genuine(rows: Sequence[tuple[str, int]], sign: dict[str, float], factor: float) -> tuple[float, float]:
+    """The same for outcomes of single identities."""
+    turned = [(a, sign[a] * y) for a, y in rows]
+    mean = sum(y for _, y in turned) / len(turned)
+    terms = [(a, a, (y - mean) / len(turned)) for a, y in turned]
+    return mean, factor * sum_over_sharing(terms)
+
+
+def largest_genuine_gap(people: Sequence[tuple[int, int]], sizes: Sequence[int]) -> float:
+    """People (errors, comparisons) stand in line and fill the groups one after the other."""
+    groups, start = [], 0
+    for size in sizes:
+        members = people[start : start + size]
+        start += size
+        total = sum(g for _, g in members)
+        rate = sum(e for e, _ in members) / total
+        effective = total**2 / sum(g * g for _, g in members)
+        factor = effective / (effective - 1) if effective > 1 else 1.0
+        square = sum((e - rate * g) ** 2 for e, g in members)
+        groups.append((rate, max(factor * square, 1.0) / total**2, max(effective - 1, 1.0)))
+    return largest_gap(groups)
+
+
+def largest_gap(groups: Sequence[tuple[float, float, float]]) -> float:
+    """Over all pairs of groups (rate, variance, freedom), on the normal scale, with Satterthwaite's freedom."""
+    top = 0.0
+    for (p, v, f), (q, w, g) in combinations(groups, 2):
+        top = max(top, t_score(p - q, v + w, (v + w) ** 2 / (v * v / f + w * w / g)))
+    return top
+
+
+def thrown_rate(
+    hits: dict[frozenset[int], int], m: Sequence[float], pair_squares: float, factor: float
+) -> tuple[float, float]:
+    """Rate and variance of a group whose identity pairs have these errors."""
+    n = sum(m) / 2
+    p = sum(hits.values()) / n
+    r = sum((sum(count for pair, count in hits.items() if i in pair) - p * m[i]) ** 2 for i in range(len(m)))
+    q = sum(count * count for count in hits.values()) - p * p * pair_squares
+    return p, max(factor * (r - q), q, 1.0) / n**2
+
+
+def shared_excess(cells: Sequence[Sequence[tuple[str, str, int]]]) -> float:
+    """κ: the mean product of residuals of two comparisons (ordered) that share one identity, over the rate squared."""
+    everything = [y for cell in cells for _, _, y in cell]
+    p = sum(everything) / len(everything)
+    total, count = 0.0, 0
+    for cell in cells:
+        for x, (a, b, y) in enumerate(cell):
+            for z, (c, d, w) in enumerate(cell):
+                if x != z and len({a, b} & {c, d}) == 1:
+                    total += (y - p) * (w - p)
+                    count += 1
+    return max(total / count / p**2, 0.0) if count and p > 0.0 else 0.0
+
+
+def chances_of_pairs(m: Sequence[float], w: Sequence[float]) -> dict[frozenset[int], float]:
+    """Where a clump falls within a group: in proportion to m_i·m_j·w_i·w_j."""
+    mass = {frozenset((i, j)): m[i] * m[j] * w[i] * w[j] for i, j in combinations(range(len(m)), 2)}
+    whole = sum(mass.values())
+    return {pair: one / whole for pair, one in mass.items()}

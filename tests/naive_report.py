@@ -44,3 +44,22 @@ def histogram(scores: list[float], edges: list[float], distance: bool) -> list[i
             if (low < score <= high) if distance else (low <= score < high):
                 counts[k] += 1
     return counts
+
+
+def shared_rows(one: list, two: list) -> list[tuple[str, str, float, float]]:
+    """Comparisons that two systems both made: identities, and the score of each system, larger meaning "same"."""
+    scores = dict(two)
+    return [(f"p{key[0][0]}", f"p{key[1][0]}", score, scores[key]) for key, score in one if key in scores]
+
+
+def rates_at(rows: list[Row], threshold: float) -> tuple[float, float]:
+    """(FAR, FRR) at a threshold."""
+    impostor = [score >= threshold for a, b, score in rows if a != b]
+    genuine = [score < threshold for a, b, score in rows if a == b]
+    return sum(impostor) / len(impostor), sum(genuine) / len(genuine)
+
+
+def frr_at_far(rows: list[Row], target: float) -> float:
+    """The lowest FRR at a threshold whose FAR is no larger than the target."""
+    candidates = [rates_at(rows, threshold) for threshold in {score for _, _, score in rows} | {float("inf")}]
+    return min(frr for far, frr in candidates if far <= target)

@@ -18,7 +18,6 @@ from matchbound.sources.matching import match
 from matchbound.stats import difference_model as model
 from matchbound.stats import differences as stats
 from matchbound.stats.latent.moments import impostor_design
-from matchbound.stats.simultaneous import adjusted_level, max_t, max_t_p_values
 from strategies import tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -385,20 +384,6 @@ def test_tiny_tables_get_intervals_with_width(seed: int) -> None:
 # --- several systems ---------------------------------------------------------------------------------------------
 
 
-def test_max_t_of_independent_and_of_equal_statistics() -> None:
-    z = scipy_stats.norm.ppf
-    independent = np.eye(4)
-    assert max_t(independent, 0.95, n_resamples=40_000) == pytest.approx(z((1 + 0.95 ** (1 / 4)) / 2), abs=0.03)
-    equal = np.ones((4, 3))
-    assert max_t(equal, 0.95, n_resamples=40_000) == pytest.approx(z(0.975), abs=0.03)
-    assert max_t(np.zeros((2, 3))) == pytest.approx(z(0.975))
-    assert adjusted_level(z(0.975)) == pytest.approx(0.95)
-    p = max_t_p_values(independent, np.array([0.0, 1.959964, 2.5, 9.0]), n_resamples=40_000)
-    assert p[0] == 1.0
-    assert p[1] == pytest.approx(1 - 0.95**4, abs=0.01)
-    assert p[3] < 1e-4
-
-
 def test_all_pairs_of_systems() -> None:
     a, b = _equal_systems(14)
     rng = np.random.default_rng(0)
@@ -412,7 +397,7 @@ def test_all_pairs_of_systems() -> None:
         single = compare(*({"a": a, "b": b, "worse": worse}[name] for name in (row.a, row.b)), threshold=0.5).frr
         assert row.difference.estimate == single.estimate
         assert row.interval.width > single.interval("dyadic").width
-        assert row.p_value >= single.p_value - 0.01
+        assert row.p_value >= single.p_value
     assert rows[1].p_value < 0.01
     assert table.rates("frr")["worse"] == rows[1].difference.rate_b
     with pytest.raises(mb.UsageError, match="metric"):

@@ -18,7 +18,8 @@ import naive_report
 from matchbound.api import roc
 from matchbound.engine.curve import CurveTally, curve_of_tally
 from matchbound.engine.recount import Recount
-from matchbound.reporting import data_digest, make_report, write_report
+from matchbound.provenance import data_digest
+from matchbound.reporting import make_report, write_report
 from matchbound.results.report import Report
 from matchbound.results.report_parts import curve_panel, tally_at
 from matchbound.results.roc import RocCurve

@@ -157,6 +157,16 @@ def distances() -> mb.Comparisons:
     )
 
 
+def blurred(data: mb.Comparisons | mb.Embeddings, seed: int = 1) -> mb.Comparisons | mb.Embeddings:
+    """Another system on the same comparisons."""
+    rng = np.random.default_rng(seed)
+    if isinstance(data, mb.Embeddings):
+        vectors = data.vectors + 0.3 * data.vectors.std() * rng.standard_normal(data.vectors.shape)
+        return mb.Embeddings(vectors, data.identities[data.codes], instance=data.instance)
+    score = np.abs(data.score + rng.normal(0.0, 0.1, len(data)))
+    return mb.Comparisons(data.identities[data.a], data.identities[data.b], score, distance=True)
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[mb.Comparisons | mb.Embeddings, Path]]:
     folder = tmp_path_factory.mktemp("pages")
@@ -164,9 +174,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[mb.Compar
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mb.MatchboundWarning)
         sources: dict[str, mb.Comparisons | mb.Embeddings] = {"similarity": mb.demo_data(), "distance": distances()}
+        others = {
+            "similarity": [blurred(sources["similarity"])],
+            "distance": [blurred(sources["distance"], k) for k in (1, 2)],
+        }
         for name, data in sources.items():
             path = folder / f"{name}.html"
-            write_report(path, data, threshold=0.6, show_labels=True)
+            against = {f"<script>window.hurt = {k}</script> {'long name ' * 9}": x for k, x in enumerate(others[name])}
+            write_report(path, data, threshold=0.6, show_labels=True, against=against, name="<img src=x>")
             made[name] = (data, path)
     return made
 
@@ -298,6 +313,21 @@ def test_nothing_overflows(page: mb.Comparisons, browser: Browser, width: int) -
         " e.getBoundingClientRect().right > window.innerWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"
     )
     assert beyond == []
+
+
+def test_the_section_on_systems_is_shown(page: mb.Comparisons, browser: Browser) -> None:
+    rows = browser.run("return document.querySelectorAll('section[aria-labelledby=systems] tbody tr').length")
+    pairs = 3 if isinstance(page, mb.Comparisons) else 1
+    numbers = rows // (pairs + (pairs > 1))
+    assert numbers == int(browser.run("return document.querySelectorAll('.jumps button').length")) - 1 + 3
+    marks = browser.run("return document.querySelectorAll('#forest .dot, #forest .aim').length")
+    assert marks == (pairs if pairs > 1 else numbers)
+    outside = browser.run(
+        "const box = document.getElementById('forest').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#forest text')].map(e => e.getBoundingClientRect())"
+        ".filter(r => r.left < box.left - 0.5 || r.right > box.right + 0.5 || r.bottom > box.bottom + 0.5).length"
+    )
+    assert outside == 0
 
 
 def test_light_and_dark(page: mb.Comparisons, browser: Browser) -> None:

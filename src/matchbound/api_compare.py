@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.api_groups import by_group
+from matchbound.curve_readings import Reading, Target, read_curve
 from matchbound.engine.joint import JointTally, joint_tally, joint_tally_of_embeddings
-from matchbound.engine.recount import Recount, Source
+from matchbound.engine.recount import AnySource, Recount, Source
 from matchbound.engine.tables import tally_comparisons
 from matchbound.engine.tally import FloatArray, IntArray, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
@@ -23,6 +24,7 @@ from matchbound.results.compare import Comparison, Difference, Models, PointDiff
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.loading import in_memory
 from matchbound.sources.matching import Matched, all_pairs, comparisons_of, match, rescored, take, take_embeddings
 from matchbound.stats.difference_model import (
     DifferenceModel,
@@ -34,7 +36,7 @@ from matchbound.stats.differences import PointTerms
 from matchbound.stats.latent.moments import Design, genuine_design, impostor_design
 from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 
-__all__ = ["by_group", "compare", "compare_all", "compare_thresholds"]
+__all__ = ["Where", "by_group", "compare", "compare_all", "compare_points", "compare_thresholds"]
 
 EXACT_COMPARISONS = 3_000_000
 """Pairs of embeddings up to this many are scored and kept; beyond, they are counted block by block."""
@@ -42,9 +44,39 @@ MODEL_COMPARISONS = 1_000_000
 """The latent model of a difference is fitted to as many identities as make about this many comparisons."""
 
 
+@dataclass(frozen=True)
+class Where:
+    """Where systems are set side by side; one of the three.
+
+    threshold
+        One for all systems, or one each.
+    far, frr
+        Where each system has this rate.
+    """
+
+    threshold: float | Sequence[float] | None = None
+    far: float | None = None
+    frr: float | None = None
+
+    def __post_init__(self) -> None:
+        if sum(option is not None for option in (self.threshold, self.far, self.frr)) != 1:
+            raise UsageError("give one of threshold=, far= or frr=")
+        for name in ("far", "frr"):
+            rate = getattr(self, name)
+            if rate is not None and not 0.0 < rate < 1.0:
+                raise UsageError(f"{name} must lie between 0 and 1; got {rate!r}")
+
+    @property
+    def target(self) -> Target | None:
+        """What is read from the curves; None at thresholds."""
+        if self.far is not None:
+            return "frr@far", self.far
+        return None if self.frr is None else ("far@frr", self.frr)
+
+
 def compare(
-    a: Source,
-    b: Source,
+    a: AnySource,
+    b: AnySource,
     *,
     threshold: float | Sequence[float] | None = None,
     far: float | None = None,
@@ -56,8 +88,9 @@ def compare(
     Parameters
     ----------
     a, b
-        `Comparisons`, or `Embeddings` of the same instances. They are matched by instance (without names of
-        instances, row by row); what has no match is left out, and the result says how much that was.
+        `Comparisons`, `Embeddings` of the same instances, or tables on disk (`scan`), which are read into memory.
+        They are matched by instance (without names of instances, row by row); what has no match is left out, and the
+        result says how much that was.
     threshold
         One for both systems, or ``(threshold of a, threshold of b)``: rates at fixed thresholds.
     far
@@ -79,24 +112,23 @@ def compare(
     >>> b = mb.Embeddings(a.vectors[:, :48], a.identities[a.codes], instance=a.instance)
     >>> low, high = mb.compare(a, b, far=0.01).frr.interval()
     """
-    if sum(option is not None for option in (threshold, far, frr)) != 1:
-        raise UsageError("give one of threshold=, far= or frr=")
-    matched = match([a, b])
+    where = Where(threshold, far, frr)
+    matched = match([in_memory(a), in_memory(b)])
     pair = _Pair.of(matched, workers)
-    result = pair.compare(threshold, far, frr, (*_findings(matched), *matched.notes), matched)
+    result = pair.compare(where, where.threshold, (*_findings(matched), *matched.notes), matched)
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return result
 
 
 def compare_thresholds(
-    a: Source, b: Source, thresholds: Sequence[Sequence[float]] | FloatArray, *, workers: int | None = None
+    a: AnySource, b: AnySource, thresholds: Sequence[Sequence[float]] | FloatArray, *, workers: int | None = None
 ) -> tuple[Comparison, ...]:
     """`compare` at several pairs of thresholds (of a, of b), for the price of one pass over the data."""
     grid = np.array(thresholds, dtype=np.float64)
     if grid.ndim != 2 or grid.shape[1] != 2 or np.isnan(grid).any():
         raise UsageError("thresholds must be pairs: the threshold of a, the threshold of b")
-    matched = match([a, b])
+    matched = match([in_memory(a), in_memory(b)])
     pair = _Pair.of(matched, workers)
     notes = (*_findings(matched), *matched.notes)
     joint = pair.joint(grid[:, 0], grid[:, 1])
@@ -107,7 +139,7 @@ def compare_thresholds(
 
 
 def compare_all(
-    systems: Mapping[str, Source] | Sequence[Source],
+    systems: Mapping[str, AnySource] | Sequence[AnySource],
     *,
     threshold: float | Sequence[float] | None = None,
     far: float | None = None,
@@ -125,34 +157,49 @@ def compare_all(
     far, frr, workers
         As for `compare`.
     """
-    named = dict(systems) if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
-    if len(named) < 2:
-        raise UsageError("give at least two systems")
-    if sum(option is not None for option in (threshold, far, frr)) != 1:
-        raise UsageError("give one of threshold=, far= or frr=")
-    matched = match(list(named.values()))
-    grid = None if threshold is None else _each(threshold, len(named))
-    made: dict[tuple[str, str], Comparison] = {}
-    names = list(named)
-    remember = _Remembered()
-    for i in range(len(names)):
-        for j in range(i + 1, len(names)):
-            systems_of_pair: Any = (matched.systems[i], matched.systems[j])
-            both = Matched(systems_of_pair, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
-            asked = None if grid is None else (float(grid[i]), float(grid[j]))
-            made[names[i], names[j]] = _Pair.of(both, workers, remember).compare(asked, far, frr, (), both)
-    table = systems_table(tuple(names), made, matched.notes)
+    table = compare_points(systems, [Where(threshold, far, frr)], workers=workers, eer=False)[0]
     for text in table.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return table
 
 
+def compare_points(
+    systems: Mapping[str, AnySource] | Sequence[AnySource],
+    points: Sequence[Where],
+    *,
+    workers: int | None = None,
+    eer: bool = True,
+) -> tuple[SystemsTable, ...]:
+    """`compare_all` at several points: the systems are matched and their curves made once, each pair counted once.
+
+    Nothing is warned; each table holds its warnings. With `eer`, that of each pair is at hand.
+    """
+    named = dict(systems) if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
+    if len(named) < 2:
+        raise UsageError("give at least two systems")
+    names, matched, remember = list(named), match([in_memory(s) for s in named.values()]), _Remembered()
+    grids = [None if where.threshold is None else _each(where.threshold, len(names)) for where in points]
+    targets: list[Target] = [where.target for where in points if where.target is not None]
+    made: list[dict[tuple[str, str], Comparison]] = [{} for _ in points]
+    for i in range(len(names)):
+        for j in range(i + 1, len(names)):
+            systems_of_pair: Any = (matched.systems[i], matched.systems[j])
+            both = Matched(systems_of_pair, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
+            pair = _Pair.of(both, workers, remember)
+            asked = [None if grid is None else (float(grid[i]), float(grid[j])) for grid in grids]
+            pair.prepare([at for at in asked if at is not None], [*targets, *([("eer", None)] if eer else [])])
+            for table, where, at in zip(made, points, asked, strict=True):
+                table[names[i], names[j]] = pair.compare(where, at, (), both)
+    return tuple(systems_table(tuple(names), table, matched.notes) for table in made)
+
+
 class _Remembered:
-    """Scored pairs and tallies of systems that take part in several comparisons."""
+    """Scored pairs, tallies and readings of systems that take part in several comparisons."""
 
     def __init__(self) -> None:
         self.scored: dict[int, Comparisons] = {}
         self.tallies: dict[tuple[int, bytes], Tally] = {}
+        self.readings: dict[tuple[int, str, float | None], Reading] = {}
 
     def pairs(self, source: Embeddings) -> Comparisons:
         """All pairs of the embeddings, scored."""
@@ -167,6 +214,14 @@ class _Remembered:
             self.tallies[key] = tally_comparisons(source, thresholds)
         return self.tallies[key]
 
+    def read(self, source: Source, targets: Sequence[Target], workers: int | None) -> list[Reading]:
+        """Numbers of the curve of a system; what is not known yet is read from one curve."""
+        new = [target for target in targets if (id(source), *target) not in self.readings]
+        if new:
+            for target, reading in zip(new, read_curve(source, new, workers), strict=True):
+                self.readings[id(source), *target] = reading
+        return [self.readings[id(source), *target] for target in targets]
+
 
 class _Pair:
     """Two matched systems, and the counting that comparisons of them need."""
@@ -174,6 +229,7 @@ class _Pair:
     def __init__(self, a: Source, b: Source, workers: int | None, remember: _Remembered) -> None:
         self.a, self.b, self.workers, self.remember = a, b, workers, remember
         self.designs: tuple[Design, Design] | None = None
+        self.prepared: dict[tuple[float, float], JointTally] = {}
         self.models: Models = cache(self._model)
 
     @staticmethod
@@ -197,23 +253,30 @@ class _Pair:
         self.designs = impostor_design(made.a.impostor), genuine_design(made.a.genuine)
         return made
 
+    def prepare(self, thresholds: Sequence[tuple[float, float]], targets: Sequence[Target]) -> None:
+        """Count at several points in one pass, so that `compare` finds them."""
+        read = [self.remember.read(source, targets, self.workers) for source in (self.a, self.b)]
+        grid = [*thresholds, *((one.threshold, two.threshold) for one, two in zip(*read, strict=True))]
+        if grid:
+            joint = self.joint([at[0] for at in grid], [at[1] for at in grid])
+            self.prepared |= {at: joint.at(k) for k, at in enumerate(grid)}
+
+    def _joint_at(self, one: float, two: float) -> JointTally:
+        return self.prepared[one, two] if (one, two) in self.prepared else self.joint([one], [two])
+
     def compare(
         self,
+        where: Where,
         threshold: float | Sequence[float] | None,
-        far: float | None,
-        frr: float | None,
         notes: tuple[str, ...],
         matched: Matched,
     ) -> Comparison:
-        if threshold is not None:
-            grid = _each(threshold, 2)
-            return self.at(self.joint(grid[:1], grid[1:]), notes, matched)
-        metric, target = ("frr@far", far) if far is not None else ("far@frr", frr)
-        assert target is not None
-        if not 0.0 < target < 1.0:
-            raise UsageError(f"{metric[-3:]} must lie between 0 and 1; got {target!r}")
-        point = self._at_target(metric, target)
-        return self.at(point.terms.joint, notes, matched, point, target)
+        """The comparison at a point; `threshold` is that of these two systems."""
+        if where.target is None:
+            one, two = _each(threshold, 2).tolist()
+            return self.at(self._joint_at(one, two), notes, matched)
+        point = self._at_target(*where.target)
+        return self.at(point.terms.joint, notes, matched, point, where.target[1])
 
     def at(
         self,
@@ -253,39 +316,15 @@ class _Pair:
 
     def _at_target(self, metric: str, target: float | None) -> PointDifference:
         """Read a number from both curves, with the slopes that make it a combination of FRR and FAR."""
-        from matchbound.engine.curve import curve_of_comparisons
-        from matchbound.engine.curve_points import curve_of_embeddings
-        from matchbound.stats.curves import crossing, index_at_far, index_at_frr
-        from matchbound.stats.curves_influence import curve_slopes
-
-        values, thresholds, shares = [], [], []
-        for source in (self.a, self.b):
-            curve = (
-                curve_of_comparisons(source)
-                if isinstance(source, Comparisons)
-                else curve_of_embeddings(source, workers=self.workers)
-            )
-            far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
-            if metric == "eer":
-                found = crossing(far, frr)
-                k, value = found.index, found.estimate
-            elif metric == "frr@far":
-                k = index_at_far(far, target or 0.0)
-                value = float(frr[k])
-            else:
-                k = index_at_frr(frr, target or 0.0)
-                value = float(far[k])
-            slope = float(curve_slopes(curve, np.array([k]))[0])
-            values.append(value)
-            thresholds.append(float(curve.thresholds[k]))
-            shares.append(_shares(metric, slope))
-        joint = self.joint(thresholds[:1], thresholds[1:])
+        read = [self.remember.read(source, [(metric, target)], self.workers)[0] for source in (self.a, self.b)]
+        values, thresholds = [one.value for one in read], [one.threshold for one in read]
+        joint = self._joint_at(thresholds[0], thresholds[1])
         g = joint.a.genuine.comparisons
         size = max(effective_identities(g), 4.0)
         terms = PointTerms(
             joint,
-            (shares[0][0], shares[1][0]),
-            (shares[0][1], shares[1][1]),
+            (read[0].share_frr, read[1].share_frr),
+            (read[0].share_far, read[1].share_far),
             frr_bias_factor(size),
             size / (size - 2.0),
             far_bias_factor(size),
@@ -332,15 +371,6 @@ def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, workers: int 
     return joint_tally_of_embeddings(a, b, one, two, workers=workers)
 
 
-def _shares(metric: str, slope: float) -> tuple[float, float]:
-    """What a unit of FRR and of FAR (at a fixed threshold) moves the number by."""
-    if metric == "frr@far":
-        return 1.0, slope
-    if metric == "far@frr":
-        return (1.0 / slope if slope > 0.0 else 0.0), 1.0
-    return 1.0 / (1.0 + slope), slope / (1.0 + slope)
-
-
 def _rate_difference(metric: Any, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models) -> RateDifference:
     one, two = (a.far, b.far) if metric == "far" else (a.frr, b.frr)
     freedom = max(one.effective_identities - 1.0, 1.0)
@@ -372,7 +402,7 @@ def _some_identities(size: int, share: float) -> Any:
     return kept
 
 
-def _each(threshold: float | Sequence[float], size: int) -> FloatArray:
+def _each(threshold: float | Sequence[float] | None, size: int) -> FloatArray:
     try:
         grid = np.array(threshold, dtype=np.float64)
     except (TypeError, ValueError):

@@ -7,21 +7,26 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matchbound.engine.recount import Recount, Source
-from matchbound.engine.tally import FloatArray, GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.engine.recount import AnySource, Recount
+from matchbound.engine.tally import FloatArray, GenuineTally, ImpostorTally, IntArray, PairTable, Tally, pair_moments
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.groups import SMALL, GroupRates, small_groups
 from matchbound.sources.attributes import identity_labels
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.labels import LabelArray
 from matchbound.sources.matching import comparisons_of
+from matchbound.sources.scan import ScoreFile, scan_groups
 from matchbound.stats.groups import group_sums
+
+BoolArray = NDArray[np.bool_]
 
 
 def by_group(
-    data: Source,
+    data: AnySource,
     threshold: float | None = None,
     *,
     group: Any = None,
@@ -33,13 +38,14 @@ def by_group(
     Parameters
     ----------
     data
-        `Comparisons` or `Embeddings`.
+        `Comparisons`, `Embeddings`, or a table that stays on disk (`scan`) and is counted in batches.
     threshold
         Where the decision is made.
     group
-        By default the group that the data carry. Or a mapping from identity to label; a column with one label
-        an identity (in the order of ``data.identities``) or, for embeddings, one a row; or a tuple of these
-        for their intersections. An attribute belongs to an identity: contradictions are an error.
+        By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
+        mapping from identity to label; a column with one label an identity (in the order of ``data.identities``)
+        or, for embeddings, one a row; or a tuple of these for their intersections. An attribute belongs to an
+        identity: contradictions are an error.
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
     workers
@@ -58,11 +64,14 @@ def by_group(
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
-    if not isinstance(data, Comparisons | Embeddings):
+    if not isinstance(data, Comparisons | Embeddings | ScoreFile):
         raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
-    labels, codes = np.unique(identity_labels(data, group), return_inverse=True)
-    codes = codes.astype(np.int64).reshape(-1)
     told = list(data.findings())
+    if isinstance(data, ScoreFile):
+        group = scan_groups(data) if group is None else group
+        labelled = None
+    else:
+        labelled = identity_labels(data, group)
     if threshold is None:
         assert far is not None
         threshold = _threshold_at_far(data, far)
@@ -73,11 +82,12 @@ def by_group(
     recount = Recount(data, workers=workers)
     whole = recount.tally(grid, pairs=True)
     overall = error_rates(whole, (), recount)[0]
+    labels, codes = np.unique(_labels_of(whole, group) if labelled is None else labelled, return_inverse=True)
+    codes = codes.astype(np.int64).reshape(-1)
     names = tuple(str(label) for label in labels)
     within = []
     for g, name in enumerate(names):
-        part = recount.among(np.flatnonzero(codes == g))
-        rates = _rates_of_part(part, grid, whole, codes == g)
+        rates = _rates_of_part(recount, grid, whole, codes == g)
         within.append(rates)
         told += [f"group {name}: {text}" for text in rates.warnings if not text.startswith("only ")]
     sizes = np.bincount(codes, minlength=len(names))
@@ -105,29 +115,82 @@ def by_group(
     return result
 
 
-def _rates_of_part(part: Recount, grid: FloatArray, whole: Tally, members: Any) -> ErrorRates:
+def _labels_of(tally: Tally, group: Any) -> LabelArray:
+    """The group of each identity that was met in a table on disk."""
+    none = np.empty(0, dtype=np.int64)
+    return identity_labels(Comparisons.from_codes(tally.identities, none, none, none), group)
+
+
+def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: BoolArray) -> ErrorRates:
     """The rates of a group; a group without comparisons has the identities and nothing else."""
+    if isinstance(recount.source, ScoreFile):
+        found = _tally_among(whole, members)
+        return error_rates(found if found.n_identities else _tally_of_none(whole, members), ())[0]
+    part = recount.among(np.flatnonzero(members))
     source = part.source
     if isinstance(source, Embeddings | Comparisons) and len(source) >= (2 if isinstance(source, Embeddings) else 1):
         return error_rates(part.tally(grid, pairs=True), (), part)[0]
-    size = int(np.count_nonzero(members))
-    none = np.zeros(size, dtype=np.int64)
-    table = PairTable(none[:0], none[:0], none[:0])
-    empty = Tally(
-        whole.identities[members],
-        grid,
+    return error_rates(_tally_of_none(whole, members), ())[0]
+
+
+def _tally_among(whole: Tally, members: BoolArray) -> Tally:
+    """The comparisons among some identities, from a tally with pairs; identities that have none are left out."""
+    compared, erred = whole.impostor.compared, whole.impostor.erred
+    assert isinstance(compared, PairTable)
+    assert erred is not None
+
+    def inside(table: PairTable) -> PairTable:
+        kept = members[table.first] & members[table.second]
+        return PairTable(table.first[kept], table.second[kept], table.count[kept])
+
+    compared, erred = inside(compared), tuple(inside(table) for table in erred)
+    used = members & (whole.genuine.comparisons > 0)
+    used[compared.first] = used[compared.second] = True
+    size, place = int(np.count_nonzero(used)), np.cumsum(used, dtype=np.int64) - 1
+    compared, erred = compared.relabel(place, size), tuple(table.relabel(place, size) for table in erred)
+
+    def by_identity(table: PairTable) -> IntArray:
+        total = np.zeros(size, dtype=np.int64)
+        np.add.at(total, table.first, table.count)
+        np.add.at(total, table.second, table.count)
+        return total
+
+    return Tally(
+        whole.identities[used],
+        whole.thresholds,
         whole.distance,
-        GenuineTally(none, none[None, :]),
+        GenuineTally(whole.genuine.comparisons[used], whole.genuine.errors[:, used]),
         ImpostorTally(
-            none, none[None, :], 0, none[:0].sum(keepdims=True), none[:0].sum(keepdims=True), table, (table,)
+            by_identity(compared),
+            np.array([by_identity(table) for table in erred]),
+            *pair_moments(compared, erred, size),
+            compared,
+            erred,
         ),
     )
-    return error_rates(empty, ())[0]
 
 
-def _threshold_at_far(data: Source, far: float) -> float:
+def _tally_of_none(whole: Tally, members: BoolArray) -> Tally:
+    """Identities without comparisons."""
+    none = np.zeros(int(np.count_nonzero(members)), dtype=np.int64)
+    table = PairTable(none[:0], none[:0], none[:0])
+    zero = np.zeros(1, dtype=np.int64)
+    return Tally(
+        whole.identities[members],
+        whole.thresholds,
+        whole.distance,
+        GenuineTally(none, none[None, :]),
+        ImpostorTally(none, none[None, :], 0, zero, zero, table, (table,)),
+    )
+
+
+def _threshold_at_far(data: AnySource, far: float) -> float:
     from matchbound.engine.ranks import rank_scores
 
+    if isinstance(data, ScoreFile):
+        raise UsageError(
+            f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"
+        )
     if not 0.0 < far < 1.0:
         raise UsageError(f"far must lie between 0 and 1; got {far!r}")
     total = comparisons_of(data, "impostor")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,40 +10,29 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from matchbound._version import __version__
 from matchbound.api import evaluate, roc
 from matchbound.engine.recount import Recount, Source
 from matchbound.engine.tally import IntArray
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.provenance import provenance_of
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import tail_of
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
-from matchbound.results.report import (
-    Claim,
-    GroupGap,
-    GroupRow,
-    GroupSection,
-    Report,
-    ReportedPoint,
-    reading_of,
-    reading_of_number,
-)
+from matchbound.results.report import Claim, GroupSection, Report, ReportedPoint, reading_of, reading_of_number
 from matchbound.results.report_parts import curve_panel, curve_picture, drivers_of, tally_at
 from matchbound.results.roc import RocCurve
-from matchbound.sources.comparisons import Comparisons
 from matchbound.stats.intervals import wilson
 from matchbound.stats.panels import score_histogram
 
 if TYPE_CHECKING:
-    from matchbound.results.groups import GroupRates
+    from matchbound.engine.executors import Executor, Progress
+    from matchbound.reporting_systems import Against
+    from matchbound.results.report_systems import SystemsSection
 
 DEFAULT_FAR = (1e-1, 1e-2, 1e-3)
 FEW_ERRORS = 10
-GAPS = 5
-"""How many differences between groups are listed for each rate, the largest first."""
-HASHED_BYTES = 2**30
 Format = Literal["html", "markdown", "latex"]
 SUFFIXES: dict[str, Format] = {
     ".html": "html",
@@ -67,7 +55,12 @@ def write_report(
     title: str | None = None,
     show_labels: bool = False,
     group: Any = None,
+    against: Against | None = None,
+    name: str | None = None,
     workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
@@ -82,8 +75,10 @@ def write_report(
         `Comparisons`, or `Embeddings` of which all pairs are compared.
     format
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
-    far, threshold, level, method, title, show_labels, group, workers, rng, n_resamples, provenance
-        See `make_report`.
+    far, threshold, level, method, title, show_labels, group, against, name, rng, n_resamples, provenance
+        What it says: see `make_report`.
+    workers, executor, progress, checkpoint
+        How large sets of embeddings are counted: see `make_report`.
 
     Returns
     -------
@@ -108,7 +103,12 @@ def write_report(
         title=title,
         show_labels=show_labels,
         group=group,
+        against=against,
+        name=name,
         workers=workers,
+        executor=executor,
+        progress=progress,
+        checkpoint=checkpoint,
         rng=rng,
         n_resamples=n_resamples,
         provenance=provenance,
@@ -127,7 +127,12 @@ def make_report(
     title: str | None = None,
     show_labels: bool = False,
     group: Any = None,
+    against: Against | None = None,
+    name: str | None = None,
     workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
@@ -152,8 +157,14 @@ def make_report(
         Name the identities that drive the uncertainty; by default they have numbers only.
     group
         For the section on groups, as in `by_group`; by default the group that the data carry, if any.
-    workers
-        Threads for embeddings.
+    against
+        Other systems on the same comparisons, for a section that compares them: one, several in a sequence, or by name
+        (``{"vendor B": data}``). They are compared at the report's FARs, at its thresholds, and at EER.
+    name
+        What to call the system that the report is about, beside others.
+    workers, executor, progress, checkpoint
+        How large sets of embeddings are counted: see `evaluate`. The curve, which takes longest, is what a checkpoint
+        saves. Other systems are compared on this machine.
     rng, n_resamples
         For bootstraps.
     provenance
@@ -165,15 +176,27 @@ def make_report(
     asked = _numbers("threshold", threshold)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        curve = roc(data, workers=workers)
-        made = _Maker(data, curve, level, method, workers, rng, n_resamples)
+        systems = None if against is None else _systems(data, name, against)
+        engine: dict[str, Any] = {"workers": workers, "executor": executor}
+        series = list(evaluate(data, asked, progress=progress, **engine)) if asked else []
+        curve = roc(data, progress=progress, checkpoint=checkpoint, **engine)
+        parameters = {
+            "far": None if far is None else _numbers("far", far),
+            "threshold": asked or None,
+            "level": level,
+            "method": method,
+            "distance": data.distance,
+            "systems": None if systems is None else list(systems),
+        }
+        made = _Maker(data, curve, level, method, engine, rng, n_resamples)
         report = made.report(
             _targets(far, curve),
-            asked,
+            series,
             title or "Matching accuracy report",
             show_labels,
             group,
-            provenance or _provenance(data, far, asked, level, method, rng),
+            systems,
+            provenance or provenance_of(parameters, rng, [data] if systems is None else list(systems.values())),
         )
     said = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
     notes = tuple(dict.fromkeys([*said, *report.warnings]))
@@ -195,33 +218,33 @@ class _Maker:
         curve: RocCurve,
         level: float,
         method: str,
-        workers: int | None,
+        engine: Mapping[str, Any],
         rng: int,
         n_resamples: int,
     ) -> None:
         self.data, self.curve, self.level, self.method = data, curve, level, method
-        self.workers, self.rng, self.n_resamples = workers, rng, n_resamples
+        self.engine, self.rng, self.n_resamples = engine, rng, n_resamples
 
     def report(
         self,
         targets: Sequence[float],
-        asked: Sequence[float],
+        series: Sequence[ErrorRates],
         title: str,
         show_labels: bool,
         group: Any,
+        systems: Mapping[str, Source] | None,
         provenance: Mapping[str, Any],
     ) -> Report:
         """All of it."""
         curve = self.curve
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
-        series = list(evaluate(self.data, list(asked), workers=self.workers)) if asked else []
         points = [self._asked_point(rates) for rates in series]
         points += [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
-        focus = 0 if asked else _best_supported(points)
+        focus = 0 if series else _best_supported(points)
         eer = curve.eer()
         always = np.unique(np.array([0, len(curve) - 1, eer.index, *(aim.index for aim in aims)], dtype=np.int64))
-        focus_rates = series[0] if asked else at_aims[aims[focus].index]
+        focus_rates = series[0] if series else at_aims[aims[focus].index]
         description = describe(self.data)
         return Report(
             title=title,
@@ -237,13 +260,14 @@ class _Maker:
             histogram=score_histogram(curve.tally),
             drivers=tuple(drivers_of(rate, show_labels) for rate in (focus_rates.far, focus_rates.frr)),
             groups=self._groups(points[focus], group),
+            systems=None if systems is None else self._against(systems, targets, [rates.threshold for rates in series]),
             warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
             provenance=provenance,
         )
 
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
         """Error rates at points of the curve."""
-        again = Recount(self.data, self.workers)
+        again = Recount(self.data, **self.engine)
         made = error_rates(tally_at(self.curve.tally, points), self.data.findings(), again)
         return dict(zip(points.tolist(), made, strict=True))
 
@@ -292,32 +316,34 @@ class _Maker:
         """Rates by group at a threshold, and the largest gaps; None without groups."""
         if group is None and self.data.group is None:
             return None
-        from matchbound.api_groups import by_group
+        from matchbound.reporting_groups import group_section
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MatchboundWarning)  # they are in `warnings` of the result
-            rates = by_group(self.data, point.threshold, group=group, workers=self.workers)
-            rows = []
-            for name in rates.groups:
-                both = [self._rate(rate) if rate.comparisons else None for rate in (rates[name].far, rates[name].frr)]
-                rows.append(GroupRow(name, rates[name].n_identities, both[0], both[1]))
-            gaps = [*self._gaps(rates, "far"), *self._gaps(rates, "frr")]
-        notes = tuple(text for text in rates.warnings if text not in self.curve.warnings and "one instance" not in text)
-        return GroupSection(point.threshold, point.reading, tuple(rows), tuple(gaps), notes)
+        return group_section(self.data, point, group, self._rate, **self._settings)
 
-    def _gaps(self, rates: GroupRates, metric: Literal["far", "frr"]) -> list[GroupGap]:
-        """The largest gaps between groups; with more than one pair of groups, limits that hold for all."""
-        large = [name for name in rates.compared if getattr(rates[name], metric).comparisons]
-        if len(large) == 2:
-            gap = rates.gap(metric, large[0], large[1])
-            found = [(gap, gap.interval(level=self.level))]
-        else:
-            made = rates.gaps(metric, self.level, n_resamples=self.n_resamples, rng=self.rng)
-            found = sorted([(row.gap, row.interval) for row in made], key=lambda pair: -abs(pair[0].estimate))
-        return [
-            GroupGap(metric, gap.group_a, gap.group_b, gap.estimate, interval.low, interval.high, len(found))
-            for gap, interval in found[:GAPS]
-        ]
+    def _against(
+        self, systems: Mapping[str, Source], targets: Sequence[float], thresholds: Sequence[float]
+    ) -> SystemsSection:
+        """Other systems on the same comparisons."""
+        from matchbound.reporting_systems import systems_section
+
+        return systems_section(systems, targets, thresholds, method=self.method, **self._settings)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What the sections on groups and systems need to know."""
+        return {
+            "level": self.level,
+            "n_resamples": self.n_resamples,
+            "rng": self.rng,
+            "workers": self.engine["workers"],
+            "known": self.curve.warnings,
+        }
+
+
+def _systems(data: Source, name: str | None, against: Against) -> dict[str, Source]:
+    from matchbound.reporting_systems import named_systems
+
+    return named_systems(data, name, against)
 
 
 def _times_naive(width: float, estimate: float, comparisons: int, level: float) -> float | None:
@@ -354,35 +380,3 @@ def _numbers(name: str, values: Sequence[float] | float | None) -> list[float]:
     if not np.isfinite(found).all():
         raise UsageError(f"{name} must hold finite numbers; got {values!r}")
     return list(dict.fromkeys(found.tolist()))
-
-
-def _provenance(
-    data: Source, far: Sequence[float] | float | None, asked: Sequence[float], level: float, method: str, rng: int
-) -> dict[str, Any]:
-    parameters: dict[str, Any] = {"far": far if far is None else _numbers("far", far), "threshold": list(asked) or None}
-    parameters |= {"level": level, "method": method, "distance": data.distance}
-    return {
-        "version": __version__,
-        "parameters": {key: value for key, value in parameters.items() if value is not None},
-        "seed": rng,
-        "input": data_digest(data),
-    }
-
-
-def data_digest(data: Source) -> str | None:
-    """``"sha256:…"`` of identities and scores or vectors, as they are in memory; None above a gigabyte."""
-    arrays = (
-        (data.identities[data.a], data.identities[data.b], data.score)
-        if isinstance(data, Comparisons)
-        else (
-            data.identities[data.codes],
-            data.vectors,
-        )
-    )
-    if sum(array.nbytes for array in arrays) > HASHED_BYTES:
-        return None
-    total = hashlib.sha256()
-    for array in arrays:
-        total.update(f"{array.dtype.str}{array.shape}".encode())
-        total.update(np.ascontiguousarray(array).tobytes())
-    return f"sha256:{total.hexdigest()}"

@@ -14,16 +14,19 @@ from cyclopts import Parameter
 
 from matchbound._version import __version__
 from matchbound.cli import STDIN
-from matchbound.errors import MatchboundError, MatchboundWarning, MissingExtraError, UsageError
+from matchbound.errors import DataError, MatchboundError, MatchboundWarning, MissingExtraError, UsageError
 from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
+from matchbound.sources.files import is_address, local_path, open_input
 from matchbound.sources.scan import ScoreFile
 from matchbound.views.files import write_atomically
 from matchbound.views.records import Record, to_csv, to_json
 
 Format = Literal["table", "json", "csv"]
 
-Files = Annotated[str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, or - for standard input.")]
+Files = Annotated[
+    str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, an address, or - for standard input.")
+]
 Threshold = Annotated[
     list[float] | None, Parameter(help="Decision threshold; repeat it for several.", negative_iterable="")
 ]
@@ -46,6 +49,7 @@ FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or
 Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
 Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.")]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
+Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
 
 
@@ -82,6 +86,7 @@ def load(
     distance: bool,
     similarity: Literal["cosine", "dot", "euclidean"],
     option: Sequence[str] | None = None,
+    group: str | None = None,
 ) -> Comparisons | Embeddings:
     """Read the files named on the command line."""
     from matchbound.sources.read import read
@@ -95,6 +100,7 @@ def load(
         distance=True if distance else None,
         similarity=similarity,
         **_options(option),
+        **({} if group is None else {"group": group}),
     )
 
 
@@ -109,29 +115,31 @@ def load_or_scan(
     distance: bool,
     similarity: Literal["cosine", "dot", "euclidean"],
     option: Sequence[str] | None = None,
+    group: str | None = None,
 ) -> Comparisons | Embeddings | ScoreFile:
     """Read the files, or, where it is one large plain table of scores, leave it on disk."""
     if len(files) == 1 and reader is None and not option and is_large(files[0]):
-        return ScoreFile(files[0], True if distance else None)
-    return load(files, reader=reader, distance=distance, similarity=similarity, option=option)
+        return ScoreFile(files[0], True if distance else None, group=group)
+    return load(files, reader=reader, distance=distance, similarity=similarity, option=option, group=group)
 
 
 def is_large(name: str) -> bool:
-    """Whether a file is a table of scores too large to be read at once."""
-    path = Path(name)
-    if not path.is_file():
+    """Whether a file, here or elsewhere, is a table of scores too large to be read at once."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in (".parquet", ".csv", ".tsv", ".txt"):
         return False
-    suffixes = [part.lower() for part in path.suffixes]
-    if suffixes[-1:] == [".parquet"]:
-        import pyarrow as pa
-        from pyarrow import parquet
+    if not is_address(name) and not Path(local_path(name)).is_file():
+        return False
+    try:
+        source = open_input(name)
+        if suffix != ".parquet":
+            return (source.size or 0) > LARGE_BYTES
+        from matchbound.sources.parquet import open_parquet
 
-        try:
-            metadata = parquet.read_metadata(path)
-        except (OSError, pa.ArrowException):
-            return False
-        return bool(metadata.num_rows > LARGE_ROWS)
-    return suffixes[-1:] in ([".csv"], [".tsv"], [".txt"]) and path.stat().st_size > LARGE_BYTES
+        with open_parquet(source) as file:
+            return bool(file.metadata.num_rows > LARGE_ROWS)
+    except DataError:
+        return False  # reading it will say what is wrong
 
 
 def _options(pairs: Sequence[str] | None) -> dict[str, Any]:
@@ -147,6 +155,21 @@ def _options(pairs: Sequence[str] | None) -> dict[str, Any]:
         else:
             made[name] = value
     return made
+
+
+def system_names(files: Sequence[str]) -> list[str]:
+    """What to call systems: the files' names, in full where two are alike."""
+    short = ["-" if name == STDIN else Path(name).name for name in files]
+    if len(set(short)) == len(short):
+        return short
+    if len(set(files)) == len(files):
+        return list(files)
+    return [f"{place + 1}: {name}" for place, name in enumerate(short)]
+
+
+def similarity_of(data: Comparisons | Embeddings | ScoreFile) -> str | None:
+    """How embeddings are compared; None for scores."""
+    return data.similarity if isinstance(data, Embeddings) else None
 
 
 def provenance(files: Sequence[str], seed: int | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,12 +253,14 @@ def _bar(quiet: bool) -> Iterator[Any]:
         TextColumn("comparing"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("comparing", total=None)
+        task = bar.add_task("comparing", total=None, rate="")
 
         def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            speed = bar.tasks[0].speed
+            bar.update(task, completed=done, total=total or None, rate=f"{speed:,.3g}/s" if speed else "")
 
         yield progress

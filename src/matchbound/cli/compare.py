@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from matchbound.cli import STDIN, common
+from matchbound.cli import common
 from matchbound.cli.common import (
     Distance,
     FormatOption,
@@ -15,6 +14,7 @@ from matchbound.cli.common import (
     Output,
     Quiet,
     Reader,
+    ReaderOption,
     Resamples,
     Seed,
     Similarity,
@@ -41,6 +41,7 @@ def compare(
     distance: Distance = False,
     similarity: Similarity = "cosine",
     reader: Reader = None,
+    option: ReaderOption = None,
     format: FormatOption = "table",
     output: Output = None,
     workers: Workers = None,
@@ -57,6 +58,7 @@ def compare(
     from matchbound.api_compare import compare as run
     from matchbound.api_compare import compare_all
     from matchbound.results.compare import METHODS
+    from matchbound.sources.loading import in_memory
     from matchbound.views.compare import comparison_records, comparison_text, systems_records
 
     if len(files) < 2:
@@ -71,9 +73,14 @@ def compare(
     if threshold and len(threshold) not in (1, len(files)):
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)
-    names = _names(files)
+    names = common.system_names(files)
     with common.listening(quiet) as told:
-        systems = [common.load([name], reader=reader, distance=distance, similarity=similarity) for name in files]
+        systems = [
+            in_memory(
+                common.load_or_scan([name], reader=reader, distance=distance, similarity=similarity, option=option)
+            )
+            for name in files
+        ]
         if len(files) == 2:
             made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, workers=workers)
             records = comparison_records(made, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed)
@@ -94,20 +101,10 @@ def compare(
             "level": level,
             "resamples": resamples,
             "distance": systems[0].distance,
-            "similarity": getattr(systems[0], "similarity", None) if not hasattr(systems[0], "score") else None,
+            "similarity": common.similarity_of(systems[0]),
             "reader": reader,
         },
     )
     text = comparison_text(records, colour=common.colour_wanted(output)) if format == "table" else ""
     common.deliver(format, output, records, text, told.texts, source)
     return 0
-
-
-def _names(files: tuple[str, ...]) -> list[str]:
-    """What to call the systems: the files' names, in full where two are alike."""
-    short = ["-" if name == STDIN else Path(name).name for name in files]
-    if len(set(short)) == len(short):
-        return short
-    if len(set(files)) == len(files):
-        return list(files)
-    return [f"{place + 1}: {name}" for place, name in enumerate(short)]

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from matchbound.cli import common
 from matchbound.cli.common import (
+    Checkpoint,
     Dask,
     Distance,
     Files,
@@ -30,7 +31,6 @@ from matchbound.sources.comparisons import Comparisons
 from matchbound.sources.embeddings import Embeddings
 from matchbound.sources.scan import ScoreFile
 
-Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
 ProtocolFile = Annotated[
     str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")

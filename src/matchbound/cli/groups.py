@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -16,10 +17,13 @@ from matchbound.cli.common import (
     Output,
     Quiet,
     Reader,
+    ReaderOption,
     Similarity,
     Workers,
 )
+from matchbound.engine.recount import AnySource
 from matchbound.errors import UsageError
+from matchbound.sources.scan import ScoreFile
 
 OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
 Far = Annotated[float | None, Parameter(help="Take the threshold at which all data together have this FAR.")]
@@ -40,6 +44,7 @@ def groups(
     distance: Distance = False,
     similarity: Similarity = "cosine",
     reader: Reader = None,
+    option: ReaderOption = None,
     format: FormatOption = "table",
     output: Output = None,
     workers: Workers = None,
@@ -59,7 +64,7 @@ def groups(
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     with common.listening(quiet) as told:
-        data, attribute = _load(files, group, reader, distance, similarity)
+        data, attribute = _load(files, group, reader=reader, distance=distance, similarity=similarity, option=option)
         rates = by_group(data, threshold, group=attribute, far=far, workers=workers)
         records = group_records(rates, method, level)
     source = common.provenance(
@@ -72,8 +77,8 @@ def groups(
             "group": group,
             "method": method,
             "level": level,
-            "distance": data.distance,
-            "similarity": getattr(data, "similarity", None) if not hasattr(data, "score") else None,
+            "distance": rates.overall.distance,
+            "similarity": common.similarity_of(data),
             "reader": reader,
         },
     )
@@ -82,31 +87,16 @@ def groups(
     return 0
 
 
-def _load(
-    files: tuple[str, ...],
-    columns: list[str] | None,
-    reader: str | None,
-    distance: bool,
-    similarity: Literal["cosine", "dot", "euclidean"],
-) -> tuple[Any, Any]:
+def _load(files: Sequence[str], columns: list[str] | None, **options: Any) -> tuple[AnySource, Any]:
     """The data, and the group of each identity: of one column, or of several for their intersections."""
-    if not columns:
-        return common.load(files, reader=reader, distance=distance, similarity=similarity), None
-    from matchbound.sources.read import read
-
-    if not files:
-        raise UsageError("name a file to read, or - for standard input")
-    if STDIN in files and len(columns) > 1:
+    first, rest = (columns[0], columns[1:]) if columns else (None, [])
+    if STDIN in files and rest:
         raise UsageError("several --group columns are read one by one, so standard input will not do; name a file")
-    names = ["-" if name == STDIN else name for name in files]
-    made = [
-        read(
-            names[0] if len(names) == 1 else names,
-            reader=reader,
-            distance=True if distance else None,
-            similarity=similarity,
-            group=column,
-        )
-        for column in columns
-    ]
-    return made[0], (tuple(part.group for part in made) if len(made) > 1 else None)
+    data = common.load_or_scan(files, group=first, **options)
+    if not rest:
+        return data, None
+    if isinstance(data, ScoreFile):
+        from matchbound.sources.scan import scan_groups
+
+        return data, tuple(scan_groups(data, column) for column in columns or ())
+    return data, (data.group, *(common.load(files, group=column, **options).group for column in rest))

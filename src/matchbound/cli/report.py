@@ -10,6 +10,8 @@ from cyclopts import Parameter
 
 from matchbound.cli import common
 from matchbound.cli.common import (
+    Checkpoint,
+    Dask,
     Distance,
     Files,
     Level,
@@ -36,6 +38,13 @@ ReportFormat = Annotated[
     Parameter(name="--format", help="html, markdown or latex; by default from the ending of the output, else html."),
 ]
 Title = Annotated[str | None, Parameter(help="Title of the report.")]
+AgainstFiles = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Scores or embeddings of another system on the same comparisons, to compare; repeat it for several.",
+        negative_iterable="",
+    ),
+]
 ShowLabels = Annotated[bool, Parameter(help="Name the identities that drive the uncertainty.", negative="")]
 
 
@@ -49,6 +58,7 @@ def report(
     seed: Seed = 0,
     title: Title = None,
     show_labels: ShowLabels = False,
+    against: AgainstFiles = None,
     distance: Distance = False,
     similarity: Similarity = "cosine",
     reader: Reader = None,
@@ -56,11 +66,13 @@ def report(
     format: ReportFormat = None,
     output: Output = None,
     workers: Workers = None,
+    dask: Dask = None,
+    checkpoint: Checkpoint = None,
     quiet: Quiet = False,
 ) -> int:
     """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
 
-    Example: `matchbound report scores.csv --output report.html`
+    Example: `matchbound report scores.csv --against other.csv --output report.html`
     """
     from matchbound.reporting import SUFFIXES, make_report
     from matchbound.views.files import write_atomically
@@ -73,8 +85,13 @@ def report(
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
         data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
+        others = [
+            common.load_or_scan([path], reader=reader, distance=distance, similarity=similarity, option=option)
+            for path in against or ()
+        ]
+        names = common.system_names([files[-1], *(against or ())])
         source = common.provenance(
-            files,
+            [*files, *(against or ())],
             seed,
             {
                 "verb": "report",
@@ -84,23 +101,30 @@ def report(
                 "level": level,
                 "resamples": resamples,
                 "distance": data.distance,
-                "similarity": getattr(data, "similarity", None) if not hasattr(data, "score") else None,
+                "similarity": common.similarity_of(data),
                 "reader": reader,
+                "against": names[1:] or None,
             },
         )
-        made = make_report(
-            data,
-            far=far or None,
-            threshold=threshold or None,
-            level=level,
-            method=method,
-            title=title,
-            show_labels=show_labels,
-            workers=workers,
-            rng=seed,
-            n_resamples=resamples,
-            provenance=source,
-        )
+        with common.running(dask, quiet) as (executor, progress):
+            made = make_report(
+                data,
+                far=far or None,
+                threshold=threshold or None,
+                level=level,
+                method=method,
+                title=title,
+                show_labels=show_labels,
+                against=dict(zip(names[1:], others, strict=True)) if others else None,
+                name=names[0],
+                workers=workers,
+                executor=executor,
+                progress=progress,
+                checkpoint=checkpoint,
+                rng=seed,
+                n_resamples=resamples,
+                provenance=source,
+            )
         content = render(made, chosen)
     if output is None:
         sys.stdout.write(content)

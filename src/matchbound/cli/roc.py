@@ -10,6 +10,8 @@ from cyclopts import Parameter
 
 from matchbound.cli import common
 from matchbound.cli.common import (
+    Checkpoint,
+    Dask,
     Distance,
     Files,
     FormatOption,
@@ -57,6 +59,8 @@ def roc(
     format: FormatOption = "table",
     output: Output = None,
     workers: Workers = None,
+    dask: Dask = None,
+    checkpoint: Checkpoint = None,
     quiet: Quiet = False,
 ) -> int:
     """FRR at given FARs, FAR at given FRRs, the equal error rate and the area under the curve, with intervals.
@@ -80,12 +84,12 @@ def roc(
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
         data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
-        curve = run(data, workers=workers)
-        wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
-        numbers = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
-        records = curve_records(
-            [*numbers, curve.eer(), curve.auc()], method, level, n_resamples=resamples, rng=seed, workers=workers or 1
-        )
+        with common.running(dask, quiet) as (executor, progress):
+            curve = run(data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+            wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
+            points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
+            numbers = [*points, curve.eer(), curve.auc()]
+            records = curve_records(numbers, method, level, n_resamples=resamples, rng=seed, workers=workers or 1)
         picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:])
     source = common.provenance(
         files,
@@ -98,7 +102,7 @@ def roc(
             "level": level,
             "resamples": resamples,
             "distance": data.distance,
-            "similarity": getattr(data, "similarity", None) if not hasattr(data, "score") else None,
+            "similarity": common.similarity_of(data),
             "reader": reader,
         },
     )

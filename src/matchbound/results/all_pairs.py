@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from matchbound.errors import UsageError
-from matchbound.results.compare import DEFAULT_METHOD, Comparison, Difference
+from matchbound.results.compare import DEFAULT_METHOD, Comparison, Difference, RateDifference
 from matchbound.results.interval import Interval
-from matchbound.stats.simultaneous import adjusted_level, max_t, max_t_p_values
+from matchbound.results.together import Together
+from matchbound.stats.null_systems import MOST_TERMS, flipped_far, flipped_frr, genuine_terms, impostor_terms
+from matchbound.stats.simultaneous import Largest, gaussian_largest
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,11 @@ class SystemsTable:
     ) -> tuple[PairOfSystems, ...]:
         """Every pair's difference, with intervals that all hold at once with the level given (max-t).
 
-        The critical value is the quantile of the largest of all the studentised differences when each
-        identity's share in them has a random sign and size; it knows how strongly the differences go
-        together.
+        The critical value is a quantile of the largest of all the studentised differences if the systems were
+        equal: rates at thresholds get random signs (`matchbound.stats.null_systems`); differences read from curves,
+        and systems with very many errors, a normal approximation. It knows how strongly the differences go
+        together. P-values count ties half (mid-P), and an interval by ``"auto"`` or ``"dyadic"`` leaves out 0
+        when its p-value is at most 1 − level.
 
         Parameters
         ----------
@@ -82,17 +85,31 @@ class SystemsTable:
         if not 0.0 < level < 1.0:
             raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
         chosen = {pair: _of(comparison, metric) for pair, comparison in self.comparisons.items()}
-        influence = np.array([difference.influence for difference in chosen.values()])
-        critical = max_t(influence, level, n_resamples=n_resamples, rng=rng)
-        within = adjusted_level(critical)
-        statistics = np.array([_normal_score(difference) for difference in chosen.values()])
-        adjusted = max_t_p_values(influence, statistics, n_resamples=n_resamples, rng=rng)
-        made = []
-        for (a, b), difference, p in zip(chosen, chosen.values(), adjusted, strict=True):
-            interval = difference.interval(method, within)
-            told = Interval(interval.low, interval.high, level, f"{method}, max-t", notes=interval.notes)
-            made.append(PairOfSystems(a, b, difference, told, float(p)))
-        return tuple(made)
+        several = tuple(chosen.values())
+        together = Together(
+            several,
+            gaussian_largest(np.array([d.influence for d in several]), n_resamples=n_resamples, rng=rng),
+            _signs(several, n_resamples, rng) if len(several) > 1 else None,
+        )
+        rows = zip(chosen, several, together.intervals(method, level), together.p_values(), strict=True)
+        return tuple(PairOfSystems(a, b, difference, interval, p) for (a, b), difference, interval, p in rows)
+
+
+def _signs(several: tuple[Difference, ...], n_resamples: int, rng: int | np.random.Generator | None) -> Largest | None:
+    """The largest difference of equal systems by random signs; None where the normal approximation has to do."""
+    rates = [d for d in several if isinstance(d, RateDifference)]
+    if len(rates) < len(several) or not all(d.a.comparisons for d in rates):
+        return None
+    joints, first = [d.joint for d in rates], rates[0]
+    if first.metric == "far":
+        pairs = impostor_terms(joints)
+        if pairs is None or pairs.terms == 0:
+            return None
+        return flipped_far(pairs, first.factor, first.freedom, n_resamples=n_resamples, rng=rng)
+    people = genuine_terms(joints)
+    if not 0 < people.terms <= MOST_TERMS:
+        return None
+    return flipped_frr(people, first.factor, first.freedom, n_resamples=n_resamples, rng=rng)
 
 
 def systems_table(
@@ -110,13 +127,3 @@ def _of(comparison: Comparison, metric: str) -> Difference:
         raise UsageError(f"metric must be one of far, frr, eer; got {metric!r}")
     difference: Difference = getattr(comparison, metric)
     return difference
-
-
-def _normal_score(difference: Difference) -> float:
-    """The normal deviate with the two-sided tail of the difference's t statistic."""
-    from scipy.special import ndtri
-
-    p = difference.p_value
-    if p >= 1.0:
-        return 0.0
-    return float(-ndtri(max(p, 1e-300) / 2.0)) if math.isfinite(p) else 0.0

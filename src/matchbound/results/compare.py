@@ -206,7 +206,7 @@ class RateDifference(Difference):
     @cached_property
     def unpaired_variance(self) -> float:
         """What the variance would be if the two systems had been tried on different people."""
-        return self._factor * (max(self.a.variance, 0.0) + max(self.b.variance, 0.0))
+        return self.factor * (max(self.a.variance, 0.0) + max(self.b.variance, 0.0))
 
     @cached_property
     def influence(self) -> FloatArray:
@@ -234,7 +234,8 @@ class RateDifference(Difference):
         return self._spread().floor <= 0.0
 
     @cached_property
-    def _factor(self) -> float:
+    def factor(self) -> float:
+        """What the plug-in variance is multiplied by to lose its bias."""
         factor = (far_bias_factor if self.metric == "far" else frr_bias_factor)(self.a.effective_identities)
         return factor if math.isfinite(factor) else 1.0
 
@@ -255,7 +256,7 @@ class RateDifference(Difference):
 
     def _variance(self, method: str) -> float:
         spread = self._spread()
-        value = max(self._factor * spread.variance, spread.floor)
+        value = max(self.factor * spread.variance, spread.floor)
         if method == "latent" or value <= 0.0:
             value = max(value, self._model(1.0, 1.0))
         return value
@@ -273,7 +274,7 @@ class RateDifference(Difference):
         n = float(self.a.comparisons)
         a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
         spread = self._spread(1.0 / a, 1.0 / b)
-        value = max(self._factor * spread.variance, spread.floor)
+        value = max(self.factor * spread.variance, spread.floor)
         if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
             value = max(value, self._model(1.0 / a, 1.0 / b))
         return math.log(a / b), value

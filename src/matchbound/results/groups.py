@@ -17,9 +17,11 @@ from matchbound.results.error_rates import ErrorRates
 from matchbound.results.group_gaps import CrossRate, GroupGap
 from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import Rate
+from matchbound.results.together import Together
 from matchbound.stats import differences as stats
 from matchbound.stats.groups import CellRate, GroupSums, cell_rate, difference_of_cells, welch
-from matchbound.stats.simultaneous import adjusted_level, max_t, max_t_p_values
+from matchbound.stats.null_groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
+from matchbound.stats.simultaneous import Largest, gaussian_largest
 from matchbound.stats.variance import frr_bias_factor
 
 FloatArray = NDArray[np.float64]
@@ -138,20 +140,19 @@ class GroupRates:
         n_resamples: int = 10_000,
         rng: int | np.random.Generator | None = 0,
     ) -> tuple[GroupRow, ...]:
-        """All pairs of groups that are large enough, with intervals that hold together (max-t)."""
+        """All pairs of groups that are large enough, with intervals that hold together (max-t).
+
+        The critical value is a quantile of the largest studentised gap if the groups were equal
+        (`matchbound.stats.null_groups`; a normal approximation where errors are many). P-values count ties half
+        (mid-P), and an interval by ``"dyadic"`` leaves out 0 when its p-value is at most 1 − level.
+        """
         made = self._family(metric)
         if not made:
             return ()
-        influence = np.array([gap.influence for gap in made])
-        within = adjusted_level(max_t(influence, level, n_resamples=n_resamples, rng=rng))
-        scores = np.array([_normal_score(gap.p_value) for gap in made])
-        adjusted = max_t_p_values(influence, scores, n_resamples=n_resamples, rng=rng)
-        rows = []
-        for gap, p in zip(made, adjusted, strict=True):
-            interval = gap.interval(method, within)
-            told = Interval(interval.low, interval.high, level, f"{method}, max-t", notes=interval.notes)
-            rows.append(GroupRow(gap, told, float(p)))
-        return tuple(rows)
+        null = self._null(metric, n_resamples, rng) if len(made) > 1 else None
+        together = Together(made, _gaussian(made, n_resamples, rng), null)
+        rows = zip(made, together.intervals(method, level), together.p_values(), strict=True)
+        return tuple(GroupRow(gap, interval, p) for gap, interval, p in rows)
 
     def worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "dyadic") -> GroupRow:
         """The largest gap: the group with the highest rate minus the one with the lowest.
@@ -170,8 +171,7 @@ class GroupRates:
         """A simultaneous interval for the highest rate of a group over the lowest."""
         made = self._family(metric)
         worst = self.worst_to_best(metric, level).gap
-        within = adjusted_level(max_t(np.array([gap.influence for gap in made]), level))
-        found = worst.ratio_interval(method, within)
+        found = worst.ratio_interval(method, Together(made, _gaussian(made)).adjusted(level))
         return Interval(found.low, found.high, level, f"{method}, max-t")
 
     def intervals(
@@ -187,9 +187,29 @@ class GroupRates:
             for group, i in made.items()
         }
 
-    def _family(self, metric: Metric) -> list[GroupGap]:
-        usable = [g for g in self.compared if getattr(self[g], _metric(metric)).comparisons]
-        return [self.gap(metric, a, b) for a, b in combinations(usable, 2)]
+    def _usable(self, metric: str) -> list[str]:
+        return [g for g in self.compared if getattr(self[g], _metric(metric)).comparisons]
+
+    def _family(self, metric: Metric) -> tuple[GroupGap, ...]:
+        return tuple(self.gap(metric, a, b) for a, b in combinations(self._usable(metric), 2))
+
+    def _null(self, metric: str, n_resamples: int, rng: int | np.random.Generator | None) -> Largest | None:
+        """The largest gap of equal groups; None where the normal approximation has to do."""
+        names = self._usable(metric)
+        chosen = [self._place(name) for name in names]
+        if metric == "far":
+            sizes = [self[name].far.effective_identities - 1.0 for name in names]
+            within = within_groups(self.sums, chosen, np.maximum(np.array(sizes), 1.0))
+            if not within.few or not within.clumps.size:
+                return None
+            return thrown_far(within, n_resamples=n_resamples, rng=rng)
+        e, made = self.genuine
+        places = [np.flatnonzero((self.sums.group == g) & (made > 0.0)) for g in chosen]
+        people = np.concatenate(places)
+        if people.size > MOST_PEOPLE:
+            return None
+        group = np.repeat(np.arange(len(chosen)), [place.size for place in places])
+        return permuted_frr(group, e[people], made[people], n_resamples=n_resamples, rng=rng)
 
     def _place(self, group: str) -> int:
         if group not in self.groups:
@@ -236,10 +256,10 @@ def _turned(row: GroupRow, rates: GroupRates) -> GroupRow:
     return GroupRow(other, interval, row.p_value)
 
 
-def _normal_score(p: float) -> float:
-    from scipy.special import ndtri
-
-    return 0.0 if p >= 1.0 else float(-ndtri(max(p, 1e-300) / 2.0))
+def _gaussian(
+    gaps: Sequence[GroupGap], n_resamples: int = 10_000, rng: int | np.random.Generator | None = 0
+) -> Largest:
+    return gaussian_largest(np.array([gap.influence for gap in gaps]), n_resamples=n_resamples, rng=rng)
 
 
 def _metric(metric: str) -> str:

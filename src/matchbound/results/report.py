@@ -9,6 +9,7 @@ from typing import Any, Literal
 from matchbound.engine.curve import CurveTally, SortedCurve
 from matchbound.engine.tally import FloatArray, IntArray
 from matchbound.results.description import Description
+from matchbound.results.report_systems import SystemsSection
 from matchbound.stats.panels import Histogram
 
 
@@ -167,12 +168,17 @@ class Drivers:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """Rates of one group at the report's threshold; None where there is nothing to compare."""
+    """Rates of one group at the report's threshold; None where there is nothing to compare.
+
+    compared
+        Whether the group is large enough to be set beside others.
+    """
 
     name: str
     n_identities: int
     far: Claim | None
     frr: Claim | None
+    compared: bool = True
 
 
 @dataclass(frozen=True)
@@ -183,6 +189,8 @@ class GroupGap:
         Limits that hold for all pairs of groups at once.
     among
         How many pairs of groups there are.
+    p_value
+        Of "the rates are equal", adjusted for all pairs.
     """
 
     metric: str
@@ -192,6 +200,25 @@ class GroupGap:
     low: float
     high: float
     among: int
+    p_value: float
+
+
+@dataclass(frozen=True)
+class GroupRange:
+    """The group with the highest rate over the one with the lowest.
+
+    ratio, low, high
+        With limits that hold whichever groups the data had shown to be these two; None where there is no number.
+    """
+
+    metric: str
+    worst: str
+    best: str
+    rate_worst: float
+    rate_best: float
+    ratio: float | None
+    low: float
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -204,6 +231,8 @@ class GroupSection:
         Each group by itself.
     gaps
         Differences between groups.
+    ranges
+        From best to worst group, of each rate.
     notes
         Groups too small to say anything about, and the like.
     """
@@ -212,6 +241,7 @@ class GroupSection:
     reading: str
     rows: tuple[GroupRow, ...]
     gaps: tuple[GroupGap, ...]
+    ranges: tuple[GroupRange, ...]
     notes: tuple[str, ...]
 
 
@@ -237,6 +267,8 @@ class Report:
         Who drives the uncertainty, of FAR and of FRR.
     groups
         Rates by group, or None.
+    systems
+        Other systems on the same comparisons, or None.
     warnings
         What a reader must keep in mind.
     provenance
@@ -256,6 +288,7 @@ class Report:
     histogram: Histogram
     drivers: tuple[Drivers, ...]
     groups: GroupSection | None
+    systems: SystemsSection | None
     warnings: tuple[str, ...]
     provenance: Mapping[str, Any]
 

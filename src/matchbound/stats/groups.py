@@ -32,6 +32,8 @@ class GroupSums:
         S_ih and m_ih.
     sum_nn, sum_nm, sum_mm : float64 arrays, shape (H, H)
         Σn_ij², Σn_ij·m_ij and Σm_ij² over the identity pairs of each cell, each pair once; symmetric.
+    clumps : tuple of H int64 arrays
+        n_ij > 0 of the identity pairs within each group.
     """
 
     group: IntArray
@@ -40,6 +42,7 @@ class GroupSums:
     sum_nn: FloatArray
     sum_nm: FloatArray
     sum_mm: FloatArray
+    clumps: tuple[IntArray, ...]
 
     @property
     def n_groups(self) -> int:
@@ -83,6 +86,7 @@ def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0) -> Grou
         made = compared.count.astype(np.float64)
         comparisons = by_group(compared.first, compared.second, made)
         sum_mm = by_cell(compared.first, compared.second, made * made)
+    inside = np.where(group[erred.first] == group[erred.second], group[erred.first], -1)
     return GroupSums(
         group,
         by_group(erred.first, erred.second, n),
@@ -90,6 +94,7 @@ def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0) -> Grou
         by_cell(erred.first, erred.second, n * n),
         by_cell(erred.first, erred.second, n * m_of_errors),
         sum_mm,
+        tuple(erred.count[inside == g] for g in range(n_groups)),
     )
 
 

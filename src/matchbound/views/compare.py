@@ -11,7 +11,7 @@ from matchbound.results.all_pairs import SystemsTable
 from matchbound.results.compare import Comparison, Difference
 from matchbound.results.groups import GroupRates, GroupRow
 from matchbound.results.interval import Interval, percent
-from matchbound.views.records import Record
+from matchbound.views.records import Record, p_text
 from matchbound.views.text import table
 
 
@@ -88,7 +88,7 @@ def comparison_text(records: Sequence[Record], *, width: int = 80, colour: bool 
             percent(r["estimate"]),
             percent(r["low"]),
             percent(r["high"]),
-            _p(r["p_value"]),
+            p_text(r["p_value"]),
         ]
         for r in records
     ]
@@ -186,7 +186,7 @@ def group_text(records: Sequence[Record], *, width: int = 80, colour: bool = Fal
             name = r["group_a"] if what == "within" else f"{r['group_a']} − {r['group_b']}"
             if what == "between":
                 name = f"{r['group_a']}, {r['group_b']}"
-            last = [_p(r["p_value"])] if what == "gap" else [f"{r['errors']:,}", f"{r['comparisons']:,}"]
+            last = [p_text(r["p_value"])] if what == "gap" else [f"{r['errors']:,}", f"{r['comparisons']:,}"]
             numbers = [percent(r["estimate"]), percent(r["low"]), percent(r["high"])]
             rows.append([name, str(r["metric"]).upper(), *numbers, *last])
         parts.append(table(headings, rows, title=title, width=width, colour=colour))
@@ -200,12 +200,6 @@ def group_text(records: Sequence[Record], *, width: int = 80, colour: bool = Fal
 def _short(name: object) -> str:
     text = str(name)
     return text if len(text) <= 24 else f"…{text[-23:]}"
-
-
-def _p(value: float | None) -> str:
-    if value is None or not math.isfinite(value):
-        return "–"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _number(value: float) -> float | None:

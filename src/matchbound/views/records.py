@@ -14,7 +14,7 @@ from matchbound.results.rates import Rate
 
 Record = dict[str, Any]
 
-__all__ = ["RATE_FIELDS", "Record", "percent", "rate_record", "to_csv", "to_json"]
+__all__ = ["RATE_FIELDS", "Record", "p_text", "percent", "rate_record", "to_csv", "to_json"]
 
 RATE_FIELDS = (
     "metric",
@@ -50,6 +50,13 @@ def rate_record(rate: Rate, interval: Interval | None) -> Record:
         "effective_n": _number(rate.effective_n),
         "design_effect": _number(rate.design_effect),
     }
+
+
+def p_text(value: float | None) -> str:
+    """A p-value for people: 0.034, <0.001; a dash for nothing."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapping[str, Any]) -> str:

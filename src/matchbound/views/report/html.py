@@ -10,8 +10,9 @@ from typing import Any
 
 from matchbound.errors import MissingExtraError
 from matchbound.results.report import Drivers, PanelRate, Report
-from matchbound.views.records import percent
-from matchbound.views.report import svg, words
+from matchbound.views.records import p_text, percent
+from matchbound.views.report import svg, systems, words
+from matchbound.views.report.forest import forest_svg
 
 HERE = Path(__file__).resolve().parent
 
@@ -38,6 +39,7 @@ def to_html(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["percent"] = percent
+    environment.filters["p"] = p_text
     environment.filters["unbroken"] = unbroken
     shown = {key: values[report.panel.start] for key, values in payload["text"].items()}
     return environment.get_template("report.html.j2").render(
@@ -51,6 +53,8 @@ def to_html(report: Report) -> str:
         shown=shown,
         level=words.level_text(report.level),
         jumps=_jumps(report),
+        against=None if report.systems is None else systems,
+        forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),
         drivers=[_driver_table(item) for item in report.drivers],
     )
 
@@ -64,8 +68,8 @@ def safe_json(value: Any) -> str:
 
 
 def unbroken(text: str) -> str:
-    """The same, with intervals that no line break divides."""
-    return text.replace("–", "\u2060–\u2060")
+    """The same, with intervals and p-values that no line break divides."""
+    return text.replace("–", "\u2060–\u2060").replace("p = ", "p\u00a0=\u00a0").replace("p <", "p\u00a0<")
 
 
 def _policy(style: str, script: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matchbound.results.report import Report
-from matchbound.views.report import words
+from matchbound.views.report import systems, words
 from matchbound.views.report.markdown import Table, curve_table, gaps_table, groups_table, points_table
 
 ESCAPES = {
@@ -54,6 +54,9 @@ def to_latex(report: Report) -> str:
         if report.groups.gaps:
             told = f"Differences between groups, with {level} intervals that hold for all pairs at once."
             parts.append(_table(gaps_table(report), told, "gaps"))
+    if report.systems is not None:
+        told = " ".join([*systems.verdict(report.systems, report.level), systems.caption(report.systems, report.level)])
+        parts.append(_table(systems.systems_table(report.systems), told, "systems"))
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matchbound.results.report import Report
-from matchbound.views.records import percent
-from matchbound.views.report import words
+from matchbound.views.records import p_text, percent
+from matchbound.views.report import systems, words
 
 SPECIAL = "\\`*_{}[]<>|#~$"
 
@@ -23,7 +23,13 @@ def to_markdown(report: Report) -> str:
         parts += [f"## Groups at threshold {report.groups.reading}", table(*groups_table(report))]
         if report.groups.gaps:
             parts.append(table(*gaps_table(report)))
-        parts += [text(line) for line in report.groups.notes]
+        parts += [text(line) for line in (*words.range_sentences(report), *report.groups.notes)]
+    if report.systems is not None:
+        parts.append("## Other systems on the same comparisons")
+        parts += [text(line) for line in systems.verdict(report.systems, report.level)]
+        parts += [table(*systems.systems_table(report.systems)), text(systems.caption(report.systems, report.level))]
+        parts += [table(("What", ""), systems.facts(report.systems))]
+        parts += [text(line) for line in report.systems.notes]
     parts.append("## Which identities drive the uncertainty")
     for drivers in report.drivers:
         rows = [
@@ -96,7 +102,7 @@ def groups_table(report: Report) -> Table:
     level = words.level_text(report.level)
     rows = []
     for row in report.groups.rows:
-        cells = [row.name, f"{row.n_identities:,}"]
+        cells = [words.group_name(row), f"{row.n_identities:,}"]
         for claim in (row.far, row.frr):
             cells += ["–", "–"] if claim is None else [words.value_text(claim), words.span_text(claim)]
         rows.append(tuple(cells))
@@ -112,7 +118,8 @@ def gaps_table(report: Report) -> Table:
             percent(gap.estimate),
             percent(gap.low),
             percent(gap.high),
+            p_text(gap.p_value),
         )
         for gap in report.groups.gaps
     ]
-    return ("Difference", "Estimate", "Low", "High"), list(rows)
+    return ("Difference", "Estimate", "Low", "High", "p"), list(rows)

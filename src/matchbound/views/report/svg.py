@@ -64,10 +64,10 @@ def roc_drawing(report: Report) -> Drawing:
     shown = picture.far >= low
     worst = max(float(picture.frr[shown].max(initial=0.0)), float(picture.band_high.max(initial=0.0)))
     floor = max(math.floor((1.0 - worst) * 10.0 - 1e-9) / 10.0, 0.0)
-    y = Scale(_linear, min(floor, 0.9), 1.0, BOTTOM, TOP)
+    y = Scale(linear, min(floor, 0.9), 1.0, BOTTOM, TOP)
     decades = [10.0**k for k in range(round(math.log10(low)), 1)]
     xticks = [(value, "1" if value == 1.0 else f"1e{round(math.log10(value))}") for value in decades]
-    yticks = [(value, f"{100 * value:g}%") for value in _even(y.low, y.high, 5)]
+    yticks = [(value, f"{100 * value:g}%") for value in even_ticks(y.low, y.high, 5)]
     return _curve(
         report, x, y, xticks, yticks, "roc", "FAR (logarithmic)", f"1 {chr(0x2212)} FRR", lambda frr: 1.0 - frr
     )
@@ -104,14 +104,14 @@ def scores_drawing(report: Report) -> Drawing:
     histogram, panel = report.histogram, report.panel
     edges = histogram.edges
     width = np.diff(edges)
-    x = Scale(_linear, float(edges[0]), float(edges[-1]), LEFT, RIGHT)
+    x = Scale(linear, float(edges[0]), float(edges[-1]), LEFT, RIGHT)
     heights = {}
     for name, counts in (("genuine", histogram.genuine), ("impostor", histogram.impostor)):
         heights[name] = counts / max(int(counts.sum()), 1) / width
     top = max(float(height.max(initial=0.0)) for height in heights.values()) or 1.0
-    y = Scale(_linear, 0.0, 1.12 * top, BOTTOM, TOP)
+    y = Scale(linear, 0.0, 1.12 * top, BOTTOM, TOP)
     parts = [_clips("scores")]
-    parts += _axes(x, y, [(v, f"{v:.3g}") for v in _even(x.low, x.high, 6)], [], "Score", "Share of comparisons")
+    parts += _axes(x, y, [(v, f"{v:.3g}") for v in even_ticks(x.low, x.high, 6)], [], "Score", "Share of comparisons")
     for name, height in heights.items():
         error = "far" if name == "impostor" else "frr"
         outline = _steps(x(edges), y(height))
@@ -126,7 +126,7 @@ def scores_drawing(report: Report) -> Drawing:
         f"Histogram of scores from {edges[0]:.4g} to {edges[-1]:.4g}: {panel.frr.comparisons:,} genuine and "
         f"{panel.far.comparisons:,} impostor comparisons. A line marks the threshold."
     )
-    svg = _svg("scores", "Scores of genuine and impostor comparisons", told, parts)
+    svg = svg_element("scores", "Scores of genuine and impostor comparisons", told, parts)
     return Drawing(_with_clips(svg, float(here), report.description.distance), {"x": at.tolist()})
 
 
@@ -163,7 +163,7 @@ def _curve(
         f"The marker begins at FAR {a[panel.start]:.3g}, FRR {b[panel.start]:.3g}."
     )
     title = "ROC curve" if name == "roc" else "DET curve"
-    return Drawing(_svg(name, title, told, parts), moves)
+    return Drawing(svg_element(name, title, told, parts), moves)
 
 
 def _marker_moves(
@@ -216,9 +216,10 @@ def _axes(
     return parts
 
 
-def _svg(name: str, title: str, told: str, parts: Sequence[str]) -> str:
+def svg_element(name: str, title: str, told: str, parts: Sequence[str], height: int = HEIGHT) -> str:
+    """A picture with its title and description."""
     return (
-        f'<svg id="{name}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'<svg id="{name}" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(told)}</desc>'
         f"{''.join(parts)}</svg>"
     )
@@ -285,11 +286,12 @@ def _lowest_far(picture: CurvePicture) -> float:
     return float(10.0 ** math.floor(math.log10(min(max(first, 1e-9), 0.05)) + 1e-9))
 
 
-def _linear(values: FloatArray) -> FloatArray:
+def linear(values: FloatArray) -> FloatArray:
+    """The values themselves."""
     return values
 
 
-def _even(low: float, high: float, about: int) -> list[float]:
+def even_ticks(low: float, high: float, about: int) -> list[float]:
     """Round numbers between two, about so many."""
     raw = (high - low) / about
     power = 10.0 ** math.floor(math.log10(raw))

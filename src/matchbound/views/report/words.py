@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from matchbound.results.description import Description
-from matchbound.results.report import Claim, Drivers, Report, ReportedPoint
+from matchbound.results.report import Claim, Drivers, GroupRow, Report, ReportedPoint
 from matchbound.views.records import percent
 
 MINUS = "\u2212"
@@ -96,6 +96,10 @@ def in_full(report: Report) -> list[str]:
         f"The equal error rate is {percent(report.eer.estimate)}, {level_text(report.level)} interval "
         f"{span_text(report.eer)}."
     )
+    if report.systems is not None:
+        from matchbound.views.report.systems import verdict
+
+        told.append(verdict(report.systems, report.level)[0])
     return told
 
 
@@ -112,6 +116,27 @@ def cautions(report: Report) -> list[str]:
                 f"{drivers.n_identities:,} identities: its interval rests on very few people, and other people could "
                 "move it far"
             )
+    return told
+
+
+def group_name(row: GroupRow) -> str:
+    """A group, and whether it is too small to be compared."""
+    return row.name if row.compared else f"{row.name} (too few to compare)"
+
+
+def range_sentences(report: Report) -> list[str]:
+    """From the best group to the worst, one sentence a rate."""
+    assert report.groups is not None
+    told = []
+    for item in report.groups.ranges:
+        high = "" if item.high is None else f" to {item.high:.3g}"
+        low = f"{'above ' if item.high is None else ''}{item.low:.3g}"
+        ratio = "" if item.ratio is None else f", {item.ratio:.3g} times as high"
+        told.append(
+            f"{item.metric.upper()} is highest in {item.worst} ({percent(item.rate_worst)}) and lowest in {item.best} "
+            f"({percent(item.rate_best)}){ratio}; {level_text(report.level)} interval of the ratio, which counts that "
+            f"these two were picked as the extremes: {low}{high}."
+        )
     return told
 
 
@@ -207,6 +232,15 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
             "few identities and rare errors, where the other intervals cover too little."
         )
         notes.insert(4, ("The latent interval", told))
+    if report.systems is not None:
+        told = (
+            "All systems met the same people, so that they share most of their luck; the variance of a difference "
+            "counts every pair of comparisons, of either system, that share an identity. At equal FAR and at EER the "
+            "threshold of each system is estimated, and that is counted."
+        )
+        if report.systems.n_pairs > 1:
+            told += " One critical value serves all pairs of systems at an operating point (max-t)."
+        notes.insert(len(notes) - 1, ("Differences between systems", told))
     return notes
 
 
@@ -224,7 +258,7 @@ def provenance_rows(report: Report) -> list[tuple[str, str]]:
 
 def _plain(value: object) -> str:
     if isinstance(value, (list, tuple)):
-        return ", ".join(_plain(item) for item in value)
+        return ", ".join("not hashed" if item is None else _plain(item) for item in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)

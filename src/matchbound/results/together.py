@@ -1,0 +1,81 @@
+"""Differences that are looked at together: intervals and p-values that hold for all of them at once (max-t)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from matchbound.results.compare import Difference
+from matchbound.results.interval import Interval, tail_of
+from matchbound.stats.simultaneous import Largest, adjusted_level
+
+CALIBRATED = ("auto", "dyadic")
+"""Methods whose limit towards 0 is the one that the p-value tests."""
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Several differences and what the largest of them would be if nothing differed.
+
+    An interval's limit towards 0 says whether there is a difference at all, so it uses the critical value of a world
+    without differences. Its limit away from 0 is about differences that exist; there the normal approximation has a
+    say too, and the larger critical value counts. No interval is narrower, and no p-value smaller, than that of the
+    difference alone; a single difference stays as it is.
+
+    differences
+        The family.
+    gaussian : Largest
+        By the normal approximation.
+    null : Largest or None
+        By random signs or by exchange of people; None where the approximation has to do.
+    """
+
+    differences: Sequence[Difference]
+    gaussian: Largest
+    null: Largest | None = None
+
+    def adjusted(self, level: float) -> float:
+        """The level of each interval at which all of them hold, by the normal approximation."""
+        return adjusted_level(self._critical(level, self.gaussian))
+
+    def intervals(self, method: str, level: float) -> list[Interval]:
+        """One interval a difference, which all hold at once with the level given."""
+        wide = self._critical(level, self.gaussian)
+        near, far = wide, wide
+        if self.null is not None and method in CALIBRATED:
+            near = self._critical(level, self.null)
+            far = max(near, wide)
+        return [self._interval(d, method, level, adjusted_level(near), adjusted_level(far)) for d in self.differences]
+
+    def p_values(self) -> list[float]:
+        """Adjusted for all differences; ties count half (mid-P)."""
+        alone = [d.p_value for d in self.differences]
+        if len(alone) == 1:
+            return alone
+        adjusted = (self.null or self.gaussian).p_values(np.array([normal_score(p) for p in alone]))
+        return [float(p) if math.isnan(one) else max(float(p), one) for p, one in zip(adjusted, alone, strict=True)]
+
+    def _critical(self, level: float, largest: Largest) -> float:
+        alone = NormalDist().inv_cdf(1.0 - tail_of(level, "two-sided"))
+        return alone if len(self.differences) == 1 else max(largest.critical(level), alone)
+
+    @staticmethod
+    def _interval(difference: Difference, method: str, level: float, near: float, far: float) -> Interval:
+        wide = difference.interval(method, far)
+        low, high = wide.low, wide.high
+        if near < far and difference.estimate > 0.0:
+            low = difference.interval(method, near).low
+        elif near < far and difference.estimate < 0.0:
+            high = difference.interval(method, near).high
+        return Interval(low, high, level, f"{method}, max-t", notes=wide.notes)
+
+
+def normal_score(p: float) -> float:
+    """The normal deviate with this two-sided tail; 0 for 1 and for an unknown p-value."""
+    from scipy.special import ndtri
+
+    return float(-ndtri(max(p, 1e-300) / 2.0)) if p < 1.0 else 0.0

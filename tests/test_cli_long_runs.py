@@ -1,0 +1,202 @@
+"""``roc`` and ``report`` on large sets of embeddings: progress, checkpoints that resume, a cluster."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matchbound.cli import common, main
+from matchbound.engine import curve_points
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+ROWS = 3000
+
+
+@pytest.fixture(scope="module")
+def faces(tmp_path_factory: pytest.TempPathFactory) -> str:
+    rng = np.random.default_rng(3)
+    owner = rng.integers(0, ROWS // 5, ROWS)
+    vectors = rng.standard_normal((ROWS // 5, 16))[owner] + 0.6 * rng.standard_normal((ROWS, 16))
+    path = tmp_path_factory.mktemp("large") / "faces.npz"
+    np.savez(path, embeddings=vectors.astype(np.float32), identity=owner)
+    assert ROWS * (ROWS - 1) // 2 > curve_points.EXACT_COMPARISONS  # so that they are counted block by block
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def few_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Curves of fewer points, chosen from a smaller sample of pairs: these tests are about the counting."""
+    plain = curve_points.curve_thresholds
+    monkeypatch.setattr(curve_points, "curve_thresholds", lambda source: plain(source, points=200, sample=20_000))
+
+
+class Bar:
+    """Stands in for the progress bar; stops the run after some blocks."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.seen: list[tuple[int, int]] = []
+        self.stop_at = stop_at
+
+    def __call__(self, done: int, total: int) -> None:
+        self.seen.append((done, total))
+        if self.stop_at is not None and done >= self.stop_at:
+            raise KeyboardInterrupt
+
+    def put_on(self, monkeypatch: pytest.MonkeyPatch) -> Bar:
+        @contextmanager
+        def bar(quiet: bool) -> Iterator[Any]:
+            yield self
+
+        monkeypatch.setattr(common, "_bar", bar)
+        return self
+
+
+def commands(faces: str, target: Path) -> dict[str, list[str]]:
+    return {
+        "roc": ["roc", faces, "--far", "0.01", "--format", "json", "--output", str(target), "-q"],
+        "report": ["report", faces, "--far", "0.01", "--format", "markdown", "--output", str(target), "-q"],
+    }
+
+
+@pytest.mark.parametrize("verb", ["roc", "report"])
+def test_an_interrupted_run_resumes(
+    faces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    target, state = tmp_path / "out.txt", tmp_path / "run.npz"
+    command = commands(faces, target)[verb]
+    whole = Bar().put_on(monkeypatch)
+    assert main(command) == 0
+    expected = target.read_text()
+    total = whole.seen[0][1]
+    assert [done for done, _ in whole.seen] == list(range(1, total + 1))
+    target.unlink()
+
+    Bar(stop_at=3).put_on(monkeypatch)
+    assert main([*command, "--checkpoint", str(state), "--workers", "1"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert state.exists()
+    assert not target.exists()
+
+    later = Bar().put_on(monkeypatch)
+    assert main([*command, "--checkpoint", str(state)]) == 0
+    assert later.seen[0][0] > 3
+    assert later.seen[-1] == (total, total)
+    assert target.read_text() == expected
+    assert not state.exists()
+
+
+def test_thresholds_of_a_report_do_not_spoil_its_checkpoint(
+    faces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, state = tmp_path / "out.md", tmp_path / "run.npz"
+    command = [*commands(faces, target)["report"], "--threshold", "0.6"]
+    whole = Bar().put_on(monkeypatch)
+    assert main(command) == 0
+    expected = target.read_text()
+    first_pass = next(k for k, (done, total) in enumerate(whole.seen) if done == total) + 1
+    assert len(whole.seen) > first_pass  # the thresholds were counted first, then the curve
+
+    class Later(Bar):
+        def __call__(self, done: int, total: int) -> None:
+            super().__call__(done, total)
+            if len(self.seen) == first_pass + 3:
+                raise KeyboardInterrupt
+
+    Later().put_on(monkeypatch)
+    assert main([*command, "--checkpoint", str(state), "--workers", "1"]) == 130
+    assert state.exists()
+    resumed = Bar().put_on(monkeypatch)
+    assert main([*command, "--checkpoint", str(state)]) == 0
+    assert len(resumed.seen) < len(whole.seen)
+    assert target.read_text() == expected
+
+
+@pytest.mark.parametrize("verb", ["roc", "report"])
+def test_a_checkpoint_of_something_else_is_refused(
+    faces: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    state = tmp_path / "run.npz"
+    state.write_bytes(b"not a checkpoint")
+    assert main([*commands(faces, tmp_path / "out.txt")[verb], "--checkpoint", str(state)]) == 1
+    assert "not a checkpoint" in capsys.readouterr().err
+    assert not (tmp_path / "out.txt").exists()
+
+
+@pytest.mark.parametrize("verb", ["roc", "report"])
+def test_an_address_without_a_scheduler_is_said(
+    faces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    distributed = pytest.importorskip("distributed")
+
+    def refuse(*given: Any, **options: Any) -> None:
+        raise OSError("Timed out")
+
+    monkeypatch.setattr(distributed, "Client", refuse)
+    assert main([*commands(faces, tmp_path / "out.txt")[verb], "--dask", "tcp://127.0.0.1:1"]) == 1
+    assert "no scheduler answers at tcp://127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_same(faces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    from matchbound.engine.executors import DaskExecutor
+
+    ran = []
+    plain = DaskExecutor.run
+    monkeypatch.setattr(
+        DaskExecutor, "run", lambda self, job, blocks, watch: ran.append(len(blocks)) or plain(self, job, blocks, watch)
+    )
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
+    ) as cluster:
+        for verb in ("roc", "report"):
+            here, there = tmp_path / f"{verb}-here", tmp_path / f"{verb}-there"
+            assert main(commands(faces, here)[verb]) == 0
+            assert not ran
+            assert main([*commands(faces, there)[verb], "--dask", cluster.scheduler_address]) == 0
+            assert ran
+            ran.clear()
+            assert here.read_text() == there.read_text()
+            if verb == "roc":
+                assert [row["metric"] for row in json.loads(here.read_text())["results"]] == ["frr@far", "eer", "auc"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_shows_share_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", "xterm")
+    with common.running(None, False) as (executor, progress):
+        assert executor is None
+        for done in (10, 20, 30):
+            time.sleep(0.15)
+            progress(done, 40)
+    assert "75%" in shown.getvalue()
+    assert re.search(r"\d/s", shown.getvalue())
+    with common.running(None, True) as (_, progress):
+        assert progress is None
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with common.running(None, False) as (_, progress):
+        assert progress is None
+
+
+def test_the_flags_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("evaluate", "roc", "report"):
+        assert main([verb, "--help"]) == 0
+        told = capsys.readouterr().out
+        assert "--dask" in told
+        assert "--checkpoint" in told
