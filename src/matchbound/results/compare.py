@@ -131,7 +131,13 @@ class Difference:
     def ratio_interval(
         self, method: str = DEFAULT_METHOD, level: float = 0.95, *, side: Side = "two-sided"
     ) -> Interval:
-        """A confidence interval for rate_a / rate_b, on the log scale; [0, ∞) where neither system erred."""
+        """A confidence interval for rate_a / rate_b, on the log scale; [0, ∞) where neither system erred.
+
+        The limit towards 1 is test-based (Miettinen 1976): log r·(1 − t/|T|) with T the difference over its
+        standard error, so that the interval leaves out 1 exactly when that of the difference leaves out 0. (The
+        usual variance of log r would vanish where the errors of both systems are those of the same identity.) The limit
+        away from 1 is the farther of that and of the latent model's.
+        """
         tail = tail_of(level, side)
         self._check(method)
         if method not in ("auto", "dyadic", "latent"):
@@ -139,9 +145,11 @@ class Difference:
         if self.rate_a == 0.0 and self.rate_b == 0.0:
             return Interval(0.0, math.inf, level, method, side, ("no error in either system: the ratio is not known",))
         t = stats.t_quantile(tail, self.freedom)
-        centre, near = self._log_ratio("latent" if method == "latent" else "dyadic")
-        wide = self._log_ratio("latent")[1] if method == "auto" else near
-        below, above = _halves(centre, t * math.sqrt(near), t * math.sqrt(wide))
+        centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")
+        near = wide
+        if self.estimate != 0.0:
+            near = centre**2 * self._variance("latent" if method == "latent" else "dyadic") / self.estimate**2
+        below, above = _halves(centre, t * math.sqrt(near), t * math.sqrt(max(near, wide)))
         low = 0.0 if side == "upper" else math.exp(centre - below)
         high = math.inf if side == "lower" else math.exp(min(centre + above, 700.0))
         return Interval(low, high, level, method, side, self.notes)
