@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from matchbound.engine.partial import Partial, merge
+from matchbound.engine.partial import Partial
 from matchbound.errors import UsageError
 
 
@@ -206,4 +206,7 @@ def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -
         raise
     finally:
         crew.stop()
-    return merge([worker.partial for worker in crew.workers])
+    total, *others = [worker.partial for worker in crew.workers]
+    for partial in others:
+        total.add(partial)
+    return total

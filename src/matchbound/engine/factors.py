@@ -95,7 +95,7 @@ def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_c
     if similarity == "euclidean":
         size = (reach_rows + reach_cols) ** 2 / 2
     gamma = width * UNIT32 / (1 - width * UNIT32)
-    band: float = 1.01 * (gamma + 3 * UNIT32) * size + width * 2.0**-120
+    band: float = 1.01 * (gamma + 2 * UNIT32) * size + width * 2.0**-120
     return band
 
 

@@ -156,7 +156,7 @@ def _make_bounds(factors: Factors, axes: Float32Array, k: int, more: int, extra:
 def _slip(k: int, d: int) -> float:
     """How far z, computed in float32, can be from the first k coordinates, as a share of the length.
 
-    Each coordinate is off by at most γ_d + 3u times the length (see `rounding_band`), the vector of them by
+    Each coordinate is off by at most γ_d + 2u times the length (see `rounding_band`), the vector of them by
     √k times that; the axes, rounded to float32, are orthonormal to within √(k·d)·2u.
     """
     return float(np.sqrt(k)) * rounding_band(d, "cosine", 1.0, 1.0) + 2 * float(np.sqrt(k * d)) * UNIT32

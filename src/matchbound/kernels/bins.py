@@ -64,6 +64,7 @@ def bin_block(
     owner, mode, product, bits = data.owner, data.mode, block.product, block.bits
     left, right, stage_left, stage_right = data.left, data.right, data.stage_left, data.stage_right
     width, stage = left.shape[1], stage_left.shape[1]
+    order, raw, lengths, scales, kind = data.order, data.raw, data.lengths, data.scales, data.kind
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     table, values, thresholds = grid.table, grid.values, grid.thresholds
     low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
@@ -114,7 +115,7 @@ def bin_block(
                     if b < 0:
                         b = fine_bin(b, v, left, g, right, col0 + c, values, band, fine)
                         if b < 0:
-                            b = exact_bin(g, col0 + c, data, thresholds)
+                            b = exact_bin(order, raw, lengths, scales, g, col0 + c, kind, thresholds)
                 if b < n_levels:
                     genuine[i, b] += 1
         c = begin
@@ -141,7 +142,7 @@ def bin_block(
                     else:
                         b = fine_bin(b, v, left, g, right, col0 + k, values, band, fine)
                         if b < 0:
-                            b = exact_bin(g, col0 + k, data, thresholds)
+                            b = exact_bin(order, raw, lengths, scales, g, col0 + k, kind, thresholds)
                 if b > 0:
                     j = owner[col0 + k] - base
                     if carried:

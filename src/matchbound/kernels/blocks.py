@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.kernels.dots import dot32
-from matchbound.kernels.exact import score64
+from matchbound.kernels.exact import EUCLIDEAN, score64
 from matchbound.kernels.scan import list_hits, list_hits_of_bits
 
 Array = NDArray[Any]
@@ -83,15 +83,13 @@ class Block(NamedTuple):
 
 
 @numba.njit(nogil=True, cache=True)
-def oriented64(data: Any, r: int, c: int) -> float:
-    """The canonical score of two sorted rows, with large meaning same."""
-    i, j = data.order[r], data.order[c]
-    if j < i:
-        i, j = j, i
-    score = score64(
-        data.raw[i], data.raw[j], data.lengths[i], data.lengths[j], data.scales[i], data.scales[j], data.kind
-    )
-    return -score if data.kind == 2 else score
+def oriented64(order: Any, raw: Any, lengths: Any, scales: Any, r: int, c: int, kind: int) -> float:
+    """The canonical score of two sorted rows, with large meaning same.
+
+    (Arrays come one by one, because taking them from a tuple costs two atomic counts each.)
+    """
+    score: float = score64(raw, lengths, scales, order[r], order[c], kind)
+    return -score if kind == EUCLIDEAN else score
 
 
 @numba.njit(nogil=True, cache=True)
@@ -135,6 +133,7 @@ def count_block(
     stage_left, stage_right = data.stage_left, data.stage_right
     width, stage = left.shape[1], stage_left.shape[1]
     product, bits = block.product, block.bits
+    order, raw, lengths, scales, kind = data.order, data.raw, data.lengths, data.scales, data.kind
     row0, col0, cols, diagonal = tile.row0, tile.col0, tile.cols, tile.diagonal
     cut = np.float32(tile.cut)
     sure, never = value + tile.band, value - tile.band
@@ -173,7 +172,7 @@ def count_block(
                 v = np.float64(product[at + k])
             else:
                 v = np.float64(dot32(left, right, g, col0 + k, width))
-            if v < sure and (v < never or oriented64(data, g, col0 + k) < threshold):
+            if v < sure and (v < never or oriented64(order, raw, lengths, scales, g, col0 + k, kind) < threshold):
                 continue
             j = owner[col0 + k] - base
             if seen[j] == 0:
@@ -204,6 +203,7 @@ def _count_failures(
 ) -> int:
     """Genuine comparisons of row r, in columns start..stop − 1, that do not match."""
     product, bits, left, right, mode = block.product, block.bits, data.left, data.right, data.mode
+    order, raw, lengths, scales, kind = data.order, data.raw, data.lengths, data.scales, data.kind
     width, at = left.shape[1], r * block.stride + block.shift
     sure, never = value + band, value - band
     failed = 0
@@ -219,7 +219,7 @@ def _count_failures(
             v = np.float64(product[at + c])
         else:
             v = np.float64(dot32(left, right, g, col0 + c, width))
-        if v < sure and (v < never or oriented64(data, g, col0 + c) < threshold):
+        if v < sure and (v < never or oriented64(order, raw, lengths, scales, g, col0 + c, kind) < threshold):
             failed += 1
     return failed
 

@@ -268,10 +268,18 @@ def _lay_side_by_side(
     c = begin
     while c < cols:
         width = stop[owner[col0 + c]] - (col0 + c)
-        for q in range(size):
-            for k in range(0, width, 8):
-                _copy8(bins, q * stride + c + k, to + k)
-            to += width
+        at = c
+        if width <= 8:
+            for _ in range(size):
+                _copy8(bins, at, to)
+                at += stride
+                to += width
+        else:
+            for _ in range(size):
+                for k in range(0, width, 8):
+                    _copy8(bins, at + k, to + k)
+                at += stride
+                to += width
         c += width
 
 

@@ -33,6 +33,7 @@ def collect_block(
     owner, stop, mode, product, bits = data.owner, data.stop, data.mode, block.product, block.bits
     left, right, stage_left, stage_right = data.left, data.right, data.stage_left, data.stage_right
     width, stage = left.shape[1], stage_left.shape[1]
+    order, raw, lengths, scales, kind = data.order, data.raw, data.lengths, data.scales, data.kind
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     cut = np.float32(tile.cut)
     never = value - tile.band
@@ -56,7 +57,7 @@ def collect_block(
                     continue
                 if mode != PLAIN and dot32(left, right, g, col0 + k, width) < never:
                     continue
-                exact = oriented64(data, g, col0 + k)
+                exact = oriented64(order, raw, lengths, scales, g, col0 + k, kind)
                 if exact >= threshold:
                     first[found] = i
                     second[found] = owner[col0 + k]

@@ -10,32 +10,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
-from numba.extending import intrinsic
 
 from matchbound.kernels.booking import book_identity
 from matchbound.kernels.dots import dot32
-from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin
+from matchbound.kernels.grid import MANY, exact_bin, fine_bin
+from matchbound.kernels.lookup import look64
 from matchbound.kernels.scan import bits_set, hits64, lowest_bit
-
-
-@intrinsic
-def _emit_negative64(typing: Any, bins: Any, offset: Any) -> Any:
-    """Bit q of the answer says whether bins[offset + q] < 0, for q = 0..63; `bins` is a flat int16 array."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        vector = ir.VectorType(ir.IntType(16), 64)
-        at = builder.gep(array.data, [args[1]])
-        block = builder.load(builder.bitcast(at, vector.as_pointer()), align=2)
-        zeros = ir.Constant(vector, [0] * 64)
-        return builder.bitcast(builder.icmp_signed("<", block, zeros), ir.IntType(64))
-
-    return types.uint64(bins, types.int64), generate
-
-
-_negative64: Any = _emit_negative64
 
 
 @numba.njit(nogil=True, cache=True)
@@ -88,7 +68,6 @@ def bin_dense_block(
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     n_levels = grid.values.shape[0]
     stride = cols + 64
-    cells = np.empty(cols, dtype=np.uint32)
     listed = np.empty(cols + 4, dtype=np.int64)
     end = row0 + tile.rows
     g = row0
@@ -112,7 +91,6 @@ def bin_dense_block(
                 grid,
                 bins,
                 q * stride,
-                cells,
                 listed,
             )
             for c in range(start, begin):
@@ -152,16 +130,15 @@ def _bins_of_row(
     grid: Any,
     bins: Any,
     to: int,
-    cells: Any,
     open_cases: Any,
 ) -> None:
     """bins[to + c] = the bin of product[at + c], c = start..cols − 1.
 
-    cells : uint32, shape (≥ cols,); open_cases : int64, shape (≥ cols + 4,); scratch
+    open_cases : int64, shape (≥ cols + 4,); scratch
     """
     table, values, thresholds, left, right = grid.short, grid.values, grid.thresholds, data.left, data.right
     low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
-    n_open = _first_look(product, at, start, cols, low, per_cell, table, bins, to, cells, open_cases)
+    n_open = _first_look(product, at, start, cols, low, per_cell, table, bins, to, open_cases)
     n = 0
     last = values.shape[0] - 1
     for h in range(n_open):
@@ -182,7 +159,9 @@ def _bins_of_row(
         entry = MANY if t > last else -1 - t
         b = fine_bin(entry, product[at + k], left, r, right, col0 + k, values, band, fine)
         if b < 0:
-            b = exact_bin(r, col0 + k, data, thresholds)
+            b = exact_bin(
+                data.order, data.raw, data.lengths, data.scales, r, col0 + k, data.kind, thresholds
+            )  # fmt: skip
         bins[to + k] = b
 
 
@@ -197,20 +176,16 @@ def _first_look(
     table: Any,
     bins: Any,
     to: int,
-    cells: Any,
     open_cases: Any,
 ) -> int:
-    """bins[to + c] = the entry of product[at + c] in the table; list the c where it is negative, and count them."""
-    # Loops from 0 over slices, because the compiler makes vectors of those.
-    scores, out = product[at + start : at + cols], bins[to + start : to + cols]
-    for k in range(scores.shape[0]):
-        cells[k] = cell_of(scores[k], low, per_cell)
-    for k in range(scores.shape[0]):
-        out[k] = table[cells[k]]
+    """bins[to + c] = the entry of product[at + c] in the table; list the c where it is negative, and count them.
+
+    Whole words of 64 are looked up, and what is behind column cols − 1 is not counted.
+    """
     n = 0
     c = start
     while c < cols:
-        word = _negative64(bins, to + c)
+        word = look64(product, table, bins, at + c, to + c, low, per_cell)
         if cols - c < 64:
             word &= (np.uint64(1) << np.uint64(cols - c)) - np.uint64(1)
         n_after = n + bits_set(word)

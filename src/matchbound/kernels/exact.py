@@ -6,69 +6,124 @@ values that differ in the last bit. Whatever decides an error, decides it with t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils as untyped_cgutils
+from numba.core import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+cgutils: Any = untyped_cgutils
+INDEX = ir.IntType(64)
 COSINE, DOT, EUCLIDEAN = 0, 1, 2
 CODES = {"cosine": COSINE, "dot": DOT, "euclidean": EUCLIDEAN}
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
-def dot64(x: Any, y: Any, scale_x: float, scale_y: float) -> float:
-    """Σ (x_k·scale_x)·(y_k·scale_y) in float64 with eight running sums (a fixed order that compilers can vectorise)."""
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-    n = x.shape[0]
-    whole = n - n % 8
-    for k in range(0, whole, 8):
-        s0 += (np.float64(x[k]) * scale_x) * (np.float64(y[k]) * scale_y)
-        s1 += (np.float64(x[k + 1]) * scale_x) * (np.float64(y[k + 1]) * scale_y)
-        s2 += (np.float64(x[k + 2]) * scale_x) * (np.float64(y[k + 2]) * scale_y)
-        s3 += (np.float64(x[k + 3]) * scale_x) * (np.float64(y[k + 3]) * scale_y)
-        s4 += (np.float64(x[k + 4]) * scale_x) * (np.float64(y[k + 4]) * scale_y)
-        s5 += (np.float64(x[k + 5]) * scale_x) * (np.float64(y[k + 5]) * scale_y)
-        s6 += (np.float64(x[k + 6]) * scale_x) * (np.float64(y[k + 6]) * scale_y)
-        s7 += (np.float64(x[k + 7]) * scale_x) * (np.float64(y[k + 7]) * scale_y)
-    for k in range(whole, n):
-        s0 += (np.float64(x[k]) * scale_x) * (np.float64(y[k]) * scale_y)
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+def _emit_sum(builder: Any, rows: Any, i: Any, j: Any, width: Any, lanes: int, term: Callable[[Any, Any], Any]) -> Any:
+    """Σ_k term(x_k, y_k) of rows i and j, in float64, with `lanes` running sums; the columns left over go to the first.
+
+    The order of the additions is part of what a score is: nothing here may be reordered or fused.
+    """
+    wide = ir.DoubleType()
+
+    def pointer(row: Any, k: Any) -> Any:
+        return builder.gep(rows, [builder.add(builder.mul(row, width), k)])
+
+    def widened(value: Any, kind: Any) -> Any:
+        return value if value.type == kind else builder.fpext(value, kind)
+
+    def several(row: Any, k: Any) -> Any:
+        place = builder.bitcast(pointer(row, k), ir.VectorType(rows.type.pointee, lanes).as_pointer())
+        return widened(builder.load(place, align=4), ir.VectorType(wide, lanes))
+
+    def one(row: Any, k: Any) -> Any:
+        return widened(builder.load(pointer(row, k)), wide)
+
+    sums = cgutils.alloca_once(builder, ir.VectorType(wide, lanes))
+    builder.store(ir.Constant(ir.VectorType(wide, lanes), [0.0] * lanes), sums)
+    step = ir.Constant(INDEX, lanes)
+    whole = builder.sub(width, builder.srem(width, step))
+    with cgutils.for_range_slice(builder, ir.Constant(INDEX, 0), whole, step, INDEX) as (k, _):
+        builder.store(builder.fadd(builder.load(sums), term(several(i, k), several(j, k))), sums)
+    first = cgutils.alloca_once(builder, wide)
+    total = builder.load(sums)
+    parts = [builder.extract_element(total, ir.Constant(ir.IntType(32), q)) for q in range(lanes)]
+    builder.store(parts[0], first)
+    with cgutils.for_range_slice(builder, whole, width, ir.Constant(INDEX, 1), INDEX) as (k, _):
+        builder.store(builder.fadd(builder.load(first), term(one(i, k), one(j, k))), first)
+    parts[0] = builder.load(first)
+    while len(parts) > 1:
+        parts = [builder.fadd(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
-def distance64(x: Any, y: Any) -> float:
-    """√Σ (x_k − y_k)² in float64 with four running sums."""
-    s0 = s1 = s2 = s3 = 0.0
-    n = x.shape[0]
-    whole = n - n % 4
-    for k in range(0, whole, 4):
-        d0 = np.float64(x[k]) - np.float64(y[k])
-        d1 = np.float64(x[k + 1]) - np.float64(y[k + 1])
-        d2 = np.float64(x[k + 2]) - np.float64(y[k + 2])
-        d3 = np.float64(x[k + 3]) - np.float64(y[k + 3])
-        s0 += d0 * d0
-        s1 += d1 * d1
-        s2 += d2 * d2
-        s3 += d3 * d3
-    for k in range(whole, n):
-        d0 = np.float64(x[k]) - np.float64(y[k])
-        s0 += d0 * d0
-    return float(np.sqrt((s0 + s1) + (s2 + s3)))
+@intrinsic
+def _emit_dot64(typing: Any, rows: Any, i: Any, j: Any, width: Any, scale_i: Any, scale_j: Any) -> Any:
+    """Σ (x_k·scale_i)·(y_k·scale_j) of two rows of a C-contiguous array of `width` columns, with eight running sums."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+
+        def scaled(value: Any, scale: Any) -> Any:
+            return builder.fmul(value, scale if value.type == scale.type else _spread(builder, scale, value.type))
+
+        return _emit_sum(
+            builder, data, args[1], args[2], args[3], 8,
+            lambda x, y: builder.fmul(scaled(x, args[4]), scaled(y, args[5])),
+        )  # fmt: skip
+
+    whole, real = types.int64, types.float64
+    return real(rows, whole, whole, whole, real, real), generate
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
-def score64(x: Any, y: Any, length_x: float, length_y: float, scale_x: float, scale_y: float, kind: int) -> float:
-    """The score of one pair: cosine, dot product or Euclidean distance (kind 0, 1, 2)."""
-    if kind == 2:
-        return distance64(x, y)
-    product = dot64(x, y, scale_x, scale_y)
-    if kind == 1:
+@intrinsic
+def _emit_squares64(typing: Any, rows: Any, i: Any, j: Any, width: Any) -> Any:
+    """Σ (x_k − y_k)² of two rows of a C-contiguous array of `width` columns, with four running sums."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+
+        def square(x: Any, y: Any) -> Any:
+            apart = builder.fsub(x, y)
+            return builder.fmul(apart, apart)
+
+        return _emit_sum(builder, data, args[1], args[2], args[3], 4, square)
+
+    whole = types.int64
+    return types.float64(rows, whole, whole, whole), generate
+
+
+def _spread(builder: Any, value: Any, kind: Any) -> Any:
+    """A vector of the same number."""
+    undefined = ir.Constant(kind, ir.Undefined)
+    seed = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
+    lanes = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
+    return builder.shuffle_vector(seed, undefined, lanes)
+
+
+dot64: Any = _emit_dot64
+squares64: Any = _emit_squares64
+
+
+@numba.njit(nogil=True, cache=True)
+def score64(rows: Any, lengths: Any, scales: Any, i: int, j: int, kind: int) -> float:
+    """The score of rows i and j: cosine, dot product or Euclidean distance (kind 0, 1, 2); their order is moot."""
+    if j < i:
+        i, j = j, i
+    if kind == EUCLIDEAN:
+        return float(np.sqrt(squares64(rows, i, j, rows.shape[1])))
+    product: float = dot64(rows, i, j, rows.shape[1], scales[i], scales[j])
+    if kind == DOT:
         return product
-    return product / (length_x * length_y)
+    score: float = product / (lengths[i] * lengths[j])
+    return score
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -81,16 +136,13 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 @numba.njit(nogil=True, cache=True)
 def _score_pairs(vectors: Any, lengths: Any, scales: Any, first: Any, second: Any, kind: int, out: Any) -> None:
     for p in range(first.shape[0]):
-        i, j = first[p], second[p]
-        if j < i:
-            i, j = j, i
-        out[p] = score64(vectors[i], vectors[j], lengths[i], lengths[j], scales[i], scales[j], kind)
+        out[p] = score64(vectors, lengths, scales, first[p], second[p], kind)
 
 
 @numba.njit(nogil=True, cache=True)
 def _squared_lengths(vectors: Any, out: Any) -> None:
     for i in range(vectors.shape[0]):
-        out[i] = dot64(vectors[i], vectors[i], 1.0, 1.0)
+        out[i] = dot64(vectors, i, i, vectors.shape[1], 1.0, 1.0)
 
 
 def row_lengths(vectors: NDArray[Any], kind: int) -> tuple[FloatArray, FloatArray]:

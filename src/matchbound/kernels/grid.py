@@ -26,8 +26,8 @@ class Grid(NamedTuple):
     table : int32, shape (CELLS + 2,)
         For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or
         t + 1; MANY where more than one threshold is near.
-    short : int16, shape (CELLS + 2,)
-        The same, with −32768 for MANY; for K < 2¹⁴.
+    short : int16, shape (CELLS + 3,)
+        The same, with −32768 for MANY, and one entry more; for K < 2¹⁴.
     values, thresholds : float64, shape (K,)
         The thresholds among oriented values and among oriented scores.
     low, per_cell : float32 values
@@ -63,7 +63,7 @@ def make_grid(
     below = np.searchsorted(values, start, side="left")
     above = np.searchsorted(values, stop, side="right")
     table = np.where(above == below, below, np.where(above == below + 1, -below - 1, MANY))
-    short = np.clip(table, -32768, 32767).astype(np.int16)
+    short = np.clip(np.append(table, 0), -32768, 32767).astype(np.int16)
     return Grid(table.astype(np.int32), short, values, thresholds, low, per_cell, band, brief, fine)
 
 
@@ -107,9 +107,9 @@ def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, values: 
 
 
 @numba.njit(nogil=True, cache=True)
-def exact_bin(r: int, c: int, data: Any, thresholds: Any) -> int:
+def exact_bin(order: Any, raw: Any, lengths: Any, scales: Any, r: int, c: int, kind: int, thresholds: Any) -> int:
     """The bin of a comparison, from its score."""
-    return rank(thresholds, oriented64(data, r, c))
+    return rank(thresholds, oriented64(order, raw, lengths, scales, r, c, kind))
 
 
 @numba.njit(nogil=True, cache=True)

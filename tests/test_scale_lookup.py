@@ -1,0 +1,48 @@
+"""Looking values up in the table of a grid, with and without an instruction that gathers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from matchbound.kernels import lookup
+from matchbound.kernels.grid import CELLS, cell_of, make_grid
+
+
+@numba.njit
+def native(product: Any, table: Any, bins: Any, at: int, to: int, low: Any, per_cell: Any) -> Any:
+    return lookup.look64(product, table, bins, at, to, low, per_cell)
+
+
+@numba.njit
+def anywhere(product: Any, table: Any, bins: Any, at: int, to: int, low: Any, per_cell: Any) -> Any:
+    return lookup.look64_anywhere(product, table, bins, at, to, low, per_cell)
+
+
+@pytest.mark.parametrize("look", [native, anywhere])
+def test_64_values_at_once(look: Any) -> None:
+    """Values between, at, and far beyond the ends of the grid; every entry a number of its own."""
+    rng = np.random.default_rng(6)
+    grid = make_grid(np.linspace(-0.3, 0.4, 50), np.linspace(-0.3, 0.4, 50), 1e-6, 1e-6, 1e-7)
+    low, per_cell = np.float32(grid.low), np.float32(grid.per_cell)
+    table = rng.integers(-32768, 32767, CELLS + 3).astype(np.int16)
+    product = rng.uniform(-0.5, 0.6, 80).astype(np.float32)
+    product[7:12] = [low, -np.inf, np.inf, 1e30, -1e30]
+    bins = np.full(90, 99, dtype=np.int16)
+    word = int(look(product, table, bins, 5, 11, low, per_cell))
+    expected = np.array([table[cell_of(v, low, per_cell)] for v in product[5:69]])
+    np.testing.assert_array_equal(bins[11:75], expected)
+    assert (bins[:11] == 99).all()
+    assert (bins[75:] == 99).all()
+    assert [bool(word >> k & 1) for k in range(64)] == (expected < 0).tolist()
+
+
+def test_the_last_cell_is_within_the_table() -> None:
+    grid = make_grid(np.array([0.0, 0.1]), np.array([0.0, 0.1]), 1e-6, 1e-6, 1e-7)
+    last = cell_of(np.float32(9.0), np.float32(grid.low), np.float32(grid.per_cell))
+    assert last == CELLS + 1
+    assert grid.short.size == last + 2
+    assert grid.short[last] == 2
