@@ -27,10 +27,12 @@ Sums = list[list[Any]]
 
 @cache
 def processor_has(feature: str) -> bool:
-    """Whether this processor has a feature, by the name that LLVM gives it."""
-    import llvmlite.binding as llvm  # type: ignore[import-untyped]
+    """Whether code is compiled for a processor with a feature, by the name that LLVM gives it."""
+    from numba.core.registry import cpu_target
 
-    return bool(llvm.get_host_cpu_features().get(feature, False))
+    target: Any = cpu_target.target_context
+    features: str = target.codegen().magic_tuple()[2]
+    return f"+{feature}" in features.split(",")
 
 
 def number(value: int) -> Any:
