@@ -252,10 +252,10 @@ def hundred_thousand() -> list[Row]:
 
 
 def on_dask() -> Row:
-    """Two worker processes against two threads."""
+    """Two worker processes against two threads, sending the data included."""
     import distributed
 
-    data = synthetic(40_000, 128)
+    data = synthetic(100_000, 128)
     threshold = threshold_at(data, 1e-3)
     with (
         distributed.LocalCluster(
@@ -268,7 +268,7 @@ def on_dask() -> Row:
             lambda: tally_embeddings(data, threshold, workers=WORKERS),
             2,
         )
-    return row("two Dask workers, 40,000 x 128", ours, "two threads", local, 1.3)
+    return row("two Dask workers, 100,000 x 128", ours, "two threads", local, 1.3)
 
 
 TABLE = """
