@@ -6,15 +6,9 @@ Run as ``python studies/compare_coverage.py STUDY --replications 1000 --seed 8 -
 
 from __future__ import annotations
 
-import argparse
-import warnings
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
-from compare_shared import FARS, SEEN, Row, share_of, systems, true_thresholds, write
+from compare_shared import FARS, SEEN, Row, run, share_of, systems, true_thresholds
 
-import matchbound as mb
 from matchbound.api_compare import compare, compare_thresholds
 
 Kept = dict[tuple[str, float, str], list[tuple[bool, float, float]]]
@@ -109,22 +103,5 @@ def figure1(replications: int, seed: int) -> list[Row]:
     ]
 
 
-STUDIES: dict[str, Callable[[int, int], list[Row]]] = {"paired": paired, "points": points, "figure1": figure1}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("study", choices=STUDIES)
-    parser.add_argument("--replications", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=8)
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", mb.MatchboundWarning)
-    rows = STUDIES[options.study](options.replications, options.seed)
-    target = f" --output {options.output}" if options.output else ""
-    asked = f"{options.study} --replications {options.replications} --seed {options.seed}{target}"
-    write(rows, f"compare_coverage.py {asked}", options.output)
-
-
 if __name__ == "__main__":
-    main()
+    run("compare_coverage.py", {"paired": paired, "points": points, "figure1": figure1}, __doc__)

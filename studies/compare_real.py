@@ -7,12 +7,10 @@ embeddings, system B half of their coordinates, at a threshold where its rate is
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from pathlib import Path
 
 import numpy as np
-from compare_shared import Row, share_of, write
+from compare_shared import Row, run_on_files, share_of
 from numpy.typing import NDArray
 
 import matchbound as mb
@@ -50,6 +48,15 @@ def distances(view: FloatArray, rows: slice | NDArray[np.int64] = slice(None)) -
     return result
 
 
+def scored(views: list[FloatArray], owner: NDArray[np.int64], rows: NDArray[np.int64]) -> list[mb.Comparisons]:
+    """All pairs of some instances, as each system scores them."""
+    first, second = np.triu_indices(rows.size, k=1)
+    who = owner[rows]
+    return [
+        mb.Comparisons(who[first], who[second], distances(view[rows])[first, second], distance=True) for view in views
+    ]
+
+
 def all_scores(view: FloatArray, owner: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
     """Sorted impostor and genuine distances of everybody."""
     strangers, kin = [], []
@@ -84,12 +91,7 @@ def study(path: Path, replications: int, seed: int) -> list[Row]:
         rng = np.random.default_rng([seed, replication])
         chosen = rng.choice(people, PEOPLE, replace=False)
         rows = np.flatnonzero(np.isin(owner, chosen))
-        first, second = np.triu_indices(rows.size, k=1)
-        who = owner[rows]
-        pair = [
-            mb.Comparisons(who[first], who[second], distances(view[rows])[first, second], distance=True)
-            for view in views
-        ]
+        pair = scored(views, owner, rows)
         several = compare_thresholds(pair[0], pair[1], [grid for _, _, _, grid, _ in settings])
         for (name, metric, rate, _, true), found in zip(settings, several, strict=True):
             difference = getattr(found, metric)
@@ -114,19 +116,5 @@ def study(path: Path, replications: int, seed: int) -> list[Row]:
     return made
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--replications", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=3)
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", mb.MatchboundWarning)
-    rows = [row for path in options.files for row in study(path, options.replications, options.seed)]
-    names = " ".join(path.name for path in options.files)
-    asked = f"{names} --replications {options.replications} --seed {options.seed}"
-    write(rows, f"compare_real.py {asked}", options.output)
-
-
 if __name__ == "__main__":
-    main()
+    run_on_files("compare_real.py", study, __doc__)

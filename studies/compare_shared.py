@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -81,3 +83,33 @@ def write(rows: list[Row], command: str, output: Path | None) -> None:
         sys.stdout.write(stream.getvalue())
     else:
         output.write_text(stream.getvalue(), encoding="utf-8")
+
+
+def run(script: str, studies: Mapping[str, Callable[[int, int], list[Row]]], description: str | None) -> None:
+    """The command line of a script with several studies: its name, ``--replications``, ``--seed``, ``--output``."""
+    parser = _options(description, 1000, 8)
+    parser.add_argument("study", choices=studies)
+    options = parser.parse_args()
+    rows = studies[options.study](options.replications, options.seed)
+    target = f" --output {options.output}" if options.output else ""
+    asked = f"{options.study} --replications {options.replications} --seed {options.seed}{target}"
+    write(rows, f"{script} {asked}", options.output)
+
+
+def run_on_files(script: str, study: Callable[[Path, int, int], list[Row]], description: str | None) -> None:
+    """The command line of a script that studies files: their names, ``--replications``, ``--seed``, ``--output``."""
+    parser = _options(description, 200, 3)
+    parser.add_argument("files", nargs="+", type=Path)
+    options = parser.parse_args()
+    rows = [row for path in options.files for row in study(path, options.replications, options.seed)]
+    names = " ".join(path.name for path in options.files)
+    write(rows, f"{script} {names} --replications {options.replications} --seed {options.seed}", options.output)
+
+
+def _options(description: str | None, replications: int, seed: int) -> argparse.ArgumentParser:
+    warnings.simplefilter("ignore", mb.MatchboundWarning)
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--replications", type=int, default=replications)
+    parser.add_argument("--seed", type=int, default=seed)
+    parser.add_argument("--output", type=Path)
+    return parser

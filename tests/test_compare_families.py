@@ -378,3 +378,45 @@ def test_the_thrown_statistic_of_the_data_is_that_of_the_gaps() -> None:
     found = null_groups.largest_far(within, s[None, :], nn[None, :])[0]
     scores = [normal_score(row.gap.p_value) for row in rates.gaps("far", n_resamples=99)]
     assert found == pytest.approx(max(scores), abs=1e-6)
+
+
+# --- how often equal ones are found to differ ----------------------------------------------------------------------
+
+
+def test_equal_groups_with_a_handful_of_errors() -> None:
+    """Six groups of 20 people, 3 errors a group: 5% of 500 samples has a Monte Carlo error of 1%."""
+    rng = np.random.default_rng(11)
+    group = np.repeat(np.arange(6), 20)
+    hits, normal = [], []
+    for _ in range(500):
+        e = rng.binomial(5, rng.beta(0.15, 4.85, 120)).astype(float)
+        g = np.full(120, 5.0)
+        total = np.bincount(group, e)
+        rate = total / 100.0
+        square = np.bincount(group, (e - rate[group] * g) ** 2)
+        variance = np.maximum(20.0 / 19.0 * square, 1.0) / 100.0**2
+        top = naive.largest_gap(list(zip(rate.tolist(), variance.tolist(), [19.0] * 6, strict=True)))
+        null = null_groups.permuted_frr(group, e, g, n_resamples=500)
+        hits.append(null.p_values(np.array([top]))[0] <= 0.05)
+        moved = np.where(group == np.arange(6)[:, None], e - rate[group] * g, 0.0)
+        one, two = np.triu_indices(6, k=1)
+        normal.append(top > gaussian_largest(moved[one] - moved[two], n_resamples=500).critical(0.95))
+    assert 0.025 <= np.mean(hits) <= 0.075
+    assert np.mean(normal) <= 0.02
+
+
+def test_equal_systems_with_a_handful_of_errors() -> None:
+    """Four systems on 60 people, about 8 errors each, of which they share half: 500 samples, Monte Carlo error 1%."""
+    rng = np.random.default_rng(12)
+    pairs = list(itertools.combinations(range(4), 2))
+    hits = []
+    for _ in range(500):
+        shared = rng.random((60, 5)) < rng.beta(0.3, 15.0, 60)[:, None]
+        kept = rng.random((4, 60, 5)) < 0.5
+        e = (shared & kept).sum(axis=2) + rng.binomial(5, 0.02, (4, 60))
+        d = np.array([e[a] - e[b] for a, b in pairs], dtype=float)
+        d = d[:, np.any(d != 0.0, axis=0)]
+        terms = null_systems.GenuineTerms(d, np.full(d.shape[1], 5.0), 300.0, 1500.0)
+        top = null_systems.largest_frr(terms, np.ones((1, d.shape[1])), 60.0 / 59.0, 59.0)
+        hits.append(null_systems.flipped_frr(terms, 60.0 / 59.0, 59.0, n_resamples=500).p_values(top)[0] <= 0.05)
+    assert 0.025 <= np.mean(hits) <= 0.075

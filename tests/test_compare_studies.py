@@ -50,6 +50,13 @@ def test_families_err_as_often_as_they_should(name: str) -> None:
         assert 0.0 < float(oracle["rejected"]) <= 0.05, oracle
 
 
+def test_families_on_real_data_do_not_err_too_often() -> None:
+    rows = rows_of("families-real")
+    assert len(rows) == 20
+    for row in rows:
+        assert float(row["rejected"]) <= 0.07, row
+
+
 def test_intervals_of_families_that_differ_are_no_worse_than_the_normal_approximation() -> None:
     rows = {(row["study"], row["metric"], row["rate"], row["method"]): row for row in rows_of("differ")}
     cells = {key[:3] for key in rows}
@@ -58,6 +65,7 @@ def test_intervals_of_families_that_differ_are_no_worse_than_the_normal_approxim
         ours, normal = (rows[*cell, method] for method in ("max-t", "normal approximation"))
         error = float(ours["monte_carlo_error"]) + float(normal["monte_carlo_error"])
         assert float(ours["all_hold"]) >= float(normal["all_hold"]) - error, (ours, normal)
+        assert float(ours["equal_pairs_missed"]) <= 0.07, ours
 
 
 def test_figure_1_in_the_committed_study() -> None:

@@ -133,7 +133,7 @@ class Difference:
     ) -> Interval:
         """A confidence interval for rate_a / rate_b, on the log scale; [0, ∞) where neither system erred.
 
-        The limit towards 1 is test-based (Miettinen 1976): log r·(1 − t/|T|) with T the difference over its
+        The limit towards 1 is test-based (Miettinen 1976): log r·(1 − t/T) with T the size of the difference over its
         standard error, so that the interval leaves out 1 exactly when that of the difference leaves out 0. (The
         usual variance of log r would vanish where the errors of both systems are those of the same identity.) The limit
         away from 1 is the farther of that and of the latent model's.

@@ -21,10 +21,11 @@ CALIBRATED = ("auto", "dyadic")
 class Together:
     """Several differences and what the largest of them would be if nothing differed.
 
-    An interval's limit towards 0 says whether there is a difference at all, so it uses the critical value of a world
-    without differences. Its limit away from 0 is about differences that exist; there the normal approximation has a
-    say too, and the larger critical value counts. No interval is narrower, and no p-value smaller, than that of the
-    difference alone; a single difference stays as it is.
+    Whether there is a difference at all is asked of a world without differences: its critical value decides whether an
+    interval leaves out 0, and where that limit then lies. What else an interval says is about differences that exist,
+    where few errors make no short tails; there the normal approximation has a say too, and the larger critical value
+    counts. No interval is narrower, and no p-value smaller, than that of the difference alone; a single difference
+    stays as it is.
 
     differences
         The family.
@@ -56,7 +57,9 @@ class Together:
         alone = [d.p_value for d in self.differences]
         if len(alone) == 1:
             return alone
-        adjusted = (self.null or self.gaussian).p_values(np.array([normal_score(p) for p in alone]))
+        adjusted = (self.gaussian if self.null is None else self.null).p_values(
+            np.array([normal_score(p) for p in alone])
+        )
         return [float(p) if math.isnan(one) else max(float(p), one) for p, one in zip(adjusted, alone, strict=True)]
 
     def _critical(self, level: float, largest: Largest) -> float:
@@ -67,10 +70,12 @@ class Together:
     def _interval(difference: Difference, method: str, level: float, near: float, far: float) -> Interval:
         wide = difference.interval(method, far)
         low, high = wide.low, wide.high
-        if near < far and difference.estimate > 0.0:
-            low = difference.interval(method, near).low
-        elif near < far and difference.estimate < 0.0:
-            high = difference.interval(method, near).high
+        if near < far and difference.estimate != 0.0:
+            close = difference.interval(method, near)
+            if close.low > 0.0:
+                low = close.low
+            elif close.high < 0.0:
+                high = close.high
         return Interval(low, high, level, f"{method}, max-t", notes=wide.notes)
 
 

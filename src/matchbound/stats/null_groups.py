@@ -24,7 +24,8 @@ from matchbound.stats.variance import far_bias_factor
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOST_PEOPLE = 5_000
+MOST_PEOPLE = 2_000
+"""Beyond, the normal approximation serves, which is instant."""
 MOST_CLUMPS = 500
 SPARSE = 0.25
 """Clumps fall independently only where they are few: at most this share of the identity pairs."""
