@@ -168,7 +168,7 @@ def growth() -> list[Row]:
         threshold = threshold_at(data, 1e-3)
         tally_embeddings(data, threshold, workers=WORKERS)
         times = []
-        for _ in range(3 if n < 80_000 else 2):
+        for _ in range(400_000 // n):
             start = time.perf_counter()
             tally_embeddings(data, threshold, workers=WORKERS)
             times.append(time.perf_counter() - start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from matchbound.engine import watch as watch_module
 from matchbound.engine.allpairs import tally_embeddings
 from matchbound.engine.executors import DaskExecutor, LocalExecutor
+from matchbound.engine.job import make_job
 from matchbound.engine.tally import Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.sources.embeddings import Embeddings
@@ -181,3 +183,21 @@ def test_dask_equals_local_when_a_worker_is_killed() -> None:
         tally = tally_embeddings(data, THRESHOLDS, pairs=True, executor=DaskExecutor(client), progress=kill_once)
         assert killed
         assert_same(tally, expected)
+
+
+@pytest.mark.parametrize("prune", ["none", "axes", "bytes"])
+def test_a_job_travels_as_its_data(prune: Any) -> None:
+    """What is sent is little more than the vectors, and what arrives counts the same."""
+    data = clustered()
+    job = make_job(data, np.unique(THRESHOLDS), True, prune)
+    sent = pickle.dumps(job)
+    assert len(sent) < data.vectors.nbytes + 16 * len(data) + 4096
+    there = pickle.loads(pickle.dumps(pickle.loads(sent)))
+    assert there.n_blocks == job.n_blocks
+    here = [maker.worker() for maker in (job, there)]
+    for worker in here:
+        for block in range(job.n_blocks):
+            worker.add(block)
+    np.testing.assert_array_equal(here[0].partial.impostor, here[1].partial.impostor)
+    np.testing.assert_array_equal(here[0].partial.genuine, here[1].partial.genuine)
+    assert here[0].partial.impostor.any()

@@ -54,7 +54,7 @@ def tally_embeddings(
     if np.isnan(given).any():
         raise UsageError("thresholds holds NaN; a threshold must be a number")
     distinct, place = np.unique(-given if source.distance else given, return_inverse=True)
-    job = make_job(source, distinct, pairs, prune)
+    job = make_job(source, distinct, pairs, prune, workers)
     partial = run_job(
         source, job, "tally", workers=workers, progress=progress, executor=executor, checkpoint=checkpoint
     )

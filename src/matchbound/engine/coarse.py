@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.engine.executors import in_slices
 from matchbound.engine.factors import Factors, FloatArray
 from matchbound.sources.room import room_for
 
@@ -51,7 +52,9 @@ class Coarse:
     steps: int
 
 
-def coarse_that_pays(factors: Factors, value: float, genuine_share: float, *, force: bool) -> Coarse | None:
+def coarse_that_pays(
+    factors: Factors, value: float, genuine_share: float, *, force: bool, workers: int | None = 1
+) -> Coarse | None:
     """Rows as bytes where a sample of the data says that they pay, None elsewhere.
 
     Parameters
@@ -62,6 +65,8 @@ def coarse_that_pays(factors: Factors, value: float, genuine_share: float, *, fo
         The share of comparisons that are genuine; most of them have to be finished.
     force
         Give them wherever they are possible, whether or not they pay.
+    workers
+        Threads to make them with; by default one.
     """
     n, width = factors.left.shape
     d = width - (2 if factors.similarity == "euclidean" else 0)
@@ -78,7 +83,7 @@ def coarse_that_pays(factors: Factors, value: float, genuine_share: float, *, fo
         cost += share * (COST_OF_SURVIVOR + COST_OF_FINISHED_COLUMN * d)
         if cost > MUST_SAVE * plain:
             return None
-    return _make(factors, d, value, step)
+    return _make(factors, d, value, step, workers)
 
 
 def _fast_here() -> bool:
@@ -97,14 +102,16 @@ def _step(sample: NDArray[np.float32]) -> float:
     return steps[int(np.argmin(lost))]
 
 
-def _round(rows: NDArray[np.float32], d: int, step: float) -> tuple[NDArray[np.uint8], FloatArray, FloatArray]:
+def _round(
+    rows: NDArray[np.float32], d: int, step: float, workers: int | None = 1
+) -> tuple[NDArray[np.uint8], FloatArray, FloatArray]:
     """Bytes, shape (n, d rounded up to fours); ‖x − s·q‖ and ‖s·q‖, shape (n,)."""
     from matchbound.kernels.coarse import round_rows
 
     n = rows.shape[0]
     rounded = room_for((n, -(-d // 4) * 4), np.uint8)
     error, length = np.empty(n), np.empty(n)
-    round_rows(rows, d, 0, n, step, rounded, error, length)
+    in_slices(lambda start, stop: round_rows(rows, d, start, stop, step, rounded, error, length), n, workers)
     return rounded, error, length
 
 
@@ -126,12 +133,12 @@ def _survivors(factors: Factors, order: NDArray[np.int64], d: int, value: float,
     return int(np.count_nonzero(whole[a] @ whole[b].T >= least)) / max(1, least.size)
 
 
-def _make(factors: Factors, d: int, value: float, step: float) -> Coarse | None:
+def _make(factors: Factors, d: int, value: float, step: float, workers: int | None) -> Coarse | None:
     """None where the numbers would not fit 32 bits."""
     from matchbound.kernels.coarse import pack_panels
     from matchbound.kernels.strips import PANEL
 
-    rounded, error, length = _round(factors.left, d, step)
+    rounded, error, length = _round(factors.left, d, step, workers)
     n, steps = rounded.shape[0], rounded.shape[1] // 4
     reach = float(factors.reach.max())
     offset = _offsets(factors, slice(None), d, error, max(reach, float(length.max()))) / step**2
@@ -140,7 +147,7 @@ def _make(factors: Factors, d: int, value: float, step: float) -> Coarse | None:
     words = rounded.view(np.uint32)
     panels = room_for((-(-n // PANEL), steps, PANEL), np.uint32)
     sums = np.empty(n, dtype=np.int64)
-    pack_panels(words, 0, panels.shape[0], panels, sums)
+    in_slices(lambda start, stop: pack_panels(words, start, stop, panels, sums), panels.shape[0], workers, 32)
     starts = np.full(panels.shape[0] * PANEL, -(2**30), dtype=np.int32)
     starts[:n] = -np.floor(offset).astype(np.int64) - 128 * sums
     with np.errstate(over="ignore"):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.engine.executors import in_slices
 from matchbound.sources.embeddings import Similarity
 from matchbound.sources.room import room_for as room_for
 
@@ -100,7 +101,12 @@ def rounding_band(width: int, similarity: Similarity, reach_rows: float, reach_c
 
 
 def make_factors(
-    vectors: NDArray[Any], order: IntArray, lengths: FloatArray, scales: FloatArray, similarity: Similarity
+    vectors: NDArray[Any],
+    order: IntArray,
+    lengths: FloatArray,
+    scales: FloatArray,
+    similarity: Similarity,
+    workers: int | None = 1,
 ) -> Factors:
     """Build the factors of the sorted rows, reading the vectors in pieces (they may be a memory map).
 
@@ -133,7 +139,14 @@ def make_factors(
         largest = largest_offset(raw, 0, n, centre)
         scale = 2.0 ** min(-float(np.frexp(largest * np.sqrt(d))[1]), 1020.0) if largest > 0 else 1.0
         factor = np.full(n, scale)
-    fill_rows(raw, frozen(order), 0, n, factor, centre, extra > 0, left, right, reach)
+    sorted_rows = frozen(order)
+    in_slices(
+        lambda start, stop: fill_rows(
+            raw, sorted_rows, start, stop, factor, centre, extra > 0, left, right, reach
+        ),
+        n,
+        workers,
+    )  # fmt: skip
     if similarity == "cosine":
         reach[:] = 1.0 + 1e-9
     return Factors(left, right, reach, scale, similarity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.engine.coarse import Coarse, coarse_that_pays
-from matchbound.engine.executors import one_blas_thread
+from matchbound.engine.executors import in_slices, one_blas_thread
 from matchbound.engine.factors import Factors, make_factors
 from matchbound.engine.layout import PIECE_ROWS, Layout, lay_out
 from matchbound.engine.pruning import Bounds, bounds_that_pay
@@ -54,7 +55,7 @@ class AllPairsJob:
         codes = np.empty_like(self.layout.owner)
         codes[self.layout.order] = self.layout.owner
         similarity = self.factors.similarity
-        return prepare_job, (self.raw, codes, self.n_identities, similarity, self.thresholds, self.pairs, self.prune)
+        return SentJob, (self.raw, codes, self.n_identities, similarity, self.thresholds, self.pairs, self.prune)
 
     @property
     def n_blocks(self) -> int:
@@ -91,20 +92,48 @@ class AllPairsJob:
         )
 
 
-def make_job(source: Embeddings, thresholds: FloatArray, pairs: bool, prune: Pruning | None = None) -> AllPairsJob:
+class SentJob:
+    """A job as it arrives in another process; it becomes one when it is first asked for anything."""
+
+    def __init__(self, *parts: Any) -> None:
+        self._parts = parts
+        self._lock = threading.Lock()
+        self._made: AllPairsJob | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SentJob, self._parts
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        with self._lock:
+            if self._made is None:
+                self._made = prepare_job(*self._parts)
+        return getattr(self._made, name)
+
+
+def make_job(
+    source: Embeddings,
+    thresholds: FloatArray,
+    pairs: bool,
+    prune: Pruning | None = None,
+    workers: int | None = None,
+) -> AllPairsJob:
     """Prepare a run at distinct thresholds among oriented scores, ascending.
 
     prune
         Whether to rule comparisons out by a bound from their first principal axes (``"axes"``), by products of
         their rows rounded to bytes (``"bytes"``) or not at all (``"none"``); by default what is cheapest
         according to a sample of the data. The counts are the same.
+    workers
+        Threads to prepare with; by default one a core.
     """
     raw = source.vectors
     if raw.dtype == np.float16:
         wide = room_for((raw.shape[0], raw.shape[1]))
         wide[:] = raw
         raw = wide
-    return prepare_job(raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune)
+    return prepare_job(raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers)
 
 
 def prepare_job(
@@ -115,6 +144,7 @@ def prepare_job(
     thresholds: FloatArray,
     pairs: bool,
     prune: Pruning | None,
+    workers: int | None = 1,
 ) -> AllPairsJob:
     """The same from vectors, shape (n, d), and the identity of each, shape (n,)."""
     from matchbound.kernels.exact import CODES, row_lengths
@@ -123,18 +153,18 @@ def prepare_job(
         lengths, scales = row_lengths(raw, CODES[similarity])
         one = thresholds.size == 1
         layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
-        factors = make_factors(raw, layout.order, lengths, scales, similarity)
-        bounds = _choose_bounds(layout, factors, thresholds, prune)
+        factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
+        bounds = _choose_bounds(layout, factors, thresholds, prune, workers)
         panels = None
         if isinstance(bounds, Coarse):
             layout = replace(layout, piece_rows=COARSE_PIECE_ROWS)
         else:
-            panels = _pack((bounds or factors).right)
+            panels = _pack((bounds or factors).right, workers)
     return AllPairsJob(layout, factors, bounds, panels, thresholds, raw, lengths, scales, n_identities, pairs, prune)
 
 
 def _choose_bounds(
-    layout: Layout, factors: Factors, thresholds: FloatArray, prune: Pruning | None
+    layout: Layout, factors: Factors, thresholds: FloatArray, prune: Pruning | None, workers: int | None
 ) -> Bounds | Coarse | None:
     if not thresholds.size or prune == "none":
         return None
@@ -143,13 +173,13 @@ def _choose_bounds(
     lowest = float(factors.values(thresholds)[0])
     found: Bounds | Coarse | None = None
     if prune != "axes":
-        found = coarse_that_pays(factors, lowest, genuine_share, force=prune is not None)
+        found = coarse_that_pays(factors, lowest, genuine_share, force=prune is not None, workers=workers)
     if found is None and prune != "bytes":
         found = bounds_that_pay(factors, lowest, genuine_share, force=prune is not None)
     return found
 
 
-def _pack(right: NDArray[np.float32]) -> NDArray[np.float32] | None:
+def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:
     """Columns packed for the kernel that multiplies, where this processor has one."""
     from matchbound.kernels.product import pack_columns, wide_vectors
     from matchbound.kernels.strips import PANEL
@@ -157,5 +187,5 @@ def _pack(right: NDArray[np.float32]) -> NDArray[np.float32] | None:
     if not wide_vectors() or not right.size:
         return None
     panels: NDArray[np.float32] = room_for((-(-right.shape[0] // PANEL), right.shape[1], PANEL))
-    pack_columns(right, 0, panels.shape[0], panels)
+    in_slices(lambda start, stop: pack_columns(right, start, stop, panels), panels.shape[0], workers, 32)
     return panels.reshape(-1)

@@ -132,7 +132,7 @@ def _collect(
     source: Embeddings, oriented: float, prune: Pruning | None, options: dict[str, Any]
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Identities and oriented scores of the tail, sorted."""
-    base = make_job(source, np.array([oriented]), True, prune)
+    base = make_job(source, np.array([oriented]), True, prune, options["workers"])
     partial = run_job(source, TailJob(base), "tail", **options)
     none = np.empty(0, dtype=np.int64)
     keys = np.concatenate([none, *partial.keys])
