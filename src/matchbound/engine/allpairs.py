@@ -66,6 +66,7 @@ def tally_embeddings(
         place.astype(np.int64).reshape(-1),
         source.distance,
         pairs,
+        workers,
     )
 
 

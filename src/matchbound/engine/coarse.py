@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.executors import in_slices
 from matchbound.engine.factors import Factors, FloatArray
+from matchbound.engine.threads import in_slices
 from matchbound.sources.room import room_for
 
 SAMPLE_PAIRS = 256

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from queue import SimpleQueue
 from typing import Any, Protocol
 
 from matchbound.engine.partial import Partial
+from matchbound.engine.threads import available_cores, one_blas_thread
 from matchbound.errors import UsageError
 
 
@@ -98,39 +95,6 @@ class DaskExecutor:
         from matchbound.engine.cluster import run_on
 
         return run_on(self.client, job, blocks, watch)
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
-def one_blas_thread() -> AbstractContextManager[object]:
-    """While this is open, a BLAS call of NumPy uses the thread that makes it and no other."""
-    limits: AbstractContextManager[object] = _loaded_libraries().limit(limits=1, user_api="blas")
-    return limits
-
-
-@cache
-def _loaded_libraries() -> Any:
-    """Finding them takes half a millisecond."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def in_slices(call: Callable[[int, int], object], n: int, workers: int | None, fewest: int = 2048) -> None:
-    """call(start, stop) for slices of 0..n − 1 with at least `fewest`, in threads."""
-    count = max(1, min(workers or available_cores(), n // fewest))
-    cuts = [n * at // count for at in range(count + 1)]
-    if count == 1:
-        call(0, n)
-        return
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(call, cuts[:-1], cuts[1:]))
 
 
 class _Crew:
@@ -227,5 +191,5 @@ def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -
         crew.stop()
     total, *others = [worker.partial for worker in crew.workers]
     for partial in others:
-        total.add(partial)
+        total.add(partial, count)
     return total

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.executors import in_slices
+from matchbound.engine.threads import in_slices
 from matchbound.sources.embeddings import Similarity
 from matchbound.sources.room import room_for as room_for
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.engine.coarse import Coarse, coarse_that_pays
-from matchbound.engine.executors import in_slices, one_blas_thread
 from matchbound.engine.factors import Factors, make_factors
 from matchbound.engine.layout import PIECE_ROWS, Layout, lay_out
 from matchbound.engine.pruning import Bounds, bounds_that_pay
 from matchbound.engine.tally import FloatArray
+from matchbound.engine.threads import in_slices, one_blas_thread
 from matchbound.sources.embeddings import Embeddings, Similarity
 from matchbound.sources.room import room_for
 

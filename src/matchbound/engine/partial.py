@@ -18,9 +18,12 @@ from matchbound.engine.tally import (
     Tally,
     pair_moments,
 )
+from matchbound.engine.threads import in_slices
 from matchbound.errors import DataError
 
 FloatArray = NDArray[np.float64]
+
+FEWEST_IN_A_SLICE = 512
 
 
 @dataclass(eq=False)
@@ -52,10 +55,14 @@ class Partial:
             np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros((2, shape[1]), dtype=np.int64)
         )
 
-    def add(self, other: Partial) -> None:
+    def add(self, other: Partial, workers: int | None = 1) -> None:
         """Add what other blocks counted."""
-        self.impostor += other.impostor
-        self.genuine += other.genuine
+
+        def add_up(start: int, stop: int) -> None:
+            self.impostor[start:stop] += other.impostor[start:stop]
+            self.genuine[start:stop] += other.genuine[start:stop]
+
+        in_slices(add_up, self.impostor.shape[0], workers, FEWEST_IN_A_SLICE)
         self.moments += other.moments
         self.keys += other.keys
         self.bins += other.bins
@@ -95,6 +102,7 @@ def finish(
     place: IntArray,
     distance: bool,
     pairs: bool,
+    workers: int | None = 1,
 ) -> Tally:
     """The tally of complete data.
 
@@ -107,8 +115,12 @@ def finish(
 
     impostor_errors = np.empty((place.size, identities.size), dtype=np.int64)
     genuine_errors = np.empty(impostor_errors.shape, dtype=np.int64)
-    running_sums(partial.impostor, place, True, impostor_errors)
-    running_sums(partial.genuine, place, False, genuine_errors)
+
+    def sum_up(start: int, stop: int) -> None:
+        running_sums(partial.impostor, place, True, start, stop, impostor_errors)
+        running_sums(partial.genuine, place, False, start, stop, genuine_errors)
+
+    in_slices(sum_up, identities.size, workers, FEWEST_IN_A_SLICE)
     moments = 2 * _from_the_end(partial.moments)[:, place]
     compared = AllPairs(instances)
     sum_mm, _, _ = pair_moments(compared, (), identities.size)

@@ -11,15 +11,15 @@ BLOCK = 16
 
 
 @numba.njit(nogil=True, cache=True)
-def running_sums(values: Any, place: Any, from_end: bool, out: Any) -> None:
-    """out[p, i] = the sum of values[i, :place[p] + 1], or of values[i, place[p]:] when `from_end`.
+def running_sums(values: Any, place: Any, from_end: bool, begin: int, end: int, out: Any) -> None:
+    """out[p, i] = the sum of values[i, :place[p] + 1], or of values[i, place[p]:] when `from_end`; begin ≤ i < end.
 
     values : int64, shape (G, K); place : int64, shape (P,); out : int64, shape (P, G)
     """
-    n, width = values.shape
+    width = values.shape[1]
     sums = np.empty((width, BLOCK), dtype=np.int64)
-    for start in range(0, n, BLOCK):
-        count = min(BLOCK, n - start)
+    for start in range(begin, end, BLOCK):
+        count = min(BLOCK, end - start)
         for i in range(count):
             total = 0
             for k in range(width):
