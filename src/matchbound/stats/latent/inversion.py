@@ -112,7 +112,7 @@ def solve_decreasing(
         a, fa = x, fx
         best = np.where(np.abs(fa) < np.abs(fb), a, b)
         tolerance = 1e-6
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             reach = tolerance / np.abs(b - c)
             if bool(np.all((reach > 0.5) | (fa == 0.0) | no_root)):
                 break
