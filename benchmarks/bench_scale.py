@@ -265,7 +265,7 @@ def on_dask() -> Row:
         ours, local = in_turns(
             lambda: tally_embeddings(data, threshold, executor=DaskExecutor(client)),
             lambda: tally_embeddings(data, threshold, workers=WORKERS),
-            2,
+            5,
         )
     return row("two Dask workers, 100,000 x 128", ours, "two threads", local, 1.3)
 

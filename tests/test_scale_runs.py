@@ -16,6 +16,7 @@ import pytest
 
 from matchbound.engine import watch as watch_module
 from matchbound.engine.allpairs import tally_embeddings
+from matchbound.engine.cluster import _split
 from matchbound.engine.executors import DaskExecutor, LocalExecutor
 from matchbound.engine.job import make_job
 from matchbound.engine.tally import Tally
@@ -201,3 +202,14 @@ def test_a_job_travels_as_its_data(prune: Any) -> None:
     np.testing.assert_array_equal(here[0].partial.impostor, here[1].partial.impostor)
     np.testing.assert_array_equal(here[0].partial.genuine, here[1].partial.genuine)
     assert here[0].partial.impostor.any()
+
+
+@pytest.mark.parametrize(("n", "count"), [(1, 24), (7, 24), (100, 24), (2048, 24), (2048, 1)])
+def test_chunks_for_a_cluster(n: int, count: int) -> None:
+    """Every block once, none large, the last ones small, and early and late blocks in each of the large ones."""
+    chunks = _split(list(range(n)), count)
+    assert sorted(block for chunk in chunks for block in chunk) == list(range(n))
+    assert max(map(len, chunks)) <= max(1, n // count)
+    if n > 1000 and count > 1:
+        assert len(chunks[-1]) <= max(map(len, chunks)) // 4 + 1
+        assert all(max(chunk) - min(chunk) > n / 2 for chunk in chunks[:10])

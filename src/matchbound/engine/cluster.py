@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matchbound.engine.executors import Job, Watch
@@ -10,6 +10,8 @@ from matchbound.engine.partial import Partial, merge
 from matchbound.errors import MatchboundError, MissingExtraError
 
 CHUNKS_PER_THREAD = 12
+LAST = 0.2
+SMALLER = 4
 FAN_IN = 4
 ATTEMPTS = 3
 
@@ -51,7 +53,7 @@ class _Run:
         self._job = job
         self._todo = list(blocks)
         self._watch = watch
-        self._finished: list[int] = []
+        self._finished: dict[int, None] = {}
         self._kept: list[Partial] = []
 
     def result(self) -> Partial:
@@ -87,12 +89,12 @@ class _Run:
             fresh = [block for block in chunk if block not in self._finished]
             for block in fresh:
                 self._watch.done(block)
-            self._finished += fresh
+            self._finished |= dict.fromkeys(fresh)
             if self._watch.wants_snapshot():
                 partial = self._root(roots).result()
                 self._kept.append(partial)
                 self._todo = [block for block in self._todo if block not in set(counted)]
-                self._watch.snapshot(self._kept, self._finished)
+                self._watch.snapshot(self._kept, list(self._finished))
                 roots, counted = [], []
         if not roots:
             return self._kept.pop()
@@ -110,6 +112,18 @@ class _Run:
 
 
 def _split(blocks: Sequence[int], count: int) -> list[list[int]]:
-    """Interleaved chunks, so that each has blocks of every kind."""
-    size: Iterable[int] = range(min(count, len(blocks)))
-    return [list(blocks[at :: min(count, len(blocks))]) for at in size]
+    """About `count` chunks, each with blocks of every kind.
+
+    The last fifth is in smaller ones, so that workers end together.
+    """
+    n = len(blocks)
+    stride = max(1, min(SMALLER * count, n))
+    mixed = [block for first in range(stride) for block in blocks[first::stride]]
+    chunks = []
+    at = 0
+    while at < n:
+        share = count if at < (1 - LAST) * n else SMALLER * count
+        size = max(1, n // share)
+        chunks.append(mixed[at : at + size])
+        at += size
+    return chunks
