@@ -7,9 +7,10 @@ from typing import Any
 
 from matchbound.engine.executors import Job, Watch
 from matchbound.engine.partial import Partial, merge
+from matchbound.engine.threads import one_blas_thread
 from matchbound.errors import MatchboundError, MissingExtraError
 
-CHUNKS_PER_THREAD = 12
+CHUNKS_PER_THREAD = 8
 LAST = 0.2
 SMALLER = 4
 FAN_IN = 4
@@ -31,12 +32,10 @@ def run_on(client: Any, job: Job, blocks: Sequence[int], watch: Watch) -> Partia
 
 def run_blocks(job: Job, blocks: Sequence[int]) -> Partial:
     """What a task of the cluster does."""
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(1, user_api="blas")
-    worker = job.worker()
-    for block in blocks:
-        worker.add(block)
+    with one_blas_thread():
+        worker = job.worker()
+        for block in blocks:
+            worker.add(block)
     return worker.partial
 
 
