@@ -125,16 +125,18 @@ def test_vectors_of_any_size(scale: float, similarity: Any) -> None:
     assert_equal(tally_embeddings(data, thresholds[:1]), tally_by_loop(data, thresholds[:1]), pairs=False)
 
 
+@pytest.mark.parametrize("prune", ["none", "axes", "bytes"])
 @pytest.mark.parametrize("count", [1, 40])
-def test_an_identity_with_half_of_all_rows(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_identity_with_half_of_all_rows(count: int, prune: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout_module.lay_out, "__defaults__", (200, 64))
+    monkeypatch.setattr(job_module, "COARSE_PIECE_ROWS", 130)
     rng = np.random.default_rng(10)
     identity = np.where(rng.random(900) < 0.5, 0, rng.integers(1, 150, size=900))
     vectors = rng.standard_normal((150, 8))[identity] + rng.standard_normal((900, 8))
     data = Embeddings(vectors.astype(np.float32), identity)
     rows = data.comparisons()
     thresholds = np.quantile(rows.score, np.linspace(0.02, 0.999, count)) if count > 1 else np.array([0.9])
-    tally = tally_embeddings(data, thresholds, pairs=True)
+    tally = tally_embeddings(data, thresholds, pairs=True, prune=prune)
     for k in (0, count // 2, count - 1):
         matched = rows.score >= thresholds[k]
         failed = np.bincount(rows.a[rows.genuine & ~matched], minlength=rows.n_identities)
