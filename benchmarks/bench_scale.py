@@ -145,6 +145,19 @@ def real_data() -> list[Row]:
     return rows
 
 
+def older_processors() -> list[Row]:
+    """The rows at one threshold as they are without products of bytes, and then without our float products too."""
+    from matchbound.engine import coarse
+    from matchbound.kernels import product
+
+    rows = []
+    for module, name in ((coarse, "_fast_here"), (product, "wide_vectors")):
+        setattr(module, name, lambda: False)
+        label = "no bytes" if module is coarse else "no bytes, NumPy's products"
+        rows += [{**line, "name": f"{line['name']}, {label}"} for line in (*one_threshold(), *real_data())]
+    return rows
+
+
 def many_thresholds() -> list[Row]:
     """1,000 thresholds evenly spaced in log FAR: the useful end of the curve, and nearly all of it."""
     data = synthetic(20_000, 128)
@@ -300,8 +313,8 @@ def parquet_memory(n_rows: int = 100_000_000) -> Row:
 
 
 if __name__ == "__main__":
-    for line in run("--full" not in sys.argv):
+    for line in older_processors() if "--older" in sys.argv else run("--full" not in sys.argv):
         print(
-            f"{line['name']:55s} {line['seconds']:8.3f}  {line['reference_seconds']:8.3f}  {line['ratio']:6.2f}  "
+            f"{line['name']:65s} {line['seconds']:8.3f}  {line['reference_seconds']:8.3f}  {line['ratio']:6.2f}  "
             f"bar {line['bar']:.2f}  {'ok' if line['ok'] else 'MISSED'}"
         )

@@ -32,10 +32,10 @@ def run_on(client: Any, job: Job, blocks: Sequence[int], watch: Watch) -> Partia
 
 def run_blocks(job: Job, blocks: Sequence[int]) -> Partial:
     """What a task of the cluster does."""
-    with one_blas_thread():
-        worker = job.worker()
-        for block in blocks:
-            worker.add(block)
+    one_blas_thread()  # from now on: a limit that ended with this task would end under the tasks of other threads
+    worker = job.worker()
+    for block in blocks:
+        worker.add(block)
     return worker.partial
 
 

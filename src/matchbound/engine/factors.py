@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matchbound.engine.threads import in_slices
 from matchbound.sources.embeddings import Similarity
-from matchbound.sources.room import room_for as room_for
+from matchbound.sources.room import room_for
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

@@ -14,8 +14,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.factors import UNIT32, Factors, room_for, rounding_band
+from matchbound.engine.factors import UNIT32, Factors, rounding_band
 from matchbound.sources.embeddings import Similarity
+from matchbound.sources.room import room_for
 
 Float32Array = NDArray[np.float32]
 

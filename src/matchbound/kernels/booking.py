@@ -10,13 +10,12 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils as untyped_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
+from matchbound.kernels.emit import cgutils, splat
 from matchbound.kernels.scan import bits_set
 
-cgutils: Any = untyped_cgutils
 FEW = 128
 MOST_COLS = 1024
 # A word of `packed` holds three sums over the comparisons of one identity with up to MOST_COLS rows, in pairs of
@@ -37,10 +36,7 @@ def _emit_reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any)
         vector = ir.VectorType(ir.IntType(16), 32)
         at = builder.gep(array.data, [args[1]])
         block = builder.load(builder.bitcast(at, vector.as_pointer()), align=2)
-        undefined = ir.Constant(vector, ir.Undefined)
-        seed = builder.insert_element(undefined, args[2], ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), 32), [0] * 32)
-        every = builder.shuffle_vector(seed, undefined, zeros)
+        every = splat(builder, args[2], vector)
         words = [
             builder.and_(builder.bitcast(builder.icmp_signed(op, block, every), ir.IntType(32)), args[3])
             for op in (">", ">=")
@@ -85,9 +81,7 @@ def _book_one(context: Any, builder: Any, signature: Any, args: Any, at: Any, ke
     whole = ir.IntType(64)
     b = builder.zext(builder.load(builder.gep(at, [p])), whole)
     key = builder.trunc(builder.or_(builder.shl(b, ir.Constant(whole, 5)), p), ir.IntType(16))
-    undefined = ir.Constant(keys.type, ir.Undefined)
-    seed = builder.insert_element(undefined, key, ir.Constant(ir.IntType(32), 0))
-    every = builder.shuffle_vector(seed, undefined, ir.Constant(ir.VectorType(ir.IntType(32), 32), [0] * 32))
+    every = splat(builder, key, keys.type)
     above = builder.bitcast(builder.icmp_unsigned(">", keys, every), ir.IntType(32))
     twice = builder.shl(builder.zext(builder.ctpop(above), whole), ir.Constant(whole, 1))
     place = builder.gep(packed, [b])

@@ -17,7 +17,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from matchbound.kernels import strips
-from matchbound.kernels.strips import LANES, PANEL, ROWS, VECTORS, WHOLE, cgutils, number
+from matchbound.kernels.emit import WHOLE, cgutils
+from matchbound.kernels.strips import LANES, PANEL, ROWS, VECTORS, number
 
 WHOLES = strips.vector_of(WHOLE)
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils as untyped_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
-INDEX = ir.IntType(64)
-cgutils: Any = untyped_cgutils
+from matchbound.kernels.emit import INDEX, cgutils
+
 FLAGS = ("contract",)
 """Products may be fused with additions; the order of additions stays as written, for the bounds on their error."""
 

@@ -12,16 +12,15 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils as untyped_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from matchbound.kernels.emit import INDEX, cgutils, splat
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-cgutils: Any = untyped_cgutils
-INDEX = ir.IntType(64)
 COSINE, DOT, EUCLIDEAN = 0, 1, 2
 CODES = {"cosine": COSINE, "dot": DOT, "euclidean": EUCLIDEAN}
 
@@ -72,7 +71,7 @@ def _emit_dot64(typing: Any, rows: Any, i: Any, j: Any, width: Any, scale_i: Any
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
 
         def scaled(value: Any, scale: Any) -> Any:
-            return builder.fmul(value, scale if value.type == scale.type else _spread(builder, scale, value.type))
+            return builder.fmul(value, scale if value.type == scale.type else splat(builder, scale, value.type))
 
         return _emit_sum(
             builder, data, args[1], args[2], args[3], 8,
@@ -98,14 +97,6 @@ def _emit_squares64(typing: Any, rows: Any, i: Any, j: Any, width: Any) -> Any:
 
     whole = types.int64
     return types.float64(rows, whole, whole, whole), generate
-
-
-def _spread(builder: Any, value: Any, kind: Any) -> Any:
-    """A vector of the same number."""
-    undefined = ir.Constant(kind, ir.Undefined)
-    seed = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
-    lanes = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
-    return builder.shuffle_vector(seed, undefined, lanes)
 
 
 dot64: Any = _emit_dot64

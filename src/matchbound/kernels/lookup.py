@@ -8,8 +8,9 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
+from matchbound.kernels.emit import INDEX, WHOLE, cgutils
 from matchbound.kernels.grid import CELLS
-from matchbound.kernels.strips import INDEX, LANES, WHOLE, cgutils, number, processor_has, spread, vector_of
+from matchbound.kernels.strips import LANES, number, processor_has, spread, vector_of
 
 SHORT = ir.IntType(16)
 

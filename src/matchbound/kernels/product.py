@@ -17,7 +17,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from matchbound.kernels import strips
-from matchbound.kernels.strips import LANES, PANEL, ROWS, VECTORS, cgutils, number
+from matchbound.kernels.emit import cgutils
+from matchbound.kernels.strips import LANES, PANEL, ROWS, VECTORS, number
 
 CHUNK = 32
 FLOATS = strips.vector_of(ir.FloatType())

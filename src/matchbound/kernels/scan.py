@@ -10,6 +10,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
+from matchbound.kernels.emit import splat
+
 
 @intrinsic
 def _emit_hits64(typing: Any, scores: Any, offset: Any, threshold: Any) -> Any:
@@ -25,11 +27,7 @@ def _emit_hits64(typing: Any, scores: Any, offset: Any, threshold: Any) -> Any:
         vector = ir.VectorType(ir.FloatType(), 64)
         at = builder.gep(array.data, [args[1]])
         block = builder.load(builder.bitcast(at, vector.as_pointer()), align=4)
-        undefined = ir.Constant(vector, ir.Undefined)
-        zero = ir.Constant(ir.IntType(32), 0)
-        seed = builder.insert_element(undefined, args[2], zero)
-        lanes = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
-        every = builder.shuffle_vector(seed, undefined, lanes)
+        every = splat(builder, args[2], vector)
         return builder.bitcast(builder.fcmp_ordered(">=", block, every), ir.IntType(64))
 
     return types.uint64(scores, types.int64, types.float32), generate

@@ -12,14 +12,13 @@ from functools import cache
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils as untyped_cgutils
 
-cgutils: Any = untyped_cgutils
+from matchbound.kernels.emit import INDEX, splat
+
 ROWS = 6
 LANES = 16
 VECTORS = 4
 PANEL = LANES * VECTORS
-INDEX, WHOLE = ir.IntType(64), ir.IntType(32)
 
 Sums = list[list[Any]]
 """For each row of a strip, its vectors of sums."""
@@ -47,9 +46,7 @@ def vector_of(lane: Any) -> Any:
 
 def spread(builder: Any, value: Any) -> Any:
     """A vector of LANES times the same number."""
-    undefined = ir.Constant(vector_of(value.type), ir.Undefined)
-    seed = builder.insert_element(undefined, value, ir.Constant(WHOLE, 0))
-    return builder.shuffle_vector(seed, undefined, ir.Constant(vector_of(WHOLE), [0] * LANES))
+    return splat(builder, value, vector_of(value.type))
 
 
 def load(builder: Any, pointer: Any, at: Any) -> Any:
