@@ -67,7 +67,7 @@ def implied_correlation(z: ArrayLike, target: ArrayLike, start: ArrayLike | None
     least, most = _excess_at_angle(z, low), _excess_at_angle(z, high)
     settled = (target <= least) | (target >= most)
     angle = np.where(target <= least, low, np.where(target >= most, high, angle))
-    enough = 1e-7 * (np.abs(target) + ndtr(z) ** 2)
+    enough = 1e-7 * np.maximum(np.abs(target), ndtr(z) ** 2)
     for _ in range(60):
         gap = np.where(settled, 0.0, _excess_at_angle(z, angle) - target)
         above = gap > 0.0
