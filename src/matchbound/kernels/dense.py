@@ -15,7 +15,7 @@ from matchbound.kernels.booking import book_identity
 from matchbound.kernels.dots import dot32
 from matchbound.kernels.grid import MANY, exact_bin, fine_bin
 from matchbound.kernels.lookup import look64
-from matchbound.kernels.scan import bits_set, hits64, lowest_bit
+from matchbound.kernels.scan import bits_set, hits64, list_bits
 
 
 @numba.njit(nogil=True, cache=True)
@@ -188,12 +188,6 @@ def _first_look(
         word = look64(product, table, bins, at + c, to + c, low, per_cell)
         if cols - c < 64:
             word &= (np.uint64(1) << np.uint64(cols - c)) - np.uint64(1)
-        n_after = n + bits_set(word)
-        while n < n_after:
-            for q in range(4):
-                open_cases[n + q] = c + lowest_bit(word)
-                word &= word - np.uint64(1)
-            n += 4
-        n = n_after
+        n = list_bits(word, c, n, open_cases)
         c += 64
     return n

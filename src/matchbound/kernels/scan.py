@@ -112,24 +112,32 @@ def list_hits_of_bits(bits: Any, bit: int, start: int, cols: int, found: Any) ->
     return n
 
 
+@numba.njit(nogil=True, cache=True, inline="always")
+def list_bits(word: Any, c: int, n: int, found: Any) -> int:
+    """Write c + the places of the bits of a word to found[n..], and count on.
+
+    found : int64, with room for three more
+        Four are written at a time, whether or not there are as many: a loop that ends where the bits of a word end is
+        guessed wrong nearly every time.
+    """
+    after: int = n + bits_set(word)
+    while n < after:
+        for k in range(4):
+            found[n + k] = c + lowest_bit(word)
+            word &= word - np.uint64(1)
+        n += 4
+    return after
+
+
 @numba.njit(nogil=True, cache=True)
 def list_hits(scores: Any, at: int, start: int, cols: int, threshold: Any, found: Any) -> int:
     """Write the columns c = start..cols − 1 with scores[at + c] >= threshold to `found`, and count them.
 
     found : int64, shape (≥ cols + 4,)
-        Four columns are written at a time, whether or not there are as many: a loop that ends where the hits
-        of a word end is guessed wrong nearly every time.
     """
     n = 0
     c = start
     while c < cols:
-        word = hits_of_row(scores, at, c, cols, threshold)
-        n_after = n + bits_set(word)
-        while n < n_after:
-            for k in range(4):
-                found[n + k] = c + lowest_bit(word)
-                word &= word - np.uint64(1)
-            n += 4
-        n = n_after
+        n = list_bits(hits_of_row(scores, at, c, cols, threshold), c, n, found)
         c += 64
     return n
