@@ -186,7 +186,7 @@ def test_dask_equals_local_when_a_worker_is_killed() -> None:
         assert_same(tally, expected)
 
 
-@pytest.mark.parametrize("prune", ["none", "axes", "bytes"])
+@pytest.mark.parametrize("prune", ["none", "portable", "best"])
 def test_a_job_travels_as_its_data(prune: Any) -> None:
     """What is sent is little more than the vectors, and what arrives counts the same."""
     data = clustered()

@@ -20,7 +20,6 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from matchbound.kernels.emit import (
-    BIT,
     BYTE,
     INDEX,
     SHORT,
@@ -33,7 +32,6 @@ from matchbound.kernels.emit import (
     number,
     processor_has,
     splat,
-    store,
 )
 
 STRIP = 6
@@ -185,7 +183,11 @@ def emit_strip(builder: Any, kind: type[Screen], pointers: list[Any], numbers: l
     rows, panels, starts, cuts, begins, bits = pointers
     steps, chunk, first, last, panel, to, stride = numbers
     lanes, vectors = kind.lanes, kind.vectors
-    wholes, shorts, bytes_ = ir.VectorType(WHOLE, lanes), ir.VectorType(SHORT, 2 * lanes), ir.VectorType(BYTE, 4 * lanes)
+    wholes, shorts, small = (
+        ir.VectorType(WHOLE, lanes),
+        ir.VectorType(SHORT, 2 * lanes),
+        ir.VectorType(BYTE, 4 * lanes),
+    )
     grid = [(m, v) for m in range(STRIP) for v in range(vectors)]
     places = []
     for m in range(STRIP):
@@ -224,9 +226,8 @@ def emit_strip(builder: Any, kind: type[Screen], pointers: list[Any], numbers: l
     if kind.wraps:
 
         def add_pairs(sums: Any, column: Any, row: Any) -> Any:
-            pair = call(
-                builder, "llvm.x86.avx2.pmadd.ub.sw", shorts, builder.bitcast(column, bytes_), builder.bitcast(row, bytes_)
-            )
+            both = builder.bitcast(column, small), builder.bitcast(row, small)
+            pair = call(builder, "llvm.x86.avx2.pmadd.ub.sw", shorts, *both)
             return builder.add(sums, pair)
 
         kept = [cgutils.alloca_once(builder, wholes) for _ in grid]
@@ -309,30 +310,36 @@ def fill_bits(screen: Any, tile: Any, words: int, bits: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def round_rows(z: Any, start: int, stop: int, step: float, most: int, rounded: Any, error: Any, length: Any) -> None:
-    """Rows start..stop − 1 in whole steps, −most..most.
+def round_rows(z: Any, step: float, most: int, whole: Any, error: Any, length: Any, square: Any) -> None:
+    """Rows in whole steps, −most..most.
 
-    z : float32, shape (n, k); rounded : int8, shape (n, ≥ k); what is beyond k becomes 0
+    z : float32, shape (n, k); whole : int8, shape (n, ≥ k); what is beyond k becomes 0
     error, length : float64, shape (n,)
         ‖z − step·q‖ and ‖step·q‖, rounded up.
+    square : float64, shape (n,)
+        ‖z‖², rounded down.
     """
     per_step, top = np.float32(1.0 / step), np.float32(most)
     k = z.shape[1]
-    for s in range(start, stop):
-        line, out = z[s], rounded[s]
-        squares = 0.0
+    for s in range(z.shape[0]):
+        line, out = z[s], whole[s]
+        lost = 0.0
+        total = 0.0
         wholes = np.int64(0)
         for c in range(k):
             q = min(max(np.float32(np.rint(line[c] * per_step)), -top), top)
-            rest = np.float64(line[c]) - step * np.float64(q)
-            squares += rest * rest
-            whole = np.int32(q)
-            wholes += whole * whole
-            out[c] = np.int8(whole)
+            x = np.float64(line[c])
+            rest = x - step * np.float64(q)
+            lost += rest * rest
+            total += x * x
+            near = np.int32(q)
+            wholes += near * near
+            out[c] = np.int8(near)
         for c in range(k, out.shape[0]):
             out[c] = 0
-        error[s] = np.sqrt(squares) * (1 + 1e-9)
+        error[s] = np.sqrt(lost) * (1 + 1e-9)
         length[s] = step * np.sqrt(np.float64(wholes)) * (1 + 1e-9)
+        square[s] = total * (1 - 1e-9)
 
 
 @numba.njit(nogil=True, cache=True)
