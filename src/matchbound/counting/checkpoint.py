@@ -1,7 +1,12 @@
-"""The state of a long run on disk: what is counted, and which blocks that covers."""
+"""The state of a long run on disk: a partial tally, which knows the blocks it holds, and nothing else.
+
+The file is the same whoever ran the blocks: a run that was begun on a cluster goes on here, and the other way round.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import os
 from dataclasses import dataclass
@@ -9,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import IntArray
 from matchbound.counting.partial import Partial
 from matchbound.errors import DataError
 from matchbound.files.opening import plainly
 
-FORMAT = "matchbound-checkpoint-1"
+FORMAT = "matchbound-checkpoint-2"
 READ_ROWS = 65536
+MEMBERS = ("blocks", "impostor", "genuine", "moments", "keys", "bins", "counts")
 
 
 def fingerprint(*parts: Any) -> str:
@@ -46,52 +52,121 @@ class Checkpoint:
     path: Path
     fingerprint: str
 
-    def load(self, n_blocks: int) -> tuple[Partial, NDArray[np.bool_]] | None:
-        """What was counted and which blocks are done; None where there is no file."""
+    @property
+    def _beside(self) -> Path:
+        """Where a new state is written; one name for all runs, so that what a killed run left is found again."""
+        return self.path.with_name(f".{self.path.name}.part")
+
+    def prepare(self, size: int) -> None:
+        """Clear what a killed run left half written, and find out now whether `size` bytes can be written later."""
+        try:
+            if self.path.is_dir():
+                raise IsADirectoryError(21, "it is a folder")
+            self._beside.unlink(missing_ok=True)
+            with open(self._beside, "xb") as stream, contextlib.suppress(AttributeError):
+                _reserve(stream.fileno(), size)
+        except (OSError, ValueError) as error:
+            raise self._unwritable(error) from None
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                self._beside.unlink(missing_ok=True)
+
+    def load(self, n_blocks: int, shape: tuple[int, int]) -> Partial | None:
+        """What an earlier run counted of `n_blocks` blocks, over (identities, thresholds); None where there is no file.
+
+        Raises
+        ------
+        DataError
+            Where the file is no checkpoint, was changed since it was written, or belongs to another run.
+        """
         if not self.path.exists():
             return None
         try:
             with open(self.path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                state = {name: stored[name] for name in stored.files}
-            mark, done = str(state["fingerprint"]), state["done"].astype(np.bool_)
-            counted = [state[name] for name in ("impostor", "genuine", "moments")]
-            pairs = [[state[name]] for name in ("keys", "bins", "counts")]
+                state = {name: stored[name] for name in (*MEMBERS, "fingerprint", "digest")}
+            mark, digest = str(state.pop("fingerprint")), str(state.pop("digest"))
         except Exception as error:  # a damaged archive makes numpy raise nearly anything
             raise DataError(
                 f"{self.path} is not a checkpoint of matchbound ({plainly(error, 200)}); name another file"
             ) from None
-        if mark != self.fingerprint or done.size != n_blocks:
+        if digest != fingerprint(mark, *(state[name] for name in MEMBERS)):
+            raise DataError(f"{self.path} was changed after it was written; delete it to start again")
+        if mark != self.fingerprint:
             raise DataError(
                 f"{self.path} is the checkpoint of a run on other data or with other parameters; name another file, "
                 "or delete it to start again"
             )
-        return Partial(*counted, *pairs), done
+        wrong = _fault(state, n_blocks, shape)
+        if wrong:
+            raise DataError(f"{self.path} is not a checkpoint of this run ({wrong}); delete it to start again")
+        return Partial(
+            *(state[name] for name in ("impostor", "genuine", "moments")),
+            *([state[name]] for name in ("keys", "bins", "counts")),
+            set(state["blocks"].tolist()),
+        )
 
-    def save(self, partial: Partial, done: NDArray[np.bool_]) -> None:
-        """Write the state down; the old file stays until the new one is complete."""
+    def save(self, partial: Partial) -> None:
+        """Write a partial tally down; the old file stays until the new one is complete."""
+        partial.check()
         none = np.empty(0, dtype=np.int64)
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        state: dict[str, IntArray] = {
+            "blocks": np.array(sorted(partial.blocks), dtype=np.int64),
+            "impostor": partial.impostor,
+            "genuine": partial.genuine,
+            "moments": partial.moments,
+            "keys": np.concatenate([none, *partial.keys]),
+            "bins": np.concatenate([none, *partial.bins]),
+            "counts": np.concatenate([none, *partial.counts]),
+        }
+        digest = fingerprint(self.fingerprint, *(state[name] for name in MEMBERS))
         try:
-            with open(temporary, "wb") as stream:
-                np.savez(
-                    stream,
-                    fingerprint=np.array(self.fingerprint),
-                    done=done,
-                    impostor=partial.impostor,
-                    genuine=partial.genuine,
-                    moments=partial.moments,
-                    keys=np.concatenate([none, *partial.keys]),
-                    bins=np.concatenate([none, *partial.bins]),
-                    counts=np.concatenate([none, *partial.counts]),
-                )
+            with open(self._beside, "xb") as stream:
+                np.savez(stream, fingerprint=np.array(self.fingerprint), digest=np.array(digest), **state)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.replace(temporary, self.path)
-        except OSError as error:
-            raise DataError(f"the checkpoint {self.path} cannot be written: {error}") from None
-        finally:
-            temporary.unlink(missing_ok=True)
+            os.replace(self._beside, self.path)
+        except FileExistsError:
+            raise DataError(
+                f"the checkpoint {self.path} is being written by another run; give each run a file of its own"
+            ) from None
+        except (OSError, ValueError) as error:
+            with contextlib.suppress(OSError):
+                self._beside.unlink(missing_ok=True)
+            raise self._unwritable(error) from None
+        except BaseException:
+            self._beside.unlink(missing_ok=True)
+            raise
 
     def remove(self) -> None:
         """A run that is finished needs no checkpoint."""
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def _unwritable(self, error: Exception) -> DataError:
+        why = (error.strerror if isinstance(error, OSError) else None) or plainly(error, 200)
+        return DataError(f"the checkpoint {plainly(self.path, 500)} cannot be written: {why}")
+
+
+def _reserve(file: int, size: int) -> None:
+    """Find room for a file where the system can tell; some file systems cannot."""
+    try:
+        os.posix_fallocate(file, 0, max(size, 1))
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            raise
+
+
+def _fault(state: dict[str, Any], n_blocks: int, shape: tuple[int, int]) -> str:
+    """What is wrong with the arrays of a checkpoint; empty when they can be those of a run."""
+    if any(values.dtype != np.int64 for values in state.values()):
+        return "not whole numbers"
+    blocks, keys, bins, counts = (state[name] for name in ("blocks", "keys", "bins", "counts"))
+    if state["impostor"].shape != shape or state["genuine"].shape != shape or state["moments"].shape != (2, shape[1]):
+        return "sums of another shape"
+    if any(values.ndim != 1 for values in (blocks, keys, bins, counts)) or len({keys.size, bins.size, counts.size}) > 1:
+        return "lists of different lengths"
+    if blocks.size and (blocks[0] < 0 or blocks[-1] >= n_blocks or (np.diff(blocks) <= 0).any()):
+        return "blocks that this run does not have"
+    if keys.size and (keys.min() < 0 or keys.max() >= shape[0] ** 2 or bins.min() < 0 or bins.max() > shape[1]):
+        return "identities that these data do not have"
+    return ""

@@ -1,8 +1,14 @@
-"""Partial tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly."""
+"""Partial tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly.
+
+A partial tally knows which blocks it holds. That is the only record of what was counted: two that share a block
+cannot be merged, one whose sums were left half changed cannot be used, and a run is complete when the blocks of its
+partial tallies are every block once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +16,11 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.threads import in_slices
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
-from matchbound.errors import DataError
+from matchbound.errors import DataError, MatchboundError
 
 FEWEST_IN_A_SLICE = 512
+LARGEST_SUM = 2**63 - 1
+"""What the running sums of a partial tally can hold."""
 
 
 @dataclass(eq=False)
@@ -27,6 +35,10 @@ class Partial:
         What bin b + 1 adds to Σn² and Σnm over unordered pairs.
     keys, bins, counts : lists of int64 arrays, matching
         Identity pairs i·G + j (i < j) with comparisons in bin b + 1, and how many; empty unless pairs are kept.
+    blocks : set of int
+        The blocks whose comparisons are all in these sums, once each.
+    sound : bool
+        False while the sums are being changed, and for good when that was cut short.
     """
 
     impostor: IntArray = field(repr=False)
@@ -35,6 +47,8 @@ class Partial:
     keys: list[IntArray] = field(repr=False, default_factory=list)
     bins: list[IntArray] = field(repr=False, default_factory=list)
     counts: list[IntArray] = field(repr=False, default_factory=list)
+    blocks: set[int] = field(repr=False, default_factory=set)
+    sound: bool = True
 
     @staticmethod
     def empty(n_identities: int, n_thresholds: int) -> Partial:
@@ -44,18 +58,52 @@ class Partial:
             np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros((2, shape[1]), dtype=np.int64)
         )
 
+    @contextmanager
+    def taking(self, blocks: Collection[int]) -> Iterator[None]:
+        """Change the sums inside, by all that these blocks hold; a change that is cut short spoils the partial tally.
+
+        Raises
+        ------
+        MatchboundError
+            Where one of the blocks is in the sums already, or an earlier change was cut short.
+        """
+        self.check()
+        shared = self.blocks.intersection(blocks)
+        if shared:
+            raise MatchboundError(f"block {min(shared)} of the comparisons would be counted twice; nothing was added")
+        self.sound = False
+        yield
+        self.blocks.update(blocks)
+        self.sound = True
+
+    def check(self) -> None:
+        """Raise MatchboundError where a change of the sums was cut short."""
+        if not self.sound:
+            raise MatchboundError("the counts of some blocks are incomplete; they cannot be used")
+
     def add(self, other: Partial, workers: int | None = 1) -> None:
         """Add what other blocks counted."""
+        other.check()
 
         def add_up(start: int, stop: int) -> None:
             self.impostor[start:stop] += other.impostor[start:stop]
             self.genuine[start:stop] += other.genuine[start:stop]
 
-        in_slices(add_up, self.impostor.shape[0], workers, FEWEST_IN_A_SLICE)
-        self.moments += other.moments
-        self.keys += other.keys
-        self.bins += other.bins
-        self.counts += other.counts
+        with self.taking(other.blocks):
+            in_slices(add_up, self.impostor.shape[0], workers, FEWEST_IN_A_SLICE)
+            self.moments += other.moments
+            self.keys += other.keys
+            self.bins += other.bins
+            self.counts += other.counts
+
+    def check_complete(self, n_blocks: int) -> None:
+        """Raise MatchboundError unless these are the sums of blocks 0 to n_blocks − 1, each once."""
+        self.check()
+        missing = set(range(n_blocks)) - self.blocks
+        if missing or len(self.blocks) != n_blocks:
+            raise MatchboundError(
+                f"{len(missing):,} of {n_blocks:,} blocks of the comparisons were not counted; run it again"
+            )
 
     def keep(self, events: IntArray) -> None:
         """Keep rows (i, j, b, count) of identity pairs, shape (E, 4)."""
@@ -68,8 +116,9 @@ class Partial:
 
 
 def merge(partials: Sequence[Partial]) -> Partial:
-    """The sum of at least one partial tally, as a new one."""
+    """The sum of at least one partial tally, as a new one; MatchboundError where two of them share a block."""
     head = partials[0]
+    head.check()
     total = Partial(
         head.impostor.copy(),
         head.genuine.copy(),
@@ -77,10 +126,16 @@ def merge(partials: Sequence[Partial]) -> Partial:
         list(head.keys),
         list(head.bins),
         list(head.counts),
+        set(head.blocks),
     )
     for partial in partials[1:]:
         total.add(partial)
     return total
+
+
+def sums_may_wrap(instances: IntArray) -> bool:
+    """Whether Σn² or Σnm of complete data could pass what the running sums hold: neither is larger than Σm²."""
+    return pair_moments(AllPairs(instances), (), instances.size)[0] > LARGEST_SUM
 
 
 def finish(
@@ -117,9 +172,8 @@ def finish(
     if pairs:
         tables = _pair_tables(partial, identities.size, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)
-    bound = int(np.sort(instances)[-2:].astype(object).prod()) * int(impostor_errors.sum(axis=1).max(initial=0))
     sum_nm, sum_nn = moments[1], moments[0]
-    if bound >= 2**63:  # the running sums may have wrapped around
+    if sum_mm > LARGEST_SUM:  # the running sums may have wrapped around
         if erred is None:
             raise DataError(
                 "two identities have so many instances that sums of squared counts pass 2^63; tally with pairs=True"
