@@ -17,8 +17,7 @@ import numpy as np
 
 from matchbound.arraytypes import IntArray
 from matchbound.counting.partial import Partial
-from matchbound.errors import DataError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, plainly
 
 FORMAT = "matchbound-checkpoint-2"
 READ_ROWS = 65536
