@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchbound.counting import watch as watch_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.cluster import _split
 from matchbound.counting.executors import DaskExecutor, LocalExecutor
 from matchbound.counting.job import make_job
+from matchbound.counting.partial import Partial, merge
+from matchbound.counting.watch import RunWatch
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, UsageError
@@ -79,17 +80,15 @@ SCRIPT = """
 import sys, time
 sys.path[:0] = {path!r}
 import numpy as np
-from matchbound.counting import watch
 from test_scale_runs import clustered, THRESHOLDS
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.workers import AllPairsWorker
-watch.RunWatch.__init__.__defaults__ = (None, None, None, 0.0, 0.0, 0)
 def slowly(self, block, add=AllPairsWorker.add):
     time.sleep(0.1)
     add(self, block)
 AllPairsWorker.add = slowly
 tell = lambda done, total: print(done, flush=True)
-tally_embeddings(clustered(), THRESHOLDS, pairs=True, progress=tell, checkpoint={file!r})
+tally_embeddings(clustered(), THRESHOLDS, pairs=True, progress=tell, checkpoint={file!r}, checkpoint_every=0.0)
 """
 
 
@@ -139,7 +138,7 @@ def test_checkpoint_of_other_runs_is_refused(tmp_path: Path) -> None:
 
 def test_a_failing_block_is_reported() -> None:
     class Worker:
-        partial: Any = None
+        partial = Partial.empty(1, 1)
 
         def add(self, block: int) -> None:
             if block == 3:
@@ -152,7 +151,7 @@ def test_a_failing_block_is_reported() -> None:
             return Worker()
 
     with pytest.raises(ValueError, match="block 3"):
-        LocalExecutor(2).run(Job(), range(8), watch_module.RunWatch(np.zeros(8, dtype=bool)))
+        LocalExecutor(2).run(Job(), range(8), RunWatch(8))
 
 
 def test_workers_must_be_positive() -> None:

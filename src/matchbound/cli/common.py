@@ -16,7 +16,7 @@ from matchbound._version import __version__
 from matchbound.cli import STDIN
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundError, MatchboundWarning, MissingExtraError, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
@@ -50,6 +50,7 @@ Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to 
 Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.")]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
+CheckpointEvery = Annotated[float, Parameter(help="Seconds between two states that are saved.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
 
 
@@ -226,17 +227,10 @@ def _executor(dask: str | None) -> Iterator[Any]:
     if dask is None:
         yield None
         return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtraError("--dask needs the dask extra: pip install 'matchbound[dask]'") from None
+    from matchbound.counting.cluster import connected
     from matchbound.counting.executors import DaskExecutor
 
-    try:
-        client = Client(dask, timeout=20)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise MatchboundError(f"--dask: no scheduler answers at {dask} ({error})") from None
-    with client:
+    with connected(dask) as client:
         yield DaskExecutor(client)
 
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from matchbound.cli import common
 from matchbound.cli.common import (
     Checkpoint,
+    CheckpointEvery,
     Dask,
     Distance,
     Files,
@@ -54,6 +55,7 @@ def evaluate(
     workers: Workers = None,
     dask: Dask = None,
     checkpoint: Checkpoint = None,
+    checkpoint_every: CheckpointEvery = 30.0,
     protocol: ProtocolFile = None,
     quiet: Quiet = False,
 ) -> int:
@@ -79,7 +81,15 @@ def evaluate(
         if protocol is not None:
             data = _scored(data, protocol)
         with common.running(dask, quiet) as (executor, progress):
-            series = run(data, threshold, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+            series = run(
+                data,
+                threshold,
+                workers=workers,
+                executor=executor,
+                progress=progress,
+                checkpoint=checkpoint,
+                checkpoint_every=checkpoint_every,
+            )
             records = []
             for rates in series:
                 for rate in (rates.far, rates.frr):

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from matchbound.cli import common
 from matchbound.cli.common import (
     Checkpoint,
+    CheckpointEvery,
     Dask,
     Distance,
     Files,
@@ -68,6 +69,7 @@ def report(
     workers: Workers = None,
     dask: Dask = None,
     checkpoint: Checkpoint = None,
+    checkpoint_every: CheckpointEvery = 30.0,
     quiet: Quiet = False,
 ) -> int:
     """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
@@ -121,6 +123,7 @@ def report(
                 executor=executor,
                 progress=progress,
                 checkpoint=checkpoint,
+                checkpoint_every=checkpoint_every,
                 rng=seed,
                 n_resamples=resamples,
                 provenance=source,

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from matchbound.cli import common
 from matchbound.cli.common import (
     Checkpoint,
+    CheckpointEvery,
     Dask,
     Distance,
     Files,
@@ -61,6 +62,7 @@ def roc(
     workers: Workers = None,
     dask: Dask = None,
     checkpoint: Checkpoint = None,
+    checkpoint_every: CheckpointEvery = 30.0,
     quiet: Quiet = False,
 ) -> int:
     """FRR at given FARs, FAR at given FRRs, the equal error rate and the area under the curve, with intervals.
@@ -85,7 +87,14 @@ def roc(
     with common.listening(quiet) as told:
         data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
         with common.running(dask, quiet) as (executor, progress):
-            curve = run(data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+            curve = run(
+                data,
+                workers=workers,
+                executor=executor,
+                progress=progress,
+                checkpoint=checkpoint,
+                checkpoint_every=checkpoint_every,
+            )
             wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
             points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
             numbers = [*points, curve.eer(), curve.auc()]

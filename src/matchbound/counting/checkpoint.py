@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from matchbound.arraytypes import IntArray
 from matchbound.counting.partial import Partial
 from matchbound.errors import DataError, plainly
 
@@ -99,8 +98,12 @@ class Checkpoint:
         if wrong:
             raise DataError(f"{self.path} is not a checkpoint of this run ({wrong}); delete it to start again")
         return Partial(
-            *(state[name] for name in ("impostor", "genuine", "moments")),
-            *([state[name]] for name in ("keys", "bins", "counts")),
+            state["impostor"],
+            state["genuine"],
+            state["moments"],
+            [state["keys"]],
+            [state["bins"]],
+            [state["counts"]],
             set(state["blocks"].tolist()),
         )
 
@@ -108,7 +111,7 @@ class Checkpoint:
         """Write a partial tally down; the old file stays until the new one is complete."""
         partial.check()
         none = np.empty(0, dtype=np.int64)
-        state: dict[str, IntArray] = {
+        state: dict[str, Any] = {
             "blocks": np.array(sorted(partial.blocks), dtype=np.int64),
             "impostor": partial.impostor,
             "genuine": partial.genuine,
