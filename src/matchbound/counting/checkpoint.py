@@ -29,8 +29,9 @@ def fingerprint(*parts: Any) -> str:
     for part in parts:
         if isinstance(part, np.ndarray):
             digest.update(f"{part.dtype.str}{part.shape}".encode())
-            for at in range(0, part.shape[0], READ_ROWS):
-                digest.update(np.ascontiguousarray(part[at : at + READ_ROWS]).tobytes())
+            rows = np.atleast_1d(part)
+            for at in range(0, rows.shape[0], READ_ROWS):
+                digest.update(np.ascontiguousarray(rows[at : at + READ_ROWS]).tobytes())
         else:
             digest.update(repr(part).encode())
         digest.update(b"|")

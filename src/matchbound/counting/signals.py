@@ -26,23 +26,33 @@ class HeldSignals:
 
     def __enter__(self) -> HeldSignals:
         if threading.current_thread() is threading.main_thread():
-            for name in HELD:
-                number = getattr(signal, name)
-                handler = signal.getsignal(number)
-                if callable(handler):
-                    self._before[number] = handler
-                    signal.signal(number, self._take)
-        self._holding = True  # until here, and again in __exit__, `_take` passes signals on, which may raise anywhere
+            self._holding = True
+            try:
+                for name in HELD:
+                    number = getattr(signal, name)
+                    handler = signal.getsignal(number)
+                    if callable(handler):
+                        self._before[number] = handler
+                        signal.signal(number, self._take)
+            except BaseException:  # a signal that was not held yet
+                self._restore()
+                raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._holding = False
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._restore()
         if kind is None:
             self.deliver()
+
+    def _restore(self) -> None:
+        """Put the handlers back, that of Ctrl-C last: it may raise as soon as it is there."""
+        try:
+            for number in reversed(self._before):
+                signal.signal(number, self._before[number])
+        finally:
+            self._holding = False  # a handler that could not be put back passes signals on
 
     def deliver(self) -> None:
         """Hand the signals that arrived to the handlers that were there before; these may raise."""
