@@ -110,8 +110,7 @@ def evaluate(
 
 def _scored(data: Comparisons | Embeddings | ScoreFile, protocol: str) -> Comparisons:
     """The comparisons that a protocol lists, scored."""
-    from matchbound.planning.protocol import score_protocol
-    from matchbound.planning.protocol_files import read_protocol
+    from matchbound.planning.protocol import read_protocol, score_protocol
 
     if not isinstance(data, Embeddings):
         raise UsageError("--protocol lists comparisons of embeddings to score; these data are scored already")

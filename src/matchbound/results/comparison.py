@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.joint import JointTally
+from matchbound.counts.joint import JointTally
 from matchbound.errors import DataError
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Bootstrap, Interval, Side, tail_of

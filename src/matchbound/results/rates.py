@@ -14,8 +14,9 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side, one_side, percent, tail_of
+from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
+from matchbound.show.numbers import percent
 from matchbound.stats import resampling, variance
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights

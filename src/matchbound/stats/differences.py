@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.joint import JointTally
+from matchbound.counts.joint import JointTally
 
 
 @dataclass(frozen=True)

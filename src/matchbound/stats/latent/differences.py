@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.joint import JointTally
+from matchbound.counts.joint import JointTally
 from matchbound.stats.latent.correlations import Curve, smooth
 from matchbound.stats.latent.fit import FAR_POOL, FRR_POOL, NO_IDENTITY_DATA, NO_PAIR_DATA
 from matchbound.stats.latent.moments import Design, Products, genuine_design, identity_correlation, impostor_design
