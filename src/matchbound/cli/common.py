@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,13 +16,48 @@ from matchbound._version import __version__
 from matchbound.cli import STDIN
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundError, MatchboundWarning, MissingExtraError, UsageError
+from matchbound.errors import (
+    DataError,
+    MatchboundError,
+    MatchboundWarning,
+    MissingExtraError,
+    UsageError,
+    without_secrets,
+)
+from matchbound.files.names import own_name, own_names
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
 from matchbound.show.records import Record, to_csv, to_json
+from matchbound.stats.intervals import check_level
 
 Format = Literal["table", "json", "csv"]
+
+MOST_RESAMPLES = 10_000_000
+
+
+def at_least(least: int, most: int | None = None) -> Callable[[object, Any], None]:
+    """Check of an option that is a whole number."""
+
+    def check(_: object, value: Any) -> None:
+        if value is not None and value < least:
+            raise ValueError(f"must be at least {least}")
+        if value is not None and most is not None and value > most:
+            raise ValueError(f"must be at most {most}")
+
+    return check
+
+
+def a_level(_: object, value: Any) -> None:
+    """Check of a confidence level."""
+    try:
+        check_level(value)
+    except UsageError:
+        raise ValueError("must lie between 0 and 1, such as 0.95") from None
+
+
+PLACES = ("protocol", "pilot", "gallery", "probes", "checkpoint", "output")
+"""Parameters of commands that are files."""
 
 Files = Annotated[
     str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, an address, or - for standard input.")
@@ -31,9 +66,9 @@ Threshold = Annotated[
     list[float] | None, Parameter(help="Decision threshold; repeat it for several.", negative_iterable="")
 ]
 Method = Annotated[str, Parameter(help="Interval method.")]
-Level = Annotated[float, Parameter(help="Confidence level.")]
-Resamples = Annotated[int, Parameter(help="Bootstrap replicates.")]
-Seed = Annotated[int, Parameter(help="Seed of everything random.")]
+Level = Annotated[float, Parameter(help="Confidence level.", validator=a_level)]
+Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=at_least(1, MOST_RESAMPLES))]
+Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=at_least(0))]
 Distance = Annotated[bool, Parameter(help="Scores are distances: small means same.", negative="")]
 Similarity = Annotated[Literal["cosine", "dot", "euclidean"], Parameter(help="How embeddings are compared.")]
 Reader = Annotated[str | None, Parameter(help="Name of the file format where it is not a plain one.")]
@@ -47,7 +82,7 @@ ReaderOption = Annotated[
 ]
 FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
 Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
-Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.")]
+Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
@@ -69,7 +104,7 @@ def listening(quiet: bool) -> Iterator[Told]:
         yield told
     for item in caught:
         if issubclass(item.category, MatchboundWarning):
-            text = str(item.message)
+            text = without_secrets(str(item.message))
             if text not in told.texts:
                 told.texts.append(text)
         else:
@@ -158,13 +193,8 @@ def _options(pairs: Sequence[str] | None) -> dict[str, Any]:
 
 
 def system_names(files: Sequence[str]) -> list[str]:
-    """What to call systems: the files' names, in full where two are alike."""
-    short = ["-" if name == STDIN else Path(name).name for name in files]
-    if len(set(short)) == len(short):
-        return short
-    if len(set(files)) == len(files):
-        return list(files)
-    return [f"{place + 1}: {name}" for place, name in enumerate(short)]
+    """What to call systems: the files' own names, numbered where two are alike."""
+    return own_names(files)
 
 
 def similarity_of(data: Comparisons | Embeddings | ScoreFile) -> str | None:
@@ -179,10 +209,15 @@ def provenance(files: Sequence[str], seed: int | None, parameters: Mapping[str, 
     digests = [file_digest("-" if name == STDIN else name) for name in files]
     return {
         "version": __version__,
-        "parameters": {key: value for key, value in parameters.items() if value is not None},
+        "parameters": {key: _leaves(key, value) for key, value in parameters.items() if value is not None},
         "seed": seed,
         "input": digests[0] if len(digests) == 1 else digests,
     }
+
+
+def _leaves(key: str, value: Any) -> Any:
+    """A parameter as it may leave the house: of a file, its own name."""
+    return own_name(value) if key in PLACES and isinstance(value, str) else value
 
 
 def colour_wanted(output: str | None) -> bool:

@@ -68,8 +68,6 @@ def compare(
         raise UsageError("give one of --threshold, --far or --frr")
     allowed = METHODS if len(files) == 2 else ("auto", "dyadic", "latent")
     method = named(method, allowed, "--method")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     if threshold and len(threshold) not in (1, len(files)):
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)

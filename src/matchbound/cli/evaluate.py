@@ -69,8 +69,6 @@ def evaluate(
     if not threshold:
         raise UsageError("give at least one --threshold")
     method = named(method, METHODS, "--method")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     if settings is not None and method != "latent":
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}

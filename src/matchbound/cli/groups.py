@@ -61,8 +61,6 @@ def groups(
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")
     method = named(method, METHODS, "--method")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     with common.listening(quiet) as told:
         data, attribute = _load(files, group, reader=reader, distance=distance, similarity=similarity, option=option)
         rates = by_group(data, threshold, group=attribute, far=far, workers=workers)

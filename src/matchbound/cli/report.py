@@ -26,7 +26,6 @@ from matchbound.cli.common import (
     Threshold,
     Workers,
 )
-from matchbound.errors import UsageError
 from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
@@ -80,8 +79,6 @@ def report(
     from matchbound.report.make import SUFFIXES, make_report
 
     method = named(method, METHODS, "--method")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
         data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)

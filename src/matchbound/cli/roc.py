@@ -73,8 +73,6 @@ def roc(
     from matchbound.results.points import OperatingPoint
     from matchbound.show.curve import curve_records, curve_table
 
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     method = named(method, OperatingPoint.methods, "--method")
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():
