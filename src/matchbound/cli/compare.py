@@ -90,7 +90,7 @@ def compare(
             "method": method,
             "level": level,
             "resamples": resamples,
-            **reading.parameters(systems[0]),
+            **reading.parameters(systems[0], systems[0].distance),
         },
     )
     answer.deliver(records, partial(comparison_text, records), told.texts, source)

@@ -89,7 +89,7 @@ def evaluate(
             "level": level,
             "settings": settings,
             "resamples": resamples,
-            **reading.parameters(data),
+            **reading.parameters(data, series[0].distance),
             "protocol": protocol,
         },
     )

@@ -61,7 +61,7 @@ def groups(
             "group": group,
             "method": method,
             "level": level,
-            **reading.parameters(data),
+            **reading.parameters(data, rates.overall.distance),
         },
     )
     answer.deliver(records, partial(group_text, records), told.texts, source)

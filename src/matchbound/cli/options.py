@@ -87,10 +87,10 @@ class Reading:
             return ScoreFile(files[0], True if self.distance else None, group=group)
         return self.load(files, group)
 
-    def parameters(self, data: Comparisons | Embeddings | ScoreFile) -> dict[str, Any]:
+    def parameters(self, data: Comparisons | Embeddings | ScoreFile, distance: bool | None) -> dict[str, Any]:
         """What provenance says about the reading: what was taken, not what was asked."""
         similarity = data.similarity if isinstance(data, Embeddings) else None
-        return {"distance": data.distance, "similarity": similarity, "reader": self.reader}
+        return {"distance": distance, "similarity": similarity, "reader": self.reader}
 
 
 @Parameter(name="*")

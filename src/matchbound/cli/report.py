@@ -87,7 +87,7 @@ def report(
                 "method": method,
                 "level": level,
                 "resamples": resamples,
-                **reading.parameters(data),
+                **reading.parameters(data, data.distance),
                 "against": names[1:] or None,
             },
         )

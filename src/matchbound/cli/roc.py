@@ -95,7 +95,7 @@ def roc(
             "method": method,
             "level": level,
             "resamples": resamples,
-            **reading.parameters(data),
+            **reading.parameters(data, data.distance),
         },
     )
     if plot is not None and picture is not None:
