@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from matchbound.arraytypes import FloatArray
+
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 COUNTS = 12
 """Numbers of errors at which limits are found; others are interpolated on the probit scale."""

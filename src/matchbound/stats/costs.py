@@ -22,12 +22,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.stats.clusters import DyadicSums
+from matchbound.arraytypes import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 LOG2 = math.log(2.0)
 
 
@@ -78,12 +75,9 @@ def cheapest(far: FloatArray, frr: FloatArray, weights: CostWeights) -> int:
 
 
 def cost_sums(
-    weights: CostWeights,
-    genuine: tuple[IntArray, IntArray],
-    impostor: tuple[IntArray, IntArray],
-    pair_square: float,
-) -> DyadicSums:
-    """Residuals of DCF by identity: a_i = α(e_i − q·g_i)/T and r_i = β(S_i − p·m_i)/N.
+    weights: CostWeights, genuine: tuple[IntArray, IntArray], impostor: tuple[IntArray, IntArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Residuals of DCF by identity: a_i = α(e_i − q·g_i)/T and r_i = β(S_i − p·m_i)/N, shape (G,) each.
 
     Parameters
     ----------
@@ -91,15 +85,13 @@ def cost_sums(
         (e_i, g_i), shape (G,) each.
     impostor
         (S_i, m_i), shape (G,) each; a comparison counts at both of its identities.
-    pair_square
-        Σ_{i<j} (n_ij − p·m_ij)².
     """
     e, g = genuine
     s, m = impostor
     total, n = float(g.sum()), float(m.sum()) / 2.0
     own: FloatArray = weights.miss * (e - e.sum() / total * g) / total
     shared: FloatArray = weights.false_accept * (s - s.sum() / m.sum() * m) / n
-    return DyadicSums(own + shared, own, (weights.false_accept / n) ** 2 * max(pair_square, 0.0))
+    return own, shared
 
 
 def log_losses(llr: FloatArray) -> tuple[FloatArray, FloatArray]:

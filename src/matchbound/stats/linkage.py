@@ -16,12 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.stats.clusters import DyadicSums
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +79,8 @@ def precision_of(far: FloatArray | float, frr: FloatArray | float, prior: float)
     """π·(1−FRR)/(π·(1−FRR) + (1−π)·FAR); NaN where nothing matches."""
     true, false = prior * (1.0 - np.asarray(frr)), (1.0 - prior) * np.asarray(far)
     total = true + false
-    return np.divide(true, total, out=np.full(np.shape(total), np.nan), where=total > 0.0)
+    result: FloatArray = np.divide(true, total, out=np.full(np.shape(total), np.nan), where=total > 0.0)
+    return result
 
 
 def f1_of(far: FloatArray | float, frr: FloatArray | float, prior: float) -> FloatArray:
