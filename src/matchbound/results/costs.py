@@ -17,6 +17,7 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.results.latent_pair import CurveModels
+from matchbound.results.methods import named
 from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import (
@@ -30,7 +31,7 @@ from matchbound.stats.costs import (
     log_t,
 )
 from matchbound.stats.curve.rates import crossing
-from matchbound.stats.differences import t_quantile
+from matchbound.stats.intervals import t_quantile
 from matchbound.stats.variance import effective_identities
 
 METHODS = ("auto", "latent", "log-t")
@@ -60,9 +61,7 @@ def weights_of(
 ) -> tuple[tuple[CostWeights, ...], str | None]:
     """(weights, name of the preset), checked; `prior` may be the name of a preset."""
     if isinstance(prior, str):
-        name = prior.lower().replace("_", "-").replace(" ", "")
-        if name not in PRESETS:
-            raise UsageError(f"prior must be a number or one of {', '.join(PRESETS)}; got {prior!r}")
+        name = named(prior, tuple(PRESETS), "prior, where it is no number,")
         if (cost_miss, cost_false_accept) != (1.0, 1.0):
             raise UsageError(f"{prior} sets the costs too; give a number as prior to choose costs")
         return PRESETS[name], name
@@ -134,9 +133,7 @@ class CostStatistic:
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         tail_of(level, side)
-        name = method.lower().replace("_", "-").replace(" ", "-")
-        if name not in METHODS:
-            raise UsageError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+        name = named(method, METHODS)
         for note in self.notes:
             warnings.warn(note, MatchboundWarning, stacklevel=2)
         if name == "log-t":

@@ -14,10 +14,11 @@ from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.results.methods import named
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import logit_t
-from matchbound.stats.differences import t_quantile
+from matchbound.stats.intervals import t_quantile
 from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, precision_of, precision_sums
 from matchbound.stats.variance import effective_identities
 
@@ -162,9 +163,7 @@ class LinkageMeasure:
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         tail = tail_of(level, side)
-        name = method.lower().replace("_", "-").replace(" ", "-")
-        if name not in METHODS:
-            raise UsageError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+        name = named(method, METHODS)
         if math.isnan(self.estimate):
             raise DataError(f"nothing matches at threshold {self.threshold:g}, so that precision is not defined")
         notes = self.notes
