@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,32 @@ READ = ("file", "files", "gallery", "probes", "against", "pilot", "protocol", "g
 
 def settle(command: Callable[..., Any], bound: inspect.BoundArguments) -> None:
     """Check the places that a command was given, and turn ``--output -`` into standard output."""
-    arguments = bound.arguments
-    parameters = inspect.signature(command).parameters
-    sources = list(_sources(arguments))
+    sources = list(_sources(bound.arguments))
+    defaults = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
+    for name, given in dict(bound.arguments).items():
+        if is_dataclass(given) and not isinstance(given, type):  # a group of options
+            own = {item.name: item.default for item in fields(given)}
+            kept = {part: getattr(given, part) for part in own}
+            bound.arguments[name] = replace(given, **_settled(kept, own, sources))
+        else:
+            bound.arguments.update(_settled({name: given}, defaults, sources))
+
+
+def _settled(given: dict[str, Any], defaults: dict[str, Any], sources: list[str]) -> dict[str, Any]:
+    """The places among some arguments, each checked."""
+    made: dict[str, Any] = {}
     for name in WRITTEN:
-        place = arguments.get(name)
+        place = given.get(name)
         if not isinstance(place, str):
             continue
-        option = f"--{name.replace('_', '-')}"
+        option = f"--{name}"
         if place in ("-", STDIN):
-            if name != "output" or parameters[name].default is not None:
+            if name != "output" or defaults[name] is not None:
                 raise UsageError(f"{option} needs the name of a file; - stands for standard output after --output only")
-            arguments[name] = None
-            continue
-        if not isinstance(parameters[name].default, str):  # else it is a folder, which is made
+            made[name] = None
+        elif not isinstance(defaults[name], str):  # else it is a folder, which is made
             _writable(option, place, sources)
+    return made
 
 
 def _below(target: Path, origin: Path) -> bool:
@@ -42,8 +54,12 @@ def _below(target: Path, origin: Path) -> bool:
 
 
 def _sources(arguments: dict[str, Any]) -> Iterator[str]:
+    flat = dict(arguments)
+    for group in arguments.values():
+        if is_dataclass(group) and not isinstance(group, type):
+            flat |= {item.name: getattr(group, item.name) for item in fields(group)}
     for name in READ:
-        given = arguments.get(name)
+        given = flat.get(name)
         for item in (given,) if isinstance(given, str) else given or ():
             if isinstance(item, str):
                 yield item.partition("=")[2] if name == "option" else item
