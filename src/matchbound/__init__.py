@@ -45,11 +45,16 @@ if TYPE_CHECKING:
     from matchbound.readers.scan import scan as scan
     from matchbound.report.make import make_report as make_report
     from matchbound.report.make import write_report as write_report
+    from matchbound.results.claims import Claim as Claim
+    from matchbound.results.costs import DetectionCost as DetectionCost
+    from matchbound.results.costs import LogCost as LogCost
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
     from matchbound.results.latent import LatentInterval as LatentInterval
+    from matchbound.results.linkage import LinkageMeasure as LinkageMeasure
+    from matchbound.results.linkage import Recall as Recall
     from matchbound.results.rates import Rate as Rate
     from matchbound.results.roc import RocCurve as RocCurve
     from matchbound.show.correlations import plot_correlations as plot_correlations
@@ -61,9 +66,11 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Bootstrap": "results.interval",
+    "Claim": "results.claims",
     "Comparisons": "data.comparisons",
     "CoverageStudy": "study.coverage",
     "DaskExecutor": "counting.executors",
+    "DetectionCost": "results.costs",
     "Dependence": "planning.latent_model",
     "Embeddings": "data.embeddings",
     "ErrorRates": "results.error_rates",
@@ -71,9 +78,12 @@ _HOME = {
     "Geometric": "study.models",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
+    "LinkageMeasure": "results.linkage",
     "LocalExecutor": "counting.executors",
+    "LogCost": "results.costs",
     "Plan": "planning.plan",
     "Protocol": "planning.protocol",
+    "Recall": "results.linkage",
     "Rate": "results.rates",
     "RocCurve": "results.roc",
     "ScoreFile": "readers.scan",
