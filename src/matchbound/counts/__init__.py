@@ -1,0 +1,1 @@
+"""What is counted: the nouns that statistics start from."""
