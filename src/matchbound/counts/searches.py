@@ -8,14 +8,10 @@ than the arrays, it ends in candidates with holder −1 and score −∞.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-LabelArray = NDArray[Any]
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,9 @@ searched for are different, so the two errors are taken as independent). The lim
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.stats.search.latent import SearchModel
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 LEAST_RANK = 3

@@ -14,18 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from matchbound.stats.latent.curves import Clusters, Curve, smooth
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.stats.latent.correlations import Clusters, Curve, smooth
 from matchbound.stats.latent.fit import FEWEST, FRR_POOL, N_RANKS, NO_PAIR_DATA
 from matchbound.stats.latent.inversion import count_tail, solve_decreasing
 from matchbound.stats.latent.moments import Design, Products, correlations
 from matchbound.stats.latent.orthant import excess, implied_correlation
 from matchbound.stats.search.nonmated import HitCurve, HitMoments
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 GALLERY_GUARD = 0.6
 """γ: upper limits raise ρ_G by γ·ρ_w for each probit that the rate lies below GUARD_RATE."""
@@ -288,7 +285,7 @@ def _fit(searches_of: IntArray, counts: IntArray, within: FloatArray, mirrored: 
 
 def grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
     """Clusters by distinct size; many sizes are spread over a geometric grid that keeps Σ count and Σ count·size."""
-    from matchbound.stats.latent.curves import _grouped
+    from matchbound.stats.latent.correlations import _grouped
 
     return _grouped(size, count, most)
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +60,9 @@ class Ranked:
         missed = self.person[self._missed(threshold)]
         return np.bincount(missed, minlength=self.searches_of.size).astype(np.float64)
 
-    def _missed(self, threshold: float) -> NDArray[np.bool_]:
-        return ~(self.crossing >= threshold) | (self.crossing == -np.inf)
+    def _missed(self, threshold: float) -> BoolArray:
+        missed: BoolArray = (self.crossing < threshold) | np.isneginf(self.crossing)
+        return missed
 
 
 def at_rank(person: IntArray, mate: FloatArray, holder: IntArray, score: FloatArray, size: int, rank: int) -> Ranked:

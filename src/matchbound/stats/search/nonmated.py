@@ -11,10 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from matchbound.arraytypes import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +60,7 @@ class HitCurve:
         """n."""
         return int(self.best.size)
 
-    def at(self, thresholds: FloatArray) -> HitMoments:
+    def at(self, thresholds: FloatArray | float) -> HitMoments:
         """The moments at some thresholds, arrays of their shape; a hit is ``score >= threshold``."""
         place = np.searchsorted(-self.scores, -np.asarray(thresholds, dtype=np.float64), side="right")
         steps = self.steps
@@ -175,7 +173,7 @@ def hit_variances(curve: HitCurve, moments: HitMoments, size: int) -> HitVarianc
     return HitVariances(
         factor * np.maximum(apart, 0.0) / n**2,
         (moments.u_squares - np.asarray(moments.single, dtype=np.float64) ** 2 / size) / n**2,
-        (1.0 - 1.0 / size) * moments.d_squares / n**2,
+        (1.0 - 1.0 / size) * np.asarray(moments.d_squares, dtype=np.float64) / n**2,
     )
 
 

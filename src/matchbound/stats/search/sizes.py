@@ -21,10 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from matchbound.arraytypes import FloatArray, IntArray
 
 POINTS = 201
 REACH = 8.0
@@ -149,10 +147,12 @@ def bracket(hits: HitList, size: int, deviate: float) -> AtSize:
     once, twice = apart / n, apart * (apart + 1.0) / (n * (n - 1.0)) if n > 1.0 else 0.0
 
     def highest(h: FloatArray) -> FloatArray:
-        return (h >= 1.0) + once * (h == 1.0)
+        result: FloatArray = (h >= 1.0) + once * (h == 1.0)
+        return result
 
     def lowest(h: FloatArray) -> FloatArray:
-        return highest(h) - twice * (h == 2.0)
+        result: FloatArray = highest(h) - twice * (h == 2.0)
+        return result
 
     h = hits.hits.astype(np.float64)
     top = float(highest(h).mean())
@@ -208,5 +208,7 @@ def limits(estimate: float, variance: float, deviate: float) -> tuple[float, flo
         return (0.0, 0.0) if estimate <= 0.0 else (1.0, 1.0)
     hazard = -math.log1p(-estimate)
     error = math.sqrt(max(variance, 0.0)) / ((1.0 - estimate) * hazard)
-    low, high = (-math.expm1(-hazard * math.exp(min(max(by, -700.0), 700.0))) for by in (-deviate * error, deviate * error))
+    low, high = (
+        -math.expm1(-hazard * math.exp(min(max(by, -700.0), 700.0))) for by in (-deviate * error, deviate * error)
+    )
     return low, high
