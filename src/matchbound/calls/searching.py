@@ -79,7 +79,7 @@ def search(
     >>> found = mb.search(photographs(np.arange(100)), photographs(np.repeat(np.arange(300), 3)))
     >>> found.gallery_size, found.n_mated, found.n_nonmated
     (100, 300, 600)
-    >>> low, high = found.fpir(0.8).interval()
+    >>> low, high = found.fpir(0.6).interval()
     """
     for name, data in (("gallery", gallery), ("probes", probes)):
         if not isinstance(data, Embeddings):

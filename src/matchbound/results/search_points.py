@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.errors import DataError, MatchboundWarning
+from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.search_rates import FEW_HOLDERS, FalsePositives, Misses, gallery_named, named
 from matchbound.stats.search.mated import Ranked
@@ -121,6 +122,18 @@ class FnirAtFpir:
     def upper_bound(self, level: float = 0.95, method: str = "auto", *, gallery: str = "random") -> float:
         """The one-sided bound that FNIR stays below with the given confidence."""
         return self.interval(method, level, gallery=gallery, side="upper").high
+
+    def claim(
+        self,
+        below: float | None = None,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str = "auto",
+        *,
+        gallery: str = "random",
+    ) -> Claim:
+        """Whether the rate is shown to lie below (above) a target: "shown", "not shown" or "refuted"."""
+        return claim_of(self, below=below, above=above, level=level, method=method, gallery=gallery)
 
     def _union(self, tail: float, gallery: str) -> tuple[float, float]:
         """FNIR's limits at the thresholds where FPIR's limits meet the target."""
@@ -245,6 +258,16 @@ class RateAtSize:
     def upper_bound(self, level: float = 0.95, method: str = "auto") -> float:
         """The one-sided bound that the rate stays below with the given confidence."""
         return self.interval(method, level, side="upper").high
+
+    def claim(
+        self,
+        below: float | None = None,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str = "auto",
+    ) -> Claim:
+        """Whether the rate is shown to lie below (above) a target: "shown", "not shown" or "refuted"."""
+        return claim_of(self, below=below, above=above, level=level, method=method)
 
     def bracket(self, level: float = 0.95) -> Interval:
         """The interval without a model, to print beside the other; the same one for smaller galleries."""

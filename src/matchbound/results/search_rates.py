@@ -13,6 +13,7 @@ import numpy as np
 
 from matchbound.counts.searches import SearchTally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, one_side, percent, tail_of
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.search.mated import MissVariances, Ranked, miss_variances
@@ -138,6 +139,18 @@ class SearchRate:
     def lower_bound(self, level: float = 0.95, method: str = "auto", *, gallery: str = "random") -> float:
         """The one-sided bound that the rate stays above with the given confidence."""
         return self.interval(method, level, gallery=gallery, side="lower").low
+
+    def claim(
+        self,
+        below: float | None = None,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str = "auto",
+        *,
+        gallery: str = "random",
+    ) -> Claim:
+        """Whether the rate is shown to lie below (above) a target: "shown", "not shown" or "refuted"."""
+        return claim_of(self, below=below, above=above, level=level, method=method, gallery=gallery)
 
     def latent_model(self, gallery: str = "random") -> SearchModel:
         """The latent model fitted to these searches; see docs/explanation/identification.md."""
