@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from matchbound.errors import DataError, MatchboundWarning
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.claims import Claim, Statement
 from matchbound.results.interval import Interval
 from matchbound.results.searches import Searches
 from matchbound.show.records import Record, number
@@ -120,3 +121,45 @@ def _undefined(rate: Any) -> None:
         rate.interval("wilson")
     except DataError as error:
         warnings.warn(str(error), MatchboundWarning, stacklevel=3)
+
+
+def search_claim(
+    found: Searches,
+    said: Statement,
+    thresholds: Sequence[float],
+    rank: int,
+    *,
+    level: float = 0.95,
+    method: str = "auto",
+    target: str = "random",
+) -> Claim:
+    """The verdict on a requirement about searches, at the one threshold given where it needs one."""
+    if said.metric in ("fpir", "fnir") and len(thresholds) != 1:
+        raise UsageError(f"the claim {said} is about one threshold; give --threshold once")
+    rate: Any
+    if said.metric == "fpir":
+        rate = found.fpir(thresholds[0])
+    elif said.metric == "fnir":
+        rate = found.fnir(thresholds[0], rank)
+    elif said.metric == "cmc":
+        rate = found.cmc(rank)
+    elif said.metric == "fnir@fpir" and said.given is not None:
+        rate = found.fnir_at_fpir(said.given, rank)
+        method = method if method in ("auto", "latent") else "union"
+    else:
+        raise UsageError(f"the claim {said} is not about searches; write fpir, fnir, cmc or fnir@fpir=RATE")
+    below, above = (said.target, None) if said.relation == "<" else (None, said.target)
+    verdict: Claim = rate.claim(below, above, level, method, gallery=target)
+    return verdict
+
+
+def claim_record(claim: Claim) -> Record:
+    """A verdict as a plain record."""
+    return {
+        "claim": claim.statement,
+        "verdict": claim.verdict,
+        "estimate": number(claim.estimate),
+        "bound": number(claim.bound),
+        "level": claim.level,
+        "method": claim.method,
+    }

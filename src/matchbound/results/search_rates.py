@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -14,7 +14,9 @@ import numpy as np
 from matchbound.counts.searches import SearchTally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.claims import Claim, claim_of
-from matchbound.results.interval import Interval, Side, one_side, percent, tail_of
+from matchbound.results.interval import Interval, Side, one_side, tail_of
+from matchbound.results.methods import named
+from matchbound.show.numbers import percent
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.search.mated import MissVariances, Ranked, miss_variances
 from matchbound.stats.search.nonmated import HitCurve, HitVariances, hit_variances, rotating_variance
@@ -32,14 +34,6 @@ NAIVE = (
     "naive-wilson treats searches as independent: people are searched for several times and all searches share one "
     "gallery. Its intervals held the truth in 57 to 95% of simulated cases at level 95%. Use method='auto'"
 )
-
-
-def named(method: str, known: Sequence[str]) -> str:
-    """The method that is meant; capitals, spaces and underscores do not matter."""
-    wanted = "-".join(str(method).lower().replace("_", " ").replace("-", " ").split())
-    if wanted not in known:
-        raise UsageError(f"method must be one of {', '.join(known)}; got {method!r}")
-    return wanted
 
 
 def gallery_named(gallery: str) -> Gallery:

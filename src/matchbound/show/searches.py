@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matchbound.show.records import Record, percent
+from matchbound.show.numbers import percent
+from matchbound.show.records import Record
 from matchbound.show.text import table
 
 
 def searches_table(
     records: Sequence[Record],
     hubs: Sequence[tuple[float, Sequence[Sequence[str]], int]] = (),
+    claims: Sequence[str] = (),
     *,
     width: int = 80,
     colour: bool = False,
@@ -19,6 +21,8 @@ def searches_table(
 
     hubs
         For each threshold: rows (identity, hits, share) and how many people receive half of the false hits.
+    claims
+        Verdicts in words.
     """
     rows = []
     for r in records:
@@ -44,4 +48,6 @@ def searches_table(
         if people:
             text += f"At threshold {threshold:g}, {half:,} enrolled people receive half of the false hits:\n"
             text += table(["identity", "hits", "share"], people)
+    for line in claims:
+        text += line + "\n"
     return text
