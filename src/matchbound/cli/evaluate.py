@@ -22,7 +22,6 @@ from matchbound.cli.options import (
     Running,
     Seed,
     Threshold,
-    check_level,
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -62,7 +61,6 @@ def evaluate(
     if not threshold:
         raise UsageError("give at least one --threshold")
     method = named(method, METHODS, "--method")
-    check_level(level)
     if settings is not None and method != "latent":
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}

@@ -22,7 +22,6 @@ from matchbound.cli.options import (
     Resamples,
     Running,
     Seed,
-    check_level,
 )
 from matchbound.errors import UsageError
 from matchbound.results.methods import named
@@ -66,7 +65,6 @@ def roc(
     from matchbound.results.points import OperatingPoint
     from matchbound.show.curve import curve_records, curve_table
 
-    check_level(level)
     method = named(method, OperatingPoint.methods, "--method")
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from matchbound.show.cells import inert
 from matchbound.show.numbers import percent
 
 if TYPE_CHECKING:
@@ -69,13 +70,13 @@ def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapp
 
 
 def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> str:
-    """Comma-separated values with a header; None is an empty field."""
+    """Comma-separated values with a header; None is an empty field, and no label is a formula."""
     names = list(fields) if fields is not None else list(dict.fromkeys(key for row in results for key in row))
     out = io.StringIO()
     writer = csv.DictWriter(out, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in _clean(list(results)):
-        writer.writerow({key: "" if value is None else value for key, value in row.items()})
+        writer.writerow({key: "" if value is None else inert(value) for key, value in row.items()})
     return out.getvalue()
 
 
