@@ -19,11 +19,11 @@ from matchbound.cli.options import (
     Reading,
     Running,
     Threshold,
-    check_level,
 )
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, UsageError
 from matchbound.results.methods import named
+from matchbound.stats.intervals import check_level
 
 GalleryFile = Annotated[list[str], Parameter(help="Embeddings of the enrolled people.", negative_iterable="")]
 ProbesFile = Annotated[list[str], Parameter(help="Embeddings to search with.", negative_iterable="")]
@@ -86,7 +86,7 @@ def identify(
     from matchbound.show.numbers import percent
     from matchbound.show.searches import searches_table
 
-    check_level(level)
+    check_level(level, "--level")
     chosen = named(method, METHODS, "--method")
     if gallery_size and not threshold:
         raise UsageError("--gallery-size gives FPIR at a threshold; give --threshold too")
