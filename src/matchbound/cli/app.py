@@ -37,6 +37,11 @@ VERBS = {
         "FRR at a given FAR, EER, AUC, and pictures of the curve.",
         "roc faces.npz --far 0.001 --plot det.png",
     ),
+    "identify": (
+        "identify",
+        "Searches in a gallery (1:N): FPIR, FNIR and CMC.",
+        "identify --gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01",
+    ),
     "compare": (
         "compare",
         "Two systems on the same comparisons: is one better?",
