@@ -24,8 +24,9 @@ from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.checkpoint import Checkpoint, fingerprint
 from matchbound.counting.cluster import _split
 from matchbound.counting.executors import DaskExecutor, LocalExecutor
+from matchbound.counting.held import merge
 from matchbound.counting.job import make_job
-from matchbound.counting.partial import Partial, merge
+from matchbound.counting.partial import Partial
 from matchbound.counting.watch import RunWatch
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
@@ -238,7 +239,9 @@ def test_what_a_failing_block_spoilt_is_not_kept() -> None:
 def _signalled_before_line(line: int, call: Any) -> bool:
     """Send SIGINT to this process before the n-th line that runs in the modules of a run; whether it got that far."""
     folder = str(Path(partial_module.__file__).parent)
-    files = tuple(f"{folder}/{name}.py" for name in ("executors", "partial", "watch", "checkpoint", "signals"))
+    files = tuple(
+        f"{folder}/{name}.py" for name in ("executors", "held", "partial", "running", "watch", "checkpoint", "signals")
+    )
     seen = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -331,9 +334,9 @@ def test_an_edited_checkpoint_is_refused(tmp_path: Path) -> None:
     def refused(match: str, resign: bool, **changed: Any) -> None:
         edited = {**state, **changed}
         if resign:
-            names = ("blocks", "impostor", "genuine", "moments", "keys", "bins", "counts")
-            mark = str(edited["fingerprint"])
-            edited["digest"] = np.array(fingerprint(mark, *(edited[name] for name in names)))
+            names = ("bins", "counts", "genuine", "impostor", "keys", "moments")
+            parts = [part for name in names for part in (name, edited[name])]
+            edited["digest"] = np.array(fingerprint(str(edited["fingerprint"]), edited["blocks"], *parts))
         np.savez(path, **edited)
         with pytest.raises(DataError, match=match):
             tally_embeddings(data, THRESHOLDS, checkpoint=path)
@@ -349,7 +352,7 @@ def test_an_edited_checkpoint_is_refused(tmp_path: Path) -> None:
     refused("identities", True, keys=one - 1, bins=one, counts=one)
     refused("was changed after", False, fingerprint=np.array(["a", "b"]), digest=np.zeros((0, 3)))
     refused("another shape", True, moments=np.array(3))
-    refused("lengths", True, blocks=np.array(3))
+    refused("no list", True, blocks=np.array(3))
     del state["digest"]
     refused("not a checkpoint", False)
     _leave_checkpoint(tmp_path / "other.npz", data)

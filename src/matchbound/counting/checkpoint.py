@@ -1,4 +1,4 @@
-"""The state of a long run on disk: a partial tally, which knows the blocks it holds, and nothing else.
+"""The state of a long run on disk: what it holds, which knows its blocks, and nothing else.
 
 The file is the same whoever ran the blocks: a run that was begun on a cluster goes on here, and the other way round.
 """
@@ -9,18 +9,21 @@ import contextlib
 import errno
 import hashlib
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matchbound.counting.partial import Partial
+from matchbound.arraytypes import IntArray
+from matchbound.counting.held import Held
 from matchbound.errors import DataError, plainly
 
 FORMAT = "matchbound-checkpoint-2"
 READ_ROWS = 65536
-MEMBERS = ("blocks", "impostor", "genuine", "moments", "keys", "bins", "counts")
+H = TypeVar("H", bound=Held)
 
 
 def fingerprint(*parts: Any) -> str:
@@ -70,8 +73,8 @@ class Checkpoint:
             with contextlib.suppress(OSError, ValueError):
                 self._beside.unlink(missing_ok=True)
 
-    def load(self, n_blocks: int, shape: tuple[int, int]) -> Partial | None:
-        """What an earlier run counted of `n_blocks` blocks, over (identities, thresholds); None where there is no file.
+    def load(self, n_blocks: int, restore: Callable[[dict[str, NDArray[Any]], set[int]], H]) -> H | None:
+        """What an earlier run held of `n_blocks` blocks; None where there is no file.
 
         Raises
         ------
@@ -82,49 +85,37 @@ class Checkpoint:
             return None
         try:
             with open(self.path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                state = {name: stored[name] for name in (*MEMBERS, "fingerprint", "digest")}
+                state = {name: stored[name] for name in stored.files}
             mark, digest = str(state.pop("fingerprint")), str(state.pop("digest"))
+            blocks = state.pop("blocks")
         except Exception as error:  # a damaged archive makes numpy raise nearly anything
             raise DataError(
                 f"{self.path} is not a checkpoint of matchbound ({plainly(error, 200)}); name another file"
             ) from None
-        if digest != fingerprint(mark, *(state[name] for name in MEMBERS)):
+        if digest != _digest(mark, blocks, state):
             raise DataError(f"{self.path} was changed after it was written; delete it to start again")
         if mark != self.fingerprint:
             raise DataError(
                 f"{self.path} is the checkpoint of a run on other data or with other parameters; name another file, "
                 "or delete it to start again"
             )
-        wrong = _fault(state, n_blocks, shape)
-        if wrong:
-            raise DataError(f"{self.path} is not a checkpoint of this run ({wrong}); delete it to start again")
-        return Partial(
-            state["impostor"],
-            state["genuine"],
-            state["moments"],
-            [state["keys"]],
-            [state["bins"]],
-            [state["counts"]],
-            set(state["blocks"].tolist()),
-        )
+        try:
+            return restore(state, _known(blocks, n_blocks))
+        except DataError as error:
+            raise DataError(
+                f"{self.path} is not a checkpoint of this run ({error}); delete it to start again"
+            ) from None
 
-    def save(self, partial: Partial) -> None:
-        """Write a partial tally down; the old file stays until the new one is complete."""
-        partial.check()
-        none = np.empty(0, dtype=np.int64)
-        state: dict[str, Any] = {
-            "blocks": np.array(sorted(partial.blocks), dtype=np.int64),
-            "impostor": partial.impostor,
-            "genuine": partial.genuine,
-            "moments": partial.moments,
-            "keys": np.concatenate([none, *partial.keys]),
-            "bins": np.concatenate([none, *partial.bins]),
-            "counts": np.concatenate([none, *partial.counts]),
-        }
-        digest = fingerprint(self.fingerprint, *(state[name] for name in MEMBERS))
+    def save(self, held: Held) -> None:
+        """Write down what a run holds; the old file stays until the new one is complete."""
+        held.check()
+        blocks = np.array(sorted(held.blocks), dtype=np.int64)
+        state = held.state()
+        digest = _digest(self.fingerprint, blocks, state)
         try:
             with open(self._beside, "xb") as stream:
-                np.savez(stream, fingerprint=np.array(self.fingerprint), digest=np.array(digest), **state)
+                members: dict[str, Any] = {"digest": np.array(digest), "blocks": blocks, **state}
+                np.savez(stream, fingerprint=np.array(self.fingerprint), **members)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(self._beside, self.path)
@@ -159,17 +150,14 @@ def _reserve(file: int, size: int) -> None:
             raise
 
 
-def _fault(state: dict[str, Any], n_blocks: int, shape: tuple[int, int]) -> str:
-    """What is wrong with the arrays of a checkpoint; empty when they can be those of a run."""
-    if any(values.dtype != np.int64 for values in state.values()):
-        return "not whole numbers"
-    blocks, keys, bins, counts = (state[name] for name in ("blocks", "keys", "bins", "counts"))
-    if state["impostor"].shape != shape or state["genuine"].shape != shape or state["moments"].shape != (2, shape[1]):
-        return "sums of another shape"
-    if any(values.ndim != 1 for values in (blocks, keys, bins, counts)) or len({keys.size, bins.size, counts.size}) > 1:
-        return "lists of different lengths"
+def _digest(mark: str, blocks: IntArray, state: Mapping[str, NDArray[Any]]) -> str:
+    return fingerprint(mark, blocks, *(part for name in sorted(state) for part in (name, state[name])))
+
+
+def _known(blocks: NDArray[Any], n_blocks: int) -> set[int]:
+    """The blocks of a checkpoint, where the run has such blocks."""
+    if blocks.dtype != np.int64 or blocks.ndim != 1:
+        raise DataError("blocks that are no list of numbers")
     if blocks.size and (blocks[0] < 0 or blocks[-1] >= n_blocks or (np.diff(blocks) <= 0).any()):
-        return "blocks that this run does not have"
-    if keys.size and (keys.min() < 0 or keys.max() >= shape[0] ** 2 or bins.min() < 0 or bins.max() > shape[1]):
-        return "identities that these data do not have"
-    return ""
+        raise DataError("blocks that this run does not have")
+    return set(blocks.tolist())

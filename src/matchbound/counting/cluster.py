@@ -1,6 +1,6 @@
 """Run blocks on a `dask.distributed` cluster: the same block function, tallies merged in a tree.
 
-What was counted is what the partial tally in this process holds; whatever the cluster loses is counted again.
+What was counted is what the process that asked for it holds; whatever the cluster loses is counted again.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matchbound.counting.executors import Job, Watch, count_block
-from matchbound.counting.partial import Partial, merge
+from matchbound.counting.held import Held, count_block, merge
 from matchbound.counting.threads import one_blas_thread
 from matchbound.errors import MatchboundError, MissingExtraError, plainly
+
+if TYPE_CHECKING:
+    from matchbound.counting.executors import Job, Watch
 
 CHUNKS_PER_THREAD = 8
 LAST = 0.2
@@ -27,7 +29,7 @@ STOP_SECONDS = 20.0
 """How long a run that is stopped waits for what workers have counted already."""
 
 
-def run_on(client: Any, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
+def run_on(client: Any, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
     """Tally the blocks on the cluster of a ``distributed.Client``, or of the scheduler at an address."""
     with connected(client) as opened:
         return _Run(opened, job, blocks, watch).result()
@@ -66,7 +68,7 @@ def close(client: Any) -> None:
         log.setLevel(level)
 
 
-def run_blocks(job: Job, blocks: Sequence[int], n_blocks: int) -> Partial:
+def run_blocks(job: Job, blocks: Sequence[int], n_blocks: int) -> Held:
     """What a task of the cluster does."""
     one_blas_thread()  # from now on: a limit that ended with this task would end under the tasks of other threads
     if job.n_blocks != n_blocks:
@@ -77,7 +79,7 @@ def run_blocks(job: Job, blocks: Sequence[int], n_blocks: int) -> Partial:
     return worker.partial
 
 
-def merge_all(partials: Sequence[Partial]) -> Partial:
+def merge_all(partials: Sequence[Held]) -> Held:
     """What a task of the cluster does to merge."""
     return merge(partials)
 
@@ -94,11 +96,11 @@ class _Run:
         self._job = job
         self._blocks = list(blocks)
         self._watch = watch
-        self._held: Partial | None = None
+        self._held: Any = None
         self._roots: list[Any] = []
         self._shown: set[int] = set()
 
-    def result(self) -> Partial:
+    def result(self) -> Held:
         try:
             for _ in range(ATTEMPTS):
                 todo = self._todo()
@@ -108,7 +110,8 @@ class _Run:
                     self._attempt(todo)
             if self._held is None or self._todo():
                 raise MatchboundError("the cluster lost the data of the run again and again")
-            return self._held
+            held: Held = self._held
+            return held
         except BaseException as error:
             try:
                 if isinstance(error, KeyboardInterrupt) and self._client.status == "running":
@@ -124,7 +127,7 @@ class _Run:
         held = set() if self._held is None else self._held.blocks
         return [block for block in self._blocks if block not in held]
 
-    def _sound(self) -> list[Partial]:
+    def _sound(self) -> list[Held]:
         return [self._held] if self._held is not None and self._held.sound else []
 
     def _attempt(self, todo: Sequence[int]) -> None:
@@ -169,7 +172,7 @@ class _Run:
             return
         root = self._root(self._roots)
         with self._watch.signals.at_once():
-            partial: Partial = root.result(timeout=timeout)
+            partial = root.result(timeout=timeout)
         if self._held is None:
             self._held = merge([partial])  # what comes from a worker may be shared with it, or read-only
         else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from matchbound.counting.partial import Partial
+from matchbound.counting.held import Held, Worker, count_block
 from matchbound.counting.signals import HeldSignals
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.errors import UsageError
@@ -21,18 +21,6 @@ class Progress(Protocol):
     def __call__(self, done: int, total: int) -> None: ...
 
 
-class Worker(Protocol):
-    """Adds the counts of blocks to a partial tally of its own; used by one thread at a time.
-
-    It is called through `count_block`, which writes down in the partial tally which blocks that holds.
-    """
-
-    partial: Partial
-
-    def add(self, block: int) -> None:
-        """Add what a block counts to the sums."""
-
-
 class Job(Protocol):
     """A run cut into blocks that any worker can do in any order."""
 
@@ -41,13 +29,13 @@ class Job(Protocol):
         """How many blocks there are."""
 
     def worker(self) -> Worker:
-        """A new worker with an empty partial tally."""
+        """A new worker that holds nothing yet."""
 
 
 class Executor(Protocol):
     """Runs blocks of a job and merges what they counted."""
 
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
+    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
         """Tally the blocks; `watch` is told about each one that is done.
 
         Where it ends in an exception, what was counted until then goes to ``watch.snapshot`` first.
@@ -65,14 +53,8 @@ class Watch(Protocol):
     def wants_snapshot(self) -> bool:
         """Whether the run should stop for a moment to be written down."""
 
-    def snapshot(self, partials: Sequence[Partial], *, last: bool = False) -> None:
-        """Write down what was counted so far in this run; the partial tallies say which blocks that is."""
-
-
-def count_block(worker: Worker, block: int) -> None:
-    """Tally a block, and write down in the worker's partial tally that it holds it."""
-    with worker.partial.taking((block,)):
-        worker.add(block)
+    def snapshot(self, parts: Sequence[Held], *, last: bool = False) -> None:
+        """Write down what was counted so far in this run; the parts say which blocks that is."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +71,7 @@ class LocalExecutor:
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"workers must be at least 1; got {self.workers}")
 
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
+    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
         """Tally the blocks on this machine."""
         count = max(1, min(self.workers or available_cores(), len(blocks)))
         with one_blas_thread():
@@ -106,7 +88,7 @@ class DaskExecutor:
 
     client: Any
 
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
+    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
         """Tally the blocks on the cluster."""
         from matchbound.counting.cluster import run_on
 
@@ -117,7 +99,7 @@ class _Crew:
     """Workers that take blocks from one list, each in a thread of its own, for as long as they are let.
 
     Threads never see signals, so that a block is counted whole or, where counting it fails, not at all. What is done is
-    written in the partial tallies alone; `reports` serves to show progress and to wait.
+    written in what the workers hold alone; `reports` serves to show progress and to wait.
     """
 
     def __init__(self, job: Job, blocks: Sequence[int], count: int) -> None:
@@ -152,7 +134,7 @@ class _Crew:
             raise
 
 
-def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -> Partial:
+def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -> Held:
     crew = _Crew(job, blocks, count)
     partials = [worker.partial for worker in crew.workers]
     with ThreadPoolExecutor(count, thread_name_prefix="matchbound") as pool:

@@ -1,22 +1,22 @@
 """Partial tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly.
 
-A partial tally knows which blocks it holds. That is the only record of what was counted: two that share a block
-cannot be merged, one whose sums were left half changed cannot be used, and a run is complete when the blocks of its
-partial tallies are every block once.
+A partial tally knows which blocks it holds (`matchbound.counting.held`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.held import Held
 from matchbound.counting.threads import in_slices
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
-from matchbound.errors import DataError, MatchboundError
+from matchbound.errors import DataError
 
 FEWEST_IN_A_SLICE = 512
 LARGEST_SUM = 2**63 - 1
@@ -24,7 +24,7 @@ LARGEST_SUM = 2**63 - 1
 
 
 @dataclass(eq=False)
-class Partial:
+class Partial(Held):
     """What some blocks of comparisons add to a tally; whole numbers, so the order of merging is moot.
 
     Thresholds are sorted from lax to strict and distinct; a comparison in bin b matches at the first b.
@@ -58,52 +58,44 @@ class Partial:
             np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros((2, shape[1]), dtype=np.int64)
         )
 
-    @contextmanager
-    def taking(self, blocks: Collection[int]) -> Iterator[None]:
-        """Change the sums inside, by all that these blocks hold; a change that is cut short spoils the partial tally.
+    @staticmethod
+    def restore(state: Mapping[str, NDArray[Any]], blocks: set[int], shape: tuple[int, int]) -> Partial:
+        """What `state` gave, of a run over (identities, thresholds); DataError where it cannot be of this run."""
+        wrong = _fault(state, shape)
+        if wrong:
+            raise DataError(wrong)
+        keys, bins, counts = ([state[name]] for name in ("keys", "bins", "counts"))
+        return Partial(state["impostor"], state["genuine"], state["moments"], keys, bins, counts, blocks)
 
-        Raises
-        ------
-        MatchboundError
-            Where one of the blocks is in the sums already, or an earlier change was cut short.
-        """
-        self.check()
-        shared = self.blocks.intersection(blocks)
-        if shared:
-            raise MatchboundError(f"block {min(shared)} of the comparisons would be counted twice; nothing was added")
-        self.sound = False
-        yield
-        self.blocks.update(blocks)
-        self.sound = True
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All of it but the blocks, as arrays for a file."""
+        none = np.empty(0, dtype=np.int64)
+        return {
+            "impostor": self.impostor,
+            "genuine": self.genuine,
+            "moments": self.moments,
+            "keys": np.concatenate([none, *self.keys]),
+            "bins": np.concatenate([none, *self.bins]),
+            "counts": np.concatenate([none, *self.counts]),
+        }
 
-    def check(self) -> None:
-        """Raise MatchboundError where a change of the sums was cut short."""
-        if not self.sound:
-            raise MatchboundError("the counts of some blocks are incomplete; they cannot be used")
+    def copy(self) -> Partial:
+        """The same, in sums of its own."""
+        sums = (self.impostor.copy(), self.genuine.copy(), self.moments.copy())
+        return Partial(*sums, list(self.keys), list(self.bins), list(self.counts), set(self.blocks), self.sound)
 
-    def add(self, other: Partial, workers: int | None = 1) -> None:
-        """Add what other blocks counted."""
-        other.check()
+    def join(self, other: Partial, workers: int | None) -> None:
+        """Add the sums of `other`."""
 
         def add_up(start: int, stop: int) -> None:
             self.impostor[start:stop] += other.impostor[start:stop]
             self.genuine[start:stop] += other.genuine[start:stop]
 
-        with self.taking(other.blocks):
-            in_slices(add_up, self.impostor.shape[0], workers, FEWEST_IN_A_SLICE)
-            self.moments += other.moments
-            self.keys += other.keys
-            self.bins += other.bins
-            self.counts += other.counts
-
-    def check_complete(self, n_blocks: int) -> None:
-        """Raise MatchboundError unless these are the sums of blocks 0 to n_blocks − 1, each once."""
-        self.check()
-        missing = set(range(n_blocks)) - self.blocks
-        if missing or len(self.blocks) != n_blocks:
-            raise MatchboundError(
-                f"{len(missing):,} of {n_blocks:,} blocks of the comparisons were not counted; run it again"
-            )
+        in_slices(add_up, self.impostor.shape[0], workers, FEWEST_IN_A_SLICE)
+        self.moments += other.moments
+        self.keys += other.keys
+        self.bins += other.bins
+        self.counts += other.counts
 
     def keep(self, events: IntArray) -> None:
         """Keep rows (i, j, b, count) of identity pairs, shape (E, 4)."""
@@ -115,22 +107,19 @@ class Partial:
             self.counts.append(events[:, 3].copy())
 
 
-def merge(partials: Sequence[Partial]) -> Partial:
-    """The sum of at least one partial tally, as a new one; MatchboundError where two of them share a block."""
-    head = partials[0]
-    head.check()
-    total = Partial(
-        head.impostor.copy(),
-        head.genuine.copy(),
-        head.moments.copy(),
-        list(head.keys),
-        list(head.bins),
-        list(head.counts),
-        set(head.blocks),
-    )
-    for partial in partials[1:]:
-        total.add(partial)
-    return total
+def _fault(state: Mapping[str, NDArray[Any]], shape: tuple[int, int]) -> str:
+    """What is wrong with the arrays of a checkpoint; empty when they can be those of a run."""
+    names = ("impostor", "genuine", "moments", "keys", "bins", "counts")
+    if set(state) != set(names) or any(state[name].dtype != np.int64 for name in names):
+        return "not whole numbers"
+    keys, bins, counts = state["keys"], state["bins"], state["counts"]
+    if state["impostor"].shape != shape or state["genuine"].shape != shape or state["moments"].shape != (2, shape[1]):
+        return "sums of another shape"
+    if any(values.ndim != 1 for values in (keys, bins, counts)) or len({keys.size, bins.size, counts.size}) > 1:
+        return "lists of different lengths"
+    if keys.size and (keys.min() < 0 or keys.max() >= shape[0] ** 2 or bins.min() < 0 or bins.max() > shape[1]):
+        return "identities that these data do not have"
+    return ""
 
 
 def sums_may_wrap(instances: IntArray) -> bool:

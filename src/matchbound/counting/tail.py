@@ -16,6 +16,7 @@ from matchbound.counting.allpairs import run_job
 from matchbound.counting.executors import Executor, Progress
 from matchbound.counting.job import AllPairsJob, Pruning, make_job
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
+from matchbound.counting.running import How
 from matchbound.counting.workers import PieceWorker
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
@@ -131,7 +132,7 @@ def _collect(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Identities and oriented scores of the tail, sorted."""
     base = make_job(source, np.array([oriented]), True, prune, options["workers"])
-    partial = run_job(source, TailJob(base), "tail", **options)
+    partial = run_job(source, TailJob(base), "tail", How(**options))
     none = np.empty(0, dtype=np.int64)
     keys = np.concatenate([none, *partial.keys])
     score = np.concatenate([none, *partial.counts]).view(np.float64)

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 
 from matchbound.counting.checkpoint import Checkpoint
 from matchbound.counting.executors import Progress
-from matchbound.counting.partial import Partial, merge
+from matchbound.counting.held import Held, merge
 from matchbound.counting.signals import HeldSignals
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 
-SNAPSHOT_SECONDS = 30.0
 SHARE = 4.0
 """A snapshot is followed by at least so many times as long without one."""
 
@@ -32,8 +31,8 @@ class RunWatch:
     n_blocks: int
     progress: Progress | None = None
     checkpoint: Checkpoint | None = None
-    before: Partial | None = None
-    every: float = SNAPSHOT_SECONDS
+    before: Held | None = None
+    every: float = 30.0
     signals: HeldSignals = field(default_factory=HeldSignals)
 
     def __post_init__(self) -> None:
@@ -51,12 +50,12 @@ class RunWatch:
         """Whether it is time to write the state down."""
         return self.checkpoint is not None and time.monotonic() >= self._next
 
-    def snapshot(self, partials: Sequence[Partial], *, last: bool = False) -> None:
+    def snapshot(self, parts: Sequence[Held], *, last: bool = False) -> None:
         """Write down what was counted before and in this run.
 
         Where that cannot be done any more, the run goes on and warns; the last snapshot of a run raises instead.
         """
-        known = [*([] if self.before is None else [self.before]), *partials]
+        known = [*([] if self.before is None else [self.before]), *parts]
         if self.checkpoint is None or not known:
             return
         began = time.monotonic()
