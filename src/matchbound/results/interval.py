@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
+from matchbound.show.numbers import level_text, percent
+from matchbound.show.shown import Shown
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.resampling import percentile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Side = Literal["two-sided", "upper", "lower"]
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Shown):
     """A confidence interval; ``low, high = interval`` unpacks it.
 
     low, high
@@ -51,26 +55,35 @@ class Interval:
         """high − low."""
         return self.high - self.low
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The limits, the level and how they were made."""
+        return [
+            {
+                "low": self.low,
+                "high": self.high,
+                "level": self.level,
+                "method": self.method,
+                "side": self.side,
+                "notes": [str(note) for note in self.notes],
+            }
+        ]
+
+    def __str__(self) -> str:
+        level = level_text(self.level)
+        if self.side == "upper":
+            return f"at most {self.high:.4g} with {level} confidence ({self.method})"
+        if self.side == "lower":
+            return f"at least {self.low:.4g} with {level} confidence ({self.method})"
+        return f"{self.low:.4g} to {self.high:.4g} ({level}, {self.method})"
+
     def percent(self) -> str:
         """The interval in words, in percent."""
-        level = f"{100 * self.level:.5g}%"
+        level = level_text(self.level)
         if self.side == "upper":
             return f"at most {percent(self.high)} with {level} confidence ({self.method})"
         if self.side == "lower":
             return f"at least {percent(self.low)} with {level} confidence ({self.method})"
         return f"{level} interval {percent(self.low)} to {percent(self.high)} ({self.method})"
-
-
-def percent(value: float | None) -> str:
-    """A rate for people: 4.2%, 0.031%, 1.2e-05%; a dash for nothing."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value == 0.0:
-        return "0%"
-    shown = 100.0 * value
-    if abs(shown) < 1e-3:
-        return f"{shown:.1e}%"
-    return f"{shown:.3g}%" if abs(shown) < 99.95 else f"{shown:.5g}%"
 
 
 def tail_of(level: float, side: Side) -> float:
@@ -88,11 +101,11 @@ def one_side(low: float, high: float, side: Side) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(Shown):
     """Bootstrap replicates of a rate, and any interval from them without drawing again.
 
     replicates : float64 array, shape (B,)
-        One rate a draw.
+        One rate per draw.
     estimate
         The rate of the data themselves.
     method, seed, tau
@@ -112,6 +125,39 @@ class Bootstrap:
     def n_resamples(self) -> int:
         """B."""
         return int(self.replicates.size)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The estimate with its percentile interval, and how the replicates were drawn (not the replicates)."""
+        made = self.interval()
+        return [
+            {
+                "estimate": self.estimate,
+                "low": made.low,
+                "high": made.high,
+                "level": made.level,
+                "method": self.method,
+                "n_resamples": self.n_resamples,
+                "seed": self.seed,
+                "variance": self.variance,
+            }
+        ]
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95, bins: int = 40) -> Axes:
+        """A histogram of the replicates, with the estimate and the percentile interval.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        level
+            Of the interval.
+        bins
+            Cells of the histogram.
+        """
+        from matchbound.show.plots import plot_replicates
+
+        made = self.interval(level)
+        return plot_replicates(self.replicates, self.estimate, (made.low, made.high), level, ax=ax, bins=bins)
 
     @property
     def variance(self) -> float:
