@@ -49,7 +49,7 @@ def test_a_rate_reads_back_and_is_never_an_exponent_in_percent(value: float) -> 
     assert not ("e" in text and "%" in text)
     read = float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
     assert read == pytest.approx(value, rel=0.051)
-    assert (read == 1.0) == (value == 1.0)
+    assert (text == "100%") == (value == 1.0)
     target = numbers.target_text(value)
     assert (float(target[:-1]) / 100.0 if target.endswith("%") else float(target)) == pytest.approx(value, rel=1e-5)
 

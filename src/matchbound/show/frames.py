@@ -25,7 +25,7 @@ def frame(records: Sequence[Record], library: Library | None = None) -> Any:
         already, else the first that is installed.
     """
     names = list(dict.fromkeys(key for record in records for key in record))
-    return frame_of_columns({key: [cleaned(record.get(key)) for record in records] for key in names}, library)
+    return frame_of_columns({key: [_plain(cleaned(record.get(key))) for record in records] for key in names}, library)
 
 
 def frame_of_columns(columns: Mapping[str, Any], library: Library | None = None) -> Any:
@@ -40,6 +40,13 @@ def frame_of_columns(columns: Mapping[str, Any], library: Library | None = None)
     if name == "pyarrow":
         return module.table(dict(columns))
     return module.DataFrame(dict(columns))
+
+
+def _plain(value: Any) -> Any:
+    """Lists with whole and other numbers as lists of floats, which frames take."""
+    if isinstance(value, list) and any(isinstance(item, float) for item in value):
+        return [float(item) if isinstance(item, int) else item for item in value]
+    return value
 
 
 def _at_hand() -> str:

@@ -26,7 +26,7 @@ def percent(value: float | None) -> str:
     size = abs(value)
     if size < TINY:
         return _exponent(value)
-    if 0.9995 < size < 1.0:
+    if 0.999 < size < 1.0:
         rest = _decimals(100.0 * (1.0 - size), 2)
         return f"{100.0 * value:.{min(rest, 14)}f}%"
     if size == 1.0:
