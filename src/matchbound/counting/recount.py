@@ -86,6 +86,12 @@ class Recount:
             raise DataError(f"{self.source.path}: this method looks at scores in order; read the table into memory")
         return rank_scores(self.source, errors, kind)
 
+    def comparisons(self) -> Comparisons:
+        """The comparisons one by one; all pairs of embeddings are scored."""
+        if isinstance(self.source, ScoreFile):
+            raise DataError(f"{self.source.path}: this looks at single comparisons; read the table into memory")
+        return self.source if isinstance(self.source, Comparisons) else self.source.comparisons()
+
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
         return Recount(among(self.source, identities), self.workers, self.executor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
+from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
 from matchbound.show.numbers import MINUS, area_text, level_text, percent, span, target_text
 
@@ -69,8 +70,6 @@ def in_full(report: Report) -> list[str]:
         f"{span_text(report.eer)}."
     )
     if report.systems is not None:
-        from matchbound.report.systems_words import verdict
-
         told.append(verdict(report.systems, report.level)[0])
     return told
 

@@ -19,10 +19,10 @@ from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import Rate
 from matchbound.results.together import Together
 from matchbound.show.shown import Shown
-from matchbound.stats import differences as stats
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
 from matchbound.stats.group_differences import CellRate, GroupSums, cell_rate, difference_of_cells, welch
+from matchbound.stats.intervals import t_quantile
 from matchbound.stats.variance import frr_bias_factor
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class GroupRates(Shown):
                 raise DataError(f"no impostor comparisons between {rate.group_a} and {rate.group_b}")
         variance = difference_of_cells(a.cell, b.cell)
         freedom = max(min(*a.cell.sizes, *b.cell.sizes) - 1.0, 1.0)
-        half = stats.t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
+        half = t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
         d = a.estimate - b.estimate
         return Interval(max(d - half, -1.0), min(d + half, 1.0), level, "dyadic")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchbound.show.cells import inert
 from matchbound.show.numbers import count_text, p_text, percent, points, ratio_text, threshold_text
 from matchbound.show.tables import Column, Table
 
@@ -118,13 +119,13 @@ def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapp
 
 
 def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> str:
-    """Comma-separated values with a header; None is an empty field."""
+    """Comma-separated values with a header; None is an empty field, and no label is a formula."""
     names = list(fields) if fields is not None else list(dict.fromkeys(key for row in results for key in row))
     out = io.StringIO()
     writer = csv.DictWriter(out, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in cleaned(list(results)):
-        writer.writerow({key: "" if value is None else value for key, value in row.items()})
+        writer.writerow({key: "" if value is None else inert(value) for key, value in row.items()})
     return out.getvalue()
 
 
