@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import cyclopts
 
 from matchbound._version import __version__
+from matchbound.cli.laboratory import COMMAND
 from matchbound.errors import MatchboundError, UsageError
 
 HELP = "Honest error bars for matching systems."
@@ -74,6 +75,7 @@ def build() -> cyclopts.App:
 
 def run(tokens: Sequence[str]) -> int:
     """Parse and run; every failure that a user can cause is one line on stderr."""
+    COMMAND.set(tuple(tokens))
     try:
         result = build()(list(tokens), exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:

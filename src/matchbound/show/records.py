@@ -62,9 +62,17 @@ def p_text(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapping[str, Any]) -> str:
+def to_json(
+    results: Sequence[Record],
+    warnings: Sequence[str],
+    provenance: Mapping[str, Any],
+    *,
+    claims: Sequence[Record] = (),
+) -> str:
     """A document that a strict parser takes: NaN and infinity become null, and labels are escaped."""
-    document = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
+    document: Record = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
+    if claims:
+        document["claims"] = list(claims)
     return json.dumps(_clean(document), indent=1, allow_nan=False) + "\n"
 
 
