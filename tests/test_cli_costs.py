@@ -99,7 +99,7 @@ def test_a_claim_that_is_not_shown_is_exit_code_3(capsys: pytest.CaptureFixture[
     assert [row["verdict"] for row in document["claims"]] == ["refuted", "not shown"]
     assert main(["evaluate", FILE, "--threshold", "0.9", "--claim", "far<1e-4", "--quiet"]) == 3
     shown = capsys.readouterr()
-    assert shown.out.startswith("NOT SHOWN: far < 0.0001 at threshold 0.9. The one-sided upper bound")
+    assert shown.out.startswith("NOT SHOWN: FAR < 0.0001 at threshold 0.9. The one-sided upper bound")
     assert "Rule of 3: no error in 4,009 comparisons" in shown.out
     assert shown.err == ""
     assert main(["roc", FILE, "--claim", "eer<1%", "--quiet"]) == 3
@@ -125,6 +125,7 @@ def test_terms(capsys: pytest.CaptureFixture[str]) -> None:
     assert "FNMR" in shown
     assert "FAR" not in shown
     assert "FRR" not in shown
+    assert shown.startswith("SHOWN: FMR < 0.5")
     assert main(["roc", FILE, "--far", "0.01", "--terms", "iso", "--quiet"]) == 0
     assert "FNMR at FMR 0.01" in capsys.readouterr().out
     document = run_json(capsys, "roc", FILE, "--far", "0.01", "--terms", "iso")
@@ -157,13 +158,9 @@ def test_a_laboratory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 
 
 def test_the_command_line_holds_no_folder() -> None:
-    words = [
-        "evaluate",
-        "/secret/place/scores.csv",
-        "--output=/secret/x.json",
-        "s3://bucket/key/a.csv",
-        "--claim",
-        "far<1",
-    ]
-    assert command_line(words) == "matchbound evaluate scores.csv --output=x.json a.csv --claim 'far<1'"
+    words = ["evaluate", "/secret/place/a.csv", "--output=/secret/x.json", "s3://bucket/k/b.csv", "--claim", "far<1"]
+    assert command_line(words) == "matchbound evaluate a.csv --output=x.json b.csv --claim 'far<1'"
     assert command_line([]) is None
+    hidden = command_line(["roc", "https://me:word@host/x.csv?token=abc", "--option", "key=abc", "--option=key=abc"])
+    assert hidden == "matchbound roc x.csv --option 'key=…' '--option=key=…'"
+    assert command_line(["roc", "<stdin>"]) == "matchbound roc -"

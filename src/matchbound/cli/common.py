@@ -7,13 +7,16 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from matchbound._version import __version__
 from matchbound.cli import STDIN
 from matchbound.cli.laboratory import LABORATORY, Laboratory, command_line
-from matchbound.errors import MatchboundWarning
+from matchbound.errors import MatchboundWarning, without_secrets
+from matchbound.files.names import own_name, own_names
+
+PLACES = ("protocol", "pilot", "gallery", "probes", "checkpoint", "output")
+"""Parameters of commands that are files."""
 
 
 @dataclass
@@ -32,7 +35,7 @@ def listening(quiet: bool) -> Iterator[Told]:
         yield told
     for item in caught:
         if issubclass(item.category, MatchboundWarning):
-            text = str(item.message)
+            text = without_secrets(str(item.message))
             if text not in told.texts:
                 told.texts.append(text)
         else:
@@ -43,13 +46,8 @@ def listening(quiet: bool) -> Iterator[Told]:
 
 
 def system_names(files: Sequence[str]) -> list[str]:
-    """What to call systems: the files' names, in full where two are alike."""
-    short = ["-" if name == STDIN else Path(name).name for name in files]
-    if len(set(short)) == len(short):
-        return short
-    if len(set(files)) == len(files):
-        return list(files)
-    return [f"{place + 1}: {name}" for place, name in enumerate(short)]
+    """What to call systems: the files' own names, numbered where two are alike."""
+    return own_names(files)
 
 
 def provenance(
@@ -64,12 +62,17 @@ def provenance(
     digests = [file_digest("-" if name == STDIN else name) for name in files]
     return {
         "version": __version__,
-        "parameters": {key: value for key, value in parameters.items() if value is not None},
+        "parameters": {key: _leaves(key, value) for key, value in parameters.items() if value is not None},
         "seed": seed,
         "input": digests[0] if len(digests) == 1 else digests,
         **({} if (command := command_line()) is None else {"command": command}),
         **({"laboratory": entries} if (entries := laboratory.entries()) else {}),
     }
+
+
+def _leaves(key: str, value: Any) -> Any:
+    """A parameter as it may leave the house: of a file, its own name."""
+    return own_name(value) if key in PLACES and isinstance(value, str) else value
 
 
 def colour_wanted(output: str | None) -> bool:

@@ -19,7 +19,6 @@ from matchbound.cli.options import (
     Seed,
     Threshold,
     Workers,
-    check_level,
 )
 from matchbound.errors import UsageError
 from matchbound.results.methods import named
@@ -64,7 +63,6 @@ def compare(
         raise UsageError("give one of --threshold, --far or --frr")
     allowed = METHODS if len(files) == 2 else ("auto", "dyadic", "latent")
     method = named(method, allowed, "--method")
-    check_level(level)
     if threshold and len(threshold) not in (1, len(files)):
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)

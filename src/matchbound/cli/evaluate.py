@@ -31,7 +31,6 @@ from matchbound.cli.options import (
     Running,
     Seed,
     Threshold,
-    check_level,
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -94,7 +93,6 @@ def evaluate(
         check_prior(value)
     priors: list[float | None] = [*([None] if linkage else []), *(prior or [])]
     method = named(method, METHODS, "--method")
-    check_level(level)
     if settings is not None and method != "latent":
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from matchbound.cli import STDIN, common
-from matchbound.cli.options import ANSWER, READING, Answer, Files, Level, Method, Quiet, Reading, Workers, check_level
+from matchbound.cli.options import ANSWER, READING, Answer, Files, Level, Method, Quiet, Reading, Workers
 from matchbound.counting.recount import AnySource
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
@@ -46,7 +46,6 @@ def groups(
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")
     method = named(method, METHODS, "--method")
-    check_level(level)
     with common.listening(quiet) as told:
         data, attribute = _load(files, group, reading)
         rates = by_group(data, threshold, group=attribute, far=far, workers=workers)

@@ -12,7 +12,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from matchbound.cli import STDIN
-from matchbound.errors import UsageError
+from matchbound.errors import UsageError, without_secrets
+from matchbound.files.names import own_name
 
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 """The words of the command line that is running."""
@@ -51,17 +52,27 @@ LABORATORY = Laboratory()
 
 
 def command_line(words: Sequence[str] | None = None) -> str | None:
-    """The command that is running, with paths reduced to the names of files; None where there is none."""
+    """The command that is running, with files by their own names and no value of ``--option``; None where there is none.
+
+    Options of readers may hold keys to where the data lie.
+    """
     tokens = COMMAND.get() if words is None else tuple(words)
     if not tokens:
         return None
-    return shlex.join(["matchbound", *[_without_folder(token) for token in tokens]])
+    said = ["matchbound"]
+    for before, token in zip(("", *tokens), tokens, strict=False):
+        if before == "--option" or token.startswith("--option="):
+            name, equals, _ = token.removeprefix("--option=").partition("=")
+            said.append(f"{token[: len(token) - len(token.removeprefix('--option='))]}{name}{equals and '=…'}")
+        else:
+            said.append(_own(token))
+    return shlex.join(said)
 
 
-def _without_folder(token: str) -> str:
+def _own(token: str) -> str:
     if token == STDIN:
         return "-"
     option, equals, value = token.partition("=") if token.startswith("--") else ("", "", token)
-    if "://" in value or os.sep in value:
-        value = value.rstrip(os.sep).rpartition("/")[2].rpartition(os.sep)[2]
-    return f"{option}{equals}{value}"
+    if "://" in value or "/" in value or os.sep in value:
+        value = own_name(value)
+    return f"{option}{equals}{without_secrets(value)}"

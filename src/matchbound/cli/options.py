@@ -23,8 +23,32 @@ from matchbound.results.claims import Claim
 from matchbound.show.claims import claim_lines, claim_record
 from matchbound.show.records import Record, to_csv, to_json
 from matchbound.show.terms import Terms, speaking, worded
+from matchbound.stats.intervals import check_level
 
 Format = Literal["table", "json", "csv"]
+
+MOST_RESAMPLES = 10_000_000
+
+
+def at_least(least: int, most: int | None = None) -> Callable[[object, Any], None]:
+    """Check of an option that is a whole number."""
+
+    def check(_: object, value: Any) -> None:
+        if value is not None and value < least:
+            raise ValueError(f"must be at least {least}")
+        if value is not None and most is not None and value > most:
+            raise ValueError(f"must be at most {most}")
+
+    return check
+
+
+def a_level(_: object, value: Any) -> None:
+    """Check of a confidence level."""
+    try:
+        check_level(value)
+    except UsageError:
+        raise ValueError("must lie between 0 and 1, such as 0.95") from None
+
 
 Files = Annotated[
     str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, an address, or - for standard input.")
@@ -33,9 +57,9 @@ Threshold = Annotated[
     list[float] | None, Parameter(help="Decision threshold; repeat it for several.", negative_iterable="")
 ]
 Method = Annotated[str, Parameter(help="Interval method.")]
-Level = Annotated[float, Parameter(help="Confidence level.")]
-Resamples = Annotated[int, Parameter(help="Bootstrap replicates.")]
-Seed = Annotated[int, Parameter(help="Seed of everything random.")]
+Level = Annotated[float, Parameter(help="Confidence level.", validator=a_level)]
+Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=at_least(1, MOST_RESAMPLES))]
+Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=at_least(0))]
 Distance = Annotated[bool, Parameter(help="Scores are distances: small means same.", negative="")]
 Similarity = Annotated[Literal["cosine", "dot", "euclidean"], Parameter(help="How embeddings are compared.")]
 Reader = Annotated[str | None, Parameter(help="Name of the file format where it is not a plain one.")]
@@ -52,7 +76,7 @@ TermsOption = Annotated[
     Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
 ]
 Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
-Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.")]
+Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
@@ -168,12 +192,6 @@ def write_out(content: str, output: str | None) -> None:
 
 READING, RUNNING, ANSWER = Reading(), Running(), Answer()
 """The groups where nothing is given."""
-
-
-def check_level(level: float) -> None:
-    """Refuse a level that is none."""
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
 
 
 def is_large(name: str) -> bool:

@@ -21,7 +21,6 @@ from matchbound.cli.options import (
     Running,
     Seed,
     Threshold,
-    check_level,
     write_out,
 )
 from matchbound.results.methods import named
@@ -71,7 +70,6 @@ def report(
     from matchbound.report.make import SUFFIXES, make_report
 
     method = named(method, METHODS, "--method")
-    check_level(level)
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
         data = reading.load(files)

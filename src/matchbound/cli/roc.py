@@ -24,7 +24,6 @@ from matchbound.cli.options import (
     Resamples,
     Running,
     Seed,
-    check_level,
 )
 from matchbound.errors import UsageError
 from matchbound.results.costs import weights_of
@@ -92,7 +91,6 @@ def roc(
     from matchbound.show.costs import cost_records
     from matchbound.show.curve import curve_records, curve_table
 
-    check_level(level)
     method = named(method, (*OperatingPoint.methods, "log-t"), "--method")
     claims = read_claims(claim)
     if needs_threshold(claims):

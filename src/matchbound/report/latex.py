@@ -20,6 +20,9 @@ ESCAPES = {
     "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "[": "{[}",  # after the end of a row, a bracket would be a length and a star a command
+    "]": "{]}",
+    "*": "{*}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
@@ -63,11 +66,11 @@ def to_latex(report: Report) -> str:
 
 def text(value: str) -> str:
     """Text that LaTeX prints as it is, on one line."""
-    return "".join(ESCAPES.get(c, c) for c in " ".join(value.split()))
+    return "".join(ESCAPES.get(c, c) for c in _comment(value))
 
 
 def _comment(value: str) -> str:
-    return " ".join(value.split())
+    return "".join(c for c in " ".join(value.split()) if c.isprintable())
 
 
 def _table(made: Table, caption: str, label: str) -> str:

@@ -17,7 +17,7 @@ def target_text(rate: float) -> str:
     if rate <= 0.0:
         return "0"
     exponent = math.floor(math.log10(rate) + 1e-9)
-    lead = rate / 10.0**exponent
+    lead = float(f"{rate:.17e}".partition("e")[0]) if exponent < -300 else rate / 10.0**exponent
     if exponent <= -1 and abs(lead - round(lead)) < 1e-9:
         return f"{round(lead)}e{exponent}"
     return f"{rate:g}"

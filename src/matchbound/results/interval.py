@@ -11,7 +11,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
 from matchbound.show.numbers import percent
-from matchbound.stats.intervals import effective_n, wilson
+from matchbound.stats.intervals import check_level, effective_n, wilson
 from matchbound.stats.resampling import percentile
 
 Side = Literal["two-sided", "upper", "lower"]
@@ -63,8 +63,7 @@ class Interval:
 
 def tail_of(level: float, side: Side) -> float:
     """The probability left beyond one limit."""
-    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
-        raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+    check_level(level)
     if side not in ("two-sided", "upper", "lower"):
         raise UsageError(f"side must be 'two-sided', 'upper' or 'lower'; got {side!r}")
     return (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
