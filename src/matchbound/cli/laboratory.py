@@ -52,7 +52,7 @@ LABORATORY = Laboratory()
 
 
 def command_line(words: Sequence[str] | None = None) -> str | None:
-    """The command that is running, with files by their own names and no value of ``--option``; None where there is none.
+    """The command that is running, with files by their own names and no value of ``--option``; None without one.
 
     Options of readers may hold keys to where the data lie.
     """
