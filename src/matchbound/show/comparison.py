@@ -9,6 +9,7 @@ from matchbound.show.numbers import count_text, level_text, p_text, percent, poi
 from matchbound.show.records import Record
 from matchbound.show.records import number as _number
 from matchbound.show.tables import Column, Table, joined
+from matchbound.show.terms import metric_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,7 +95,7 @@ def comparison_tables(records: Sequence[Record]) -> list[Table]:
     )
     rows = tuple(
         (
-            str(r["metric"]).upper(),
+            metric_name(str(r["metric"])),
             *((f"{r['a']} − {r['b']}",) if many else ()),
             percent(r["rate_a"]),
             percent(r["rate_b"]),
@@ -213,7 +214,7 @@ def group_tables(records: Sequence[Record]) -> list[Table]:
                 name = f"{r['group_a']}, {r['group_b']}"
             last = [p_text(r["p_value"])] if what == "gap" else [count_text(r["errors"]), count_text(r["comparisons"])]
             numbers = [write(r["estimate"]), write(r["low"]), write(r["high"])]
-            rows.append((str(name), str(r["metric"]).upper(), *numbers, *last))
+            rows.append((str(name), metric_name(str(r["metric"])), *numbers, *last))
         tables.append(Table(tuple(columns), tuple(rows), title))
     level = next((r["level"] for r in records if r["level"]), None)
     if level is not None and tables:

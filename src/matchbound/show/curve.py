@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from matchbound.show.numbers import area_text, count_text, percent, target_text, threshold_text
+from matchbound.show.costs import name_text, value_text
+from matchbound.show.numbers import count_text, threshold_text
 from matchbound.show.records import Record
 from matchbound.show.tables import Column, Table
 from matchbound.show.text import intervals_note
@@ -54,14 +55,9 @@ def curve_tables(records: Sequence[Record]) -> list[Table]:
     """The same for people."""
     rows = []
     for r in records:
-        name = str(r["metric"]).upper()
-        if r["target"] is not None:
-            name = name.replace("@", " at ") + f" {target_text(r['target'])}"
-        write = area_text if r["metric"] == "auc" else percent
+        numbers = [value_text(str(r["metric"]), r[key]) for key in ("estimate", "low", "high")]
         counted = "–" if r["errors"] is None else f"{count_text(r['errors'])} of {count_text(r['comparisons'])}"
-        rows.append(
-            (name, threshold_text(r["threshold"]), *(write(r[key]) for key in ("estimate", "low", "high")), counted)
-        )
+        rows.append((name_text(r), threshold_text(r["threshold"]), *numbers, counted))
     columns = (
         Column("metric"),
         *(Column(name, "number") for name in ("threshold", "estimate", "low", "high")),

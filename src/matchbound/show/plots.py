@@ -16,6 +16,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.errors import MissingExtraError, UsageError
 from matchbound.show.numbers import level_text, percent, points, target_text, threshold_text
 from matchbound.show.records import Record
+from matchbound.show.terms import metric_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -253,7 +254,7 @@ def plot_differences(records: Sequence[Record], *, ax: Axes | None = None) -> Ax
         sure = not low <= 0.0 <= high
         ax.plot([low, high], [place, place], color=BLUE, linewidth=1.6)
         ax.plot([at], [place], marker="o", color=BLUE, markerfacecolor=BLUE if sure else "white", markersize=5.5)
-        metric = str(record["metric"]).upper().replace("@", " at ")
+        metric = metric_name(str(record["metric"]))
         names.append(f"{metric}: {record['a']} − {record['b']}")
     ax.axvline(0.0, color=GREY, linewidth=0.8)
     ax.set_yticks(range(len(names)), names)

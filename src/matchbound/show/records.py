@@ -112,9 +112,17 @@ def _cell(name: str, value: Any, write: Callable[[float | None], str]) -> str:
     return f"{value:.3g}" if name in NUMBERS else threshold_text(float(value))
 
 
-def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapping[str, Any]) -> str:
+def to_json(
+    results: Sequence[Record],
+    warnings: Sequence[str],
+    provenance: Mapping[str, Any],
+    *,
+    claims: Sequence[Record] = (),
+) -> str:
     """A document that a strict parser takes: NaN and infinity become null, and labels are escaped."""
-    document = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
+    document: Record = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
+    if claims:
+        document["claims"] = list(claims)
     return json.dumps(cleaned(document), indent=1, allow_nan=False) + "\n"
 
 

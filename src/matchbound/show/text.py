@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from matchbound.show.numbers import count_text, level_text, percent, threshold_text
 from matchbound.show.records import Record
 from matchbound.show.tables import Column, Table, as_table
+from matchbound.show.terms import metric_name
 
 RATE_COLUMNS = (
     Column("metric"),
@@ -37,7 +38,7 @@ def rates_tables(records: Sequence[Record]) -> list[Table]:
     """FAR and FRR with their intervals, for people."""
     rows = tuple(
         (
-            str(r["metric"]).upper(),
+            metric_name(str(r["metric"])),
             threshold_text(r["threshold"]),
             percent(r["estimate"]),
             percent(r["low"]),
