@@ -106,7 +106,7 @@ class SearchPopulation:
         score = np.take_along_axis(table, holder, axis=1)
         tally = assemble(
             np.arange(enrolled), enrolled, labels, own, mate, holder, score,
-            rotating=False, distance=False, truncated=False,
+            rotating=False, distance=False,
         )  # fmt: skip
         return Searches(tally), gallery
 
