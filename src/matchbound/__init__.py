@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matchbound.calls.searching import search as search
     from matchbound.counting.executors import DaskExecutor as DaskExecutor
     from matchbound.counting.executors import LocalExecutor as LocalExecutor
+    from matchbound.data.candidates import Candidates as Candidates
     from matchbound.data.comparisons import Comparisons as Comparisons
     from matchbound.data.embeddings import Embeddings as Embeddings
     from matchbound.data.example import demo_data as demo_data
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from matchbound.planning.protocol import read_protocol as read_protocol
     from matchbound.planning.protocol import score_protocol as score_protocol
     from matchbound.planning.rules import zero_errors as zero_errors
+    from matchbound.readers.candidates import read_candidates as read_candidates
     from matchbound.readers.read import read as read
     from matchbound.readers.scan import ScoreFile as ScoreFile
     from matchbound.readers.scan import scan as scan
@@ -112,6 +114,8 @@ _HOME = {
     "read": "readers.read",
     "read_protocol": "planning.protocol",
     "roc": "calls.rates",
+    "Candidates": "data.candidates",
+    "read_candidates": "readers.candidates",
     "search": "calls.searching",
     "Searches": "results.searches",
     "scan": "readers.scan",
