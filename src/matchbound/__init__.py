@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from matchbound.results.roc import RocCurve as RocCurve
     from matchbound.results.searches import Searches as Searches
     from matchbound.show.correlations import plot_correlations as plot_correlations
+    from matchbound.show.plots import plot_det as plot_det
+    from matchbound.show.plots import plot_roc as plot_roc
+    from matchbound.show.plots import plot_scores as plot_scores
     from matchbound.study.coverage import CoverageStudy as CoverageStudy
     from matchbound.study.coverage import coverage_study as coverage_study
     from matchbound.study.models import Geometric as Geometric
@@ -103,6 +106,9 @@ _HOME = {
     "mean_loss": "calls.losses",
     "plan": "planning.plan",
     "plot_correlations": "show.correlations",
+    "plot_det": "show.plots",
+    "plot_roc": "show.plots",
+    "plot_scores": "show.plots",
     "read": "readers.read",
     "read_protocol": "planning.protocol",
     "roc": "calls.rates",

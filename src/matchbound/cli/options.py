@@ -15,7 +15,7 @@ from matchbound.cli import STDIN
 from matchbound.cli.common import colour_wanted
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError
+from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
@@ -79,6 +79,7 @@ Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to 
 Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
+CheckpointEvery = Annotated[float, Parameter(help="Seconds between two states that are saved.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
 
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
@@ -131,16 +132,18 @@ class Running:
     workers: Workers = None
     dask: Dask = None
     checkpoint: Checkpoint = None
+    checkpoint_every: CheckpointEvery = 30.0
 
     @contextmanager
     def started(self, quiet: bool) -> Iterator[dict[str, Any]]:
-        """The arguments of a library call that counts: workers, executor, progress, checkpoint."""
+        """The arguments of a library call that counts: workers, executor, progress, checkpoint and checkpoint_every."""
         with _executor(self.dask) as executor, _bar(quiet) as progress:
             yield {
                 "workers": self.workers,
                 "executor": executor,
                 "progress": progress,
                 "checkpoint": self.checkpoint,
+                "checkpoint_every": self.checkpoint_every,
             }
 
 
@@ -233,17 +236,10 @@ def _executor(dask: str | None) -> Iterator[Any]:
     if dask is None:
         yield None
         return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtraError("--dask needs the dask extra: pip install 'matchbound[dask]'") from None
+    from matchbound.counting.cluster import connected
     from matchbound.counting.executors import DaskExecutor
 
-    try:
-        client = Client(dask, timeout=20)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise MatchboundError(f"--dask: no scheduler answers at {dask} ({error})") from None
-    with client:
+    with connected(dask) as client:
         yield DaskExecutor(client)
 
 

@@ -161,10 +161,15 @@ def _picture(curve: Any, kind: Literal["det", "roc", "scores"], level: float, fo
     """The plot as the bytes of a file; the same data give the same bytes."""
     import matplotlib
 
+    from matchbound.show.plots import new_axes
+
+    axes = new_axes(pyplot=False)
     options = {} if kind == "scores" else {"level": level}
-    axes = curve.plot(kind, **options)
+    curve.plot(kind, ax=axes, **options)
     buffer = io.BytesIO()
     unstamped = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
     with matplotlib.rc_context({"svg.hashsalt": "matchbound"}):
-        axes.figure.savefig(buffer, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        figure.savefig(buffer, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
     return buffer.getvalue()

@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.factors import rounding_band
+from matchbound.counting.held import Held
+from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.counts.searches import Mated, NonMated, SearchTally
 from matchbound.data.embeddings import BLOCK_ROWS, Embeddings, Similarity
-from matchbound.errors import UsageError
+from matchbound.errors import DataError
 from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
@@ -87,7 +90,7 @@ class SearchJob:
 
 
 @dataclass(eq=False)
-class Found:
+class Found(Held):
     """The lists of some blocks of probes.
 
     parts : dict from block to (mate, holder, score)
@@ -95,10 +98,42 @@ class Found:
     """
 
     parts: dict[int, tuple[FloatArray, IntArray, FloatArray]] = field(default_factory=dict)
+    blocks: set[int] = field(default_factory=set)
+    sound: bool = True
 
-    def add(self, other: Found, workers: int | None = 1) -> None:
+    def copy(self) -> Found:
+        """The same; the lists themselves never change."""
+        return Found(dict(self.parts), set(self.blocks), self.sound)
+
+    def join(self, other: Found, workers: int | None) -> None:
         """Take over what other blocks found."""
         self.parts |= other.parts
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The lists of its blocks, one after another in the order of the blocks."""
+        parts = [self.parts[block] for block in sorted(self.parts)]
+        if not parts:
+            return {}
+        mate, holder, score = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        return {"mate": mate, "holder": holder, "score": score}
+
+    @staticmethod
+    def restore(state: dict[str, NDArray[Any]], blocks: set[int], job: SearchJob) -> Found:
+        """What `state` gave; DataError where it cannot be of this run."""
+        n = job.probes.shape[0]
+        sizes = {block: min((block + 1) * job.rows, n) - block * job.rows for block in sorted(blocks)}
+        total = sum(sizes.values())
+        if not total and not state:
+            return Found()
+        shapes = {"mate": (total,), "holder": (total, job.depth), "score": (total, job.depth)}
+        kinds = {"mate": np.float64, "holder": np.int64, "score": np.float64}
+        if {name: part.shape for name, part in state.items()} != shapes:
+            raise DataError("lists of other lengths")
+        if any(state[name].dtype != kind for name, kind in kinds.items()) or state["holder"].max() >= job.size:
+            raise DataError("lists of other things")
+        ends = np.cumsum(list(sizes.values()))
+        lists = [np.split(state[name], ends[:-1]) for name in shapes]
+        return Found(dict(zip(sizes, zip(*lists, strict=True), strict=True)), blocks)
 
 
 class Scores:
@@ -241,17 +276,26 @@ def search_all(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = SNAPSHOT_SECONDS,
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """(mate, holder, score) of all probes, shapes (n,), (n, k) and (n, k); see `matchbound.counts.searches`."""
-    from matchbound.counting.executors import LocalExecutor
-    from matchbound.counting.watch import RunWatch
-
-    if executor is not None and workers is not None:
-        raise UsageError("give workers or executor, not both")
-    runner: Any = executor or LocalExecutor(workers)
-    found = Found()
-    if job.n_blocks:
-        found = runner.run(job, range(job.n_blocks), RunWatch(np.zeros(job.n_blocks, dtype=np.bool_), progress))
+    kind = Kind(
+        lambda: fingerprint(
+            "search",
+            job.gallery,
+            job.probes,
+            job.owner,
+            job.own,
+            job.size,
+            job.similarity,
+            job.fuse,
+            job.depth,
+            job.rows,
+        ),
+        lambda state, blocks: Found.restore(state, blocks, job),
+        8 * job.probes.shape[0] * (2 * job.depth + 1),
+    )
+    found = run_all(job, Found, kind, How(workers, executor, progress, checkpoint, checkpoint_every))
     parts = [found.parts[block] for block in range(job.n_blocks)]
     none = (np.empty(0), np.empty((0, job.depth), dtype=np.int64), np.empty((0, job.depth)))
     mate, holder, score = (np.concatenate([none[k], *(part[k] for part in parts)]) for k in range(3))
