@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from matchbound.data.comparisons import Comparisons as Comparisons
     from matchbound.data.embeddings import Embeddings as Embeddings
     from matchbound.data.example import demo_data as demo_data
+    from matchbound.data.failures import Failures as Failures
     from matchbound.planning.latent_model import Dependence as Dependence
     from matchbound.planning.plan import Plan as Plan
     from matchbound.planning.plan import plan as plan
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from matchbound.planning.protocol import read_protocol as read_protocol
     from matchbound.planning.protocol import score_protocol as score_protocol
     from matchbound.planning.rules import zero_errors as zero_errors
+    from matchbound.readers.failures import read_failures as read_failures
     from matchbound.readers.read import read as read
     from matchbound.readers.scan import ScoreFile as ScoreFile
     from matchbound.readers.scan import scan as scan
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from matchbound.results.costs import LogCost as LogCost
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
+    from matchbound.results.failures import GeneralisedRate as GeneralisedRate
+    from matchbound.results.failures import GeneralisedRates as GeneralisedRates
     from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
     from matchbound.results.latent import LatentInterval as LatentInterval
@@ -80,6 +84,9 @@ _HOME = {
     "Embeddings": "data.embeddings",
     "ErrorRates": "results.error_rates",
     "ErrorRatesSeries": "results.error_rates",
+    "Failures": "data.failures",
+    "GeneralisedRate": "results.failures",
+    "GeneralisedRates": "results.failures",
     "Geometric": "study.models",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
@@ -110,6 +117,7 @@ _HOME = {
     "plot_roc": "show.plots",
     "plot_scores": "show.plots",
     "read": "readers.read",
+    "read_failures": "readers.failures",
     "read_protocol": "planning.protocol",
     "roc": "calls.rates",
     "search": "calls.searching",

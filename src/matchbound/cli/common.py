@@ -15,7 +15,7 @@ from matchbound.cli.laboratory import LABORATORY, Laboratory, command_line
 from matchbound.errors import MatchboundWarning, without_secrets
 from matchbound.files.names import own_name, own_names
 
-PLACES = ("protocol", "pilot", "gallery", "probes", "checkpoint", "output")
+PLACES = ("failures", "protocol", "pilot", "gallery", "probes", "checkpoint", "output")
 """Parameters of commands that are files."""
 
 

@@ -15,6 +15,7 @@ from matchbound.cli import STDIN
 from matchbound.cli.common import colour_wanted
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.missing import Missing
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
@@ -71,6 +72,10 @@ ReaderOption = Annotated[
         negative_iterable="",
     ),
 ]
+MissingOption = Annotated[
+    Missing,
+    Parameter(help="Comparisons without a score: error stops, reject counts them as non-matches, drop omits them."),
+]
 FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
 TermsOption = Annotated[
     Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
@@ -95,6 +100,7 @@ class Reading:
     similarity: Similarity = "cosine"
     reader: Reader = None
     option: ReaderOption = None
+    missing: MissingOption = "error"
 
     def load(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings:
         """Read the files named on the command line."""
@@ -110,18 +116,21 @@ class Reading:
             similarity=self.similarity,
             **_options(self.option),
             **({} if group is None else {"group": group}),
+            **({} if self.missing == "error" else {"missing": self.missing}),
         )
 
     def load_or_scan(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings | ScoreFile:
         """Read the files, or, where it is one large plain table of scores, leave it on disk."""
-        if len(files) == 1 and self.reader is None and not self.option and is_large(files[0]):
+        plain = self.reader is None and not self.option and self.missing == "error"
+        if len(files) == 1 and plain and is_large(files[0]):
             return ScoreFile(files[0], True if self.distance else None, group=group)
         return self.load(files, group)
 
     def parameters(self, data: Comparisons | Embeddings | ScoreFile, distance: bool | None) -> dict[str, Any]:
         """What provenance says about the reading: what was taken, not what was asked."""
         similarity = data.similarity if isinstance(data, Embeddings) else None
-        return {"distance": distance, "similarity": similarity, "reader": self.reader}
+        missing = None if self.missing == "error" else self.missing
+        return {"distance": distance, "similarity": similarity, "reader": self.reader, "missing": missing}
 
 
 @Parameter(name="*")
