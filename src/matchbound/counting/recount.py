@@ -41,7 +41,7 @@ def tally_source(
         from matchbound.counting.streaming import tally_score_table
 
         return tally_score_table(
-            source.path,
+            source,
             thresholds,
             columns=source.columns,
             distance=source.distance,

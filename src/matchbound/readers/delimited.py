@@ -44,7 +44,7 @@ def read_delimited(
         The character between columns; by default the one that the header uses most of tab, comma,
         semicolon and bar.
     """
-    if delimiter is not None and len(delimiter) != 1:
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
         raise UsageError(f"delimiter must be one character; got {delimiter!r}")
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name, delimiter)
