@@ -11,7 +11,7 @@ import numpy as np
 from matchbound._version import __version__
 from matchbound.counting.recount import Source
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import as_text
+from matchbound.data.labels import label_bytes
 
 HASHED_BYTES = 2**30
 
@@ -33,9 +33,7 @@ def data_digest(data: Source) -> str | None:
     if sum(array.nbytes for array in numbers) > HASHED_BYTES:
         return None
     total = hashlib.sha256()
-    for label in as_text(data.identities).tolist():
-        text = label.encode()
-        total.update(f"{len(text)}:".encode() + text)
+    total.update(label_bytes(data.identities).tobytes())
     for array in numbers:
         total.update(f"{array.dtype.str}{array.shape}".encode())
         total.update(np.ascontiguousarray(array).tobytes())

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import (
-    Checkpoint,
-    Dask,
-    Distance,
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    RUNNING,
+    Answer,
     Files,
-    FormatOption,
     Level,
     Method,
-    Output,
     Quiet,
-    Reader,
-    ReaderOption,
+    Reading,
     Resamples,
+    Running,
     Seed,
-    Similarity,
     Threshold,
-    Workers,
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
@@ -45,15 +44,9 @@ def evaluate(
     settings: Settings = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    checkpoint: Checkpoint = None,
+    reading: Reading = READING,
+    running: Running = RUNNING,
+    answer: Answer = ANSWER,
     protocol: ProtocolFile = None,
     quiet: Quiet = False,
 ) -> int:
@@ -67,19 +60,16 @@ def evaluate(
 
     if not threshold:
         raise UsageError("give at least one --threshold")
-    if method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    method = named(method, METHODS, "--method")
     if settings is not None and method != "latent":
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
     with common.listening(quiet) as told:
-        data = common.load_or_scan(files, reader=reader, distance=distance, similarity=similarity, option=option)
+        data = reading.load_or_scan(files)
         if protocol is not None:
             data = _scored(data, protocol)
-        with common.running(dask, quiet) as (executor, progress):
-            series = run(data, threshold, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+        with running.started(quiet) as how:
+            series = run(data, threshold, **how)
             records = []
             for rates in series:
                 for rate in (rates.far, rates.frr):
@@ -97,21 +87,17 @@ def evaluate(
             "level": level,
             "settings": settings,
             "resamples": resamples,
-            "distance": series[0].distance,
-            "similarity": data.similarity if isinstance(data, Embeddings) else None,
-            "reader": reader,
+            **reading.parameters(data, series[0].distance),
             "protocol": protocol,
         },
     )
-    text = rates_table(records, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, records, text, told.texts, source)
+    answer.deliver(records, partial(rates_table, records), told.texts, source)
     return 0
 
 
 def _scored(data: Comparisons | Embeddings | ScoreFile, protocol: str) -> Comparisons:
     """The comparisons that a protocol lists, scored."""
-    from matchbound.planning.protocol import score_protocol
-    from matchbound.planning.protocol_files import read_protocol
+    from matchbound.planning.protocol import read_protocol, score_protocol
 
     if not isinstance(data, Embeddings):
         raise UsageError("--protocol lists comparisons of embeddings to score; these data are scored already")

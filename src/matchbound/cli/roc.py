@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import (
-    Checkpoint,
-    Dask,
-    Distance,
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    RUNNING,
+    Answer,
     Files,
-    FormatOption,
     Level,
-    Output,
     Quiet,
-    Reader,
-    ReaderOption,
+    Reading,
     Resamples,
+    Running,
     Seed,
-    Similarity,
-    Workers,
 )
 from matchbound.errors import UsageError
+from matchbound.results.methods import named
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
 
@@ -52,15 +51,9 @@ def roc(
     seed: Seed = 0,
     plot: Plot = None,
     kind: Kind = "det",
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    checkpoint: Checkpoint = None,
+    reading: Reading = READING,
+    running: Running = RUNNING,
+    answer: Answer = ANSWER,
     quiet: Quiet = False,
 ) -> int:
     """FRR at given FARs, FAR at given FRRs, the equal error rate and the area under the curve, with intervals.
@@ -72,10 +65,7 @@ def roc(
     from matchbound.results.points import OperatingPoint
     from matchbound.show.curve import curve_records, curve_table
 
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
-    if method not in OperatingPoint.methods:
-        raise UsageError(f"--method must be one of {', '.join(OperatingPoint.methods)}; got {method}")
+    method = named(method, OperatingPoint.methods, "--method")
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():
             if not 0.0 <= rate <= 1.0:
@@ -83,13 +73,15 @@ def roc(
     if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
-        with common.running(dask, quiet) as (executor, progress):
-            curve = run(data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+        data = reading.load(files)
+        with running.started(quiet) as how:
+            curve = run(data, **how)
             wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
             points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
             numbers = [*points, curve.eer(), curve.auc()]
-            records = curve_records(numbers, method, level, n_resamples=resamples, rng=seed, workers=workers or 1)
+            records = curve_records(
+                numbers, method, level, n_resamples=resamples, rng=seed, workers=running.workers or 1
+            )
         picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:])
     source = common.provenance(
         files,
@@ -101,15 +93,12 @@ def roc(
             "method": method,
             "level": level,
             "resamples": resamples,
-            "distance": data.distance,
-            "similarity": common.similarity_of(data),
-            "reader": reader,
+            **reading.parameters(data, data.distance),
         },
     )
     if plot is not None and picture is not None:
         write_atomically(plot, picture)
-    text = curve_table(records, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, records, text, told.texts, source)
+    answer.deliver(records, partial(curve_table, records), told.texts, source)
     return 0
 
 

@@ -16,6 +16,7 @@ from matchbound.counting.partial import Partial, finish, merge
 from matchbound.counting.watch import RunWatch
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import label_bytes
 from matchbound.errors import UsageError
 
 
@@ -109,7 +110,7 @@ def _watch(
     if path is None:
         return RunWatch(fresh, progress)
     mark = fingerprint(
-        purpose, source.vectors, source.codes, source.identities.astype(np.str_), source.similarity, job.thresholds,
+        purpose, source.settled, source.codes, label_bytes(source.identities), source.similarity, job.thresholds,
         job.pairs, job.layout.block_edges, job.layout.edges,
     )  # fmt: skip
     checkpoint = Checkpoint(Path(path), mark)

@@ -106,8 +106,8 @@ class Comparisons:
         names: LabelArray | None = None,
         instance_a: IntArray | None = None,
         instance_b: IntArray | None = None,
-        group_a: Coded | None = None,
-        group_b: Coded | None = None,
+        group_a: Coded | ArrayLike | None = None,
+        group_b: Coded | ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> Comparisons:
         """Comparisons whose labels are encoded already, as readers have them: no label is looked at twice.
@@ -128,7 +128,7 @@ class Comparisons:
         if names is not None and instance_a is not None and instance_b is not None:
             _same_length({"a": a, "instance_a": instance_a, "instance_b": instance_b})
             instances = _within_identities(a, b, names, instance_a, instance_b)
-        groups = None if group_a is None or group_b is None else (group_a, group_b)
+        groups = _group_columns(group_a, group_b)
         made._fill(identities, a, b, values, distance, instances, groups, notes)
         return made
 
@@ -264,8 +264,8 @@ class Comparisons:
             before = int(first[group[row]])
             raise DataError(
                 f"row {row} compares the same two instances as row {before} (scores {self.score[row]:.6g} and "
-                f"{self.score[before]:.6g}; {self.repeated} such rows); keep one of each, or choose repeats='mean', 'max' or "
-                "'first'"
+                f"{self.score[before]:.6g}; {self.repeated} such rows); keep one of each, or choose repeats='mean', "
+                "'max' or 'first'"
             )
         score = self.score[first]
         if how == "mean":
@@ -308,14 +308,14 @@ class Comparisons:
         copies = self.repeated - self.contradicting
         if copies:
             found.append(
-                f"{copies} comparisons repeat a pair of instances compared before (in either order) with the same score: "
-                "they add no information. Keep one of each"
+                f"{copies} comparisons repeat a pair of instances compared before (in either order) with the same "
+                "score: they add no information. Keep one of each"
             )
         if self.contradicting:
             found.append(
                 f"{self.contradicting} comparisons repeat a pair of instances compared before (in either order) with "
-                "another score, as several attempts do, or a matcher that is not symmetric: each counts as a comparison of "
-                "its own. To count each pair once, choose repeats: mean, max or first"
+                "another score, as several attempts do, or a matcher that is not symmetric: each counts as a "
+                "comparison of its own. To count each pair once, choose repeats: mean, max or first"
             )
         if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
             found.append("all scores are equal: no threshold can tell genuine from impostor comparisons")
@@ -340,12 +340,14 @@ def _scores(score: ArrayLike) -> FloatArray:
     return values
 
 
-def _group_columns(group_a: ArrayLike | None, group_b: ArrayLike | None) -> tuple[Coded, Coded] | None:
+def _group_columns(group_a: Coded | ArrayLike | None, group_b: Coded | ArrayLike | None) -> tuple[Coded, Coded] | None:
     if (group_a is None) != (group_b is None):
         raise DataError("give both group_a and group_b, or neither")
     if group_a is None or group_b is None:
         return None
-    return coded_labels(group_a, "group_a"), coded_labels(group_b, "group_b")
+    left = group_a if isinstance(group_a, Coded) else coded_labels(group_a, "group_a")
+    right = group_b if isinstance(group_b, Coded) else coded_labels(group_b, "group_b")
+    return left, right
 
 
 def _same_length(columns: dict[str, NDArray[np.generic]]) -> None:

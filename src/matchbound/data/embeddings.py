@@ -22,6 +22,10 @@ Similarity = Literal["cosine", "dot", "euclidean"]
 SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot", "euclidean")
 
 
+BLOCK_ROWS = 65536
+"""Rows that are looked at together."""
+
+
 def _place(row: int) -> str:
     return f"vectors: row {row}"
 
@@ -161,8 +165,8 @@ class Embeddings:
     def settled(self) -> NDArray[Any]:
         """The vectors where nothing outside this process can change them, shape (n, d).
 
-        Vectors that stay in a file are read, up to `matchbound.files.mapping.READ_BYTES`; a file that changed since it was
-        opened is an error. Those of a larger file stay in it.
+        Vectors that stay in a file are read, up to `matchbound.files.mapping.READ_BYTES`; a file that changed since it
+        was opened is an error. Those of a larger file stay in it.
         """
         return settled(self.vectors)
 
@@ -281,7 +285,9 @@ def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[in
             row = start + int(bad[0])
             if np.isfinite(np.asarray(part[bad[0]], dtype=np.float64)).all():
                 if similarity == "euclidean":
-                    raise DataError(f"{where(row)} is so long that a distance may overflow float64; rescale the vectors")
+                    raise DataError(
+                        f"{where(row)} is so long that a distance may overflow float64; rescale the vectors"
+                    )
                 raise DataError(f"{where(row)} has a squared length that overflows float64; rescale the vectors")
             raise DataError(f"{where(row)} holds NaN or infinity; drop it or embed it again")
         if similarity == "cosine":

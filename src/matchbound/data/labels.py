@@ -73,8 +73,8 @@ class Coded:
         if not self.padded:
             return []
         return [
-            f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their ends in "
-            "some rows and without in others; they were taken for the same"
+            f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their "
+            "ends in some rows and without in others; they were taken for the same"
         ]
 
 
@@ -88,6 +88,12 @@ def text_array(words: Sequence[str]) -> LabelArray:
 def as_text(labels: LabelArray) -> LabelArray:
     """Labels as text: numbers become their digits, text stays as it is."""
     return labels.astype(np.str_) if labels.dtype.kind in "iub" else labels
+
+
+def label_bytes(labels: LabelArray) -> NDArray[np.uint8]:
+    """Labels as bytes for a digest, shape (any,): the same for the same labels, however they are kept."""
+    texts = [word.encode() for word in as_text(labels).tolist()]
+    return np.frombuffer(b"".join(f"{len(text)}:".encode() + text for text in texts), dtype=np.uint8)
 
 
 def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: Said) -> Coded:
@@ -111,7 +117,11 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
     def refuse(at: int, what: str) -> None:
         rows = np.flatnonzero(codes == at)
         more = f" ({rows.size} such rows)" if rows.size > 1 else ""
-        raise DataError(f"{said(int(rows[0]))} {what.replace('%', more)}")
+        subject = said(int(rows[0]))
+        subject = f"{subject.rpartition(':')[0]}:" if what.startswith("a label") else subject
+        if what.startswith("="):
+            what = what.replace("=", _verb(subject, int(rows[0])), 1)
+        raise DataError(f"{subject} {what.replace('%', more)}")
 
     words = list(values)
     kinds = set(map(type, words))
@@ -135,6 +145,11 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
     return Coded(text_array(stripped), codes, padded)
 
 
+def _verb(subject: str, row: int) -> str:
+    """A row holds a value, a column is one."""
+    return "holds" if subject.endswith(f"row {row}") else "is"
+
+
 def _check_text(words: Sequence[str], refuse: Callable[[int, str], None]) -> None:
     """Text that can be written to a page and to a file: no NUL, no half of a surrogate pair, no whole book."""
     whole = "".join(words)
@@ -150,7 +165,7 @@ def _check_text(words: Sequence[str], refuse: Callable[[int, str], None]) -> Non
     if len(whole) > MAX_LABEL:
         for at, word in enumerate(words):
             if len(word) > MAX_LABEL:
-                refuse(at, f"is longer than {MAX_LABEL:,} characters%; is a quote or a line end missing?")
+                refuse(at, f"a label is longer than {MAX_LABEL:,} characters%; is a quote or a line end missing?")
 
 
 def is_missing(value: object) -> bool:
@@ -187,7 +202,7 @@ def _label(value: Any) -> tuple[int | str, str]:
         except (OverflowError, ValueError):
             return "", "is missing or infinite%; fill it in or drop the row"
         if whole != value or (not exact and abs(whole) >= 2**digits):
-            return "", f"holds {value}; labels must be strings or whole numbers up to 2^{digits}"
+            return "", f"= {value}; labels must be strings or whole numbers up to 2^{digits}"
         return whole, ""
     if isinstance(value, np.datetime64 | datetime.date | datetime.time):
         return str(value), ""
@@ -215,6 +230,11 @@ def coded_labels(values: ArrayLike, name: str, said: Said | None = None) -> Code
         return Coded(*distinct_integers(whole_numbers(array, said)))
     if kind in "cV":
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
+    if kind == "S":
+        try:
+            return _coded_sequence([text.decode("utf-8") for text in array.tolist()], said)
+        except UnicodeDecodeError:
+            raise DataError(f"{name} holds bytes that are not UTF-8 text; decode the labels first") from None
     return _coded_sequence(array.tolist() if kind not in "Mm" else list(array), said)
 
 
@@ -257,7 +277,8 @@ def whole_numbers(array: NDArray[Any], said: Said) -> IntArray:
     odd = np.flatnonzero((wide != np.round(wide)) | (np.abs(wide) >= 2.0**digits))
     if odd.size:
         row = int(odd[0])
-        raise DataError(f"{said(row)} holds {array[row]}; labels must be strings or whole numbers up to 2^{digits}")
+        must = f"labels must be strings or whole numbers up to 2^{digits}"
+        raise DataError(f"{said(row)} {_verb(said(row), row)} {array[row]}; {must}")
     return wide.astype(np.int64)
 
 
@@ -357,6 +378,6 @@ def missing_words(labels: LabelArray, what: str) -> list[str]:
     if not found:
         return []
     return [
-        f"{what} {', '.join(repr(word) for word in found[:3])} {'is' if len(found) == 1 else 'are'} read as a name like any "
-        "other; if it stands for a missing value, drop those rows"
+        f"{what} {', '.join(repr(word) for word in found[:3])} {'is' if len(found) == 1 else 'are'} read as a name "
+        "like any other; if it stands for a missing value, drop those rows"
     ]

@@ -112,7 +112,7 @@ def _instance_keys(systems: Sequence[Embeddings]) -> list[IntArray]:
 
 
 def _named_pairs(columns: Sequence[tuple[LabelArray, IntArray, LabelArray | None]]) -> list[IntArray]:
-    """A number for each identity and name of an instance, from (identities, codes of them, names), one for each system."""
+    """A number for each identity and name of an instance, from the identities, codes and names of each system."""
     _, owners = merge(*(Coded(as_text(identities), codes) for identities, codes, _ in columns))
     labels, names = encode(*(as_text(names) for _, _, names in columns if names is not None))
     return [owner * np.int64(max(labels.size, 1)) + name for owner, name in zip(owners, names, strict=True)]

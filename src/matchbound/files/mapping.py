@@ -1,4 +1,4 @@
-"""Arrays that stay in their file: mapped, and read with care, because a map of a file that is cut short ends the process."""
+"""Arrays that stay in their file: mapped, and read with care. A map of a file that is cut short ends the process."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ class Origin:
             return
         if now != before:
             raise DataError(
-                f"{self.name} changed while it was being used: what was counted is no longer what is in the file. Run this "
-                "again when nothing writes to it"
+                f"{self.name} changed while it was being used: what was counted is no longer what is in the file. Run "
+                "this again when nothing writes to it"
             )
 
     def digest(self) -> str:

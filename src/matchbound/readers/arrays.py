@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly
+from matchbound.errors import DataError, UsageError, plainly
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.npy import load_npy, load_npz
 from matchbound.readers.roles import overrides, plain
 from matchbound.readers.tables import check_similarity, from_table, named
@@ -68,8 +68,8 @@ def read_npz(
             )
         if not first and needed:
             raise DataError(
-                f"{source.name}: there is no array {usual[0]!r}; it has {', '.join(repr(n) for n in arrays) or 'none'}. Save it "
-                "with np.savez(file, embeddings=…, identity=…)"
+                f"{source.name}: there is no array {usual[0]!r}; it has "
+                f"{', '.join(repr(n) for n in arrays) or 'none'}. Save it with np.savez(file, embeddings=…, identity=…)"
             )
         if first and len(possible) > 1:
             rest = ", ".join(repr(name) for name in possible if name != first[0])

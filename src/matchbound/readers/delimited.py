@@ -6,13 +6,14 @@ import csv
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.finite import FAILED
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, plainly, shorten
+from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.files.opening import Input
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
 from matchbound.readers.tables import Table, build
 
@@ -120,9 +121,10 @@ def _parse(
     kinds.update({name: pa.float64() for name in numbers})
 
     def where(row: int) -> str:
-        for seen, (number, _) in enumerate(_rows(source, delimiter, header_at)):
-            if seen == row:
-                return f"{source.name}, line {number}"
+        with suppress(DataError):  # a line before it that cannot be taken apart is not what this is about
+            for seen, (number, _) in enumerate(_rows(source, delimiter, header_at)):
+                if seen == row:
+                    return f"{source.name}, line {number}"
         return f"{source.name}, row {row}"
 
     try:

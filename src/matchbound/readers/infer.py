@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.labels import as_text, encode
-from matchbound.errors import DataError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, plainly
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.errors import DataError
+from matchbound.errors import DataError, plainly
 from matchbound.files.mapping import map_array
-from matchbound.files.opening import Input, plainly
+from matchbound.files.opening import Input
 from matchbound.readers.roles import repeated
 from matchbound.scratch import room_for
 
@@ -54,8 +54,8 @@ def load_npz(source: Input) -> dict[str, NDArray[Any]]:
             twice = repeated([item.filename for item in entries])
             if twice is not None:
                 raise DataError(
-                    f"{source.name}: the array {plainly(twice.removesuffix('.npy'))!r} is in the archive more than once; write "
-                    "it again with one of them"
+                    f"{source.name}: the array {plainly(twice.removesuffix('.npy'))!r} is in the archive more than "
+                    "once; write it again with one of them"
                 )
             mapped = {item.filename for item in entries if _can_be_mapped(source, item)}
             total = sum(item.file_size for item in entries if item.filename not in mapped)

@@ -62,9 +62,9 @@ def read(
     similarity
         How embeddings are scored: ``"cosine"``, ``"dot"`` or ``"euclidean"``.
     repeats
-        What to do with comparisons that repeat a pair of instances, in either order: keep their ``"mean"``, the score that
-        is most alike (``"max"``), the ``"first"``, or make them an ``"error"``. By default each counts as a comparison of
-        its own, and `findings` say so.
+        What to do with comparisons that repeat a pair of instances, in either order: keep their ``"mean"``, the score
+        that is most alike (``"max"``), the ``"first"``, or make them an ``"error"``. By default each counts as a
+        comparison of its own, and `findings` say so.
     **options
         For plain files: ``columns={"id_a": "my column", …}``, ``group="gender"``, ``delimiter=";"``,
         ``labels=`` (for ``.npy``), ``max_bytes=`` (how much a file may unpack to; by default 100 times its size and at
@@ -231,7 +231,9 @@ def _call(function: Callable[..., Source], first: Any, what: str, **options: Any
             own = [name for name in takes if name not in ("distance", "similarity")]
             raise UsageError(f"{what} takes no option {wrong!r}; it takes {', '.join(own) or 'none'}")
     hints = inspect.signature(function).parameters
-    return function(first, **{name: _fitting(name, value, str(hints[name].annotation)) for name, value in options.items()})
+    return function(
+        first, **{name: _fitting(name, value, str(hints[name].annotation)) for name, value in options.items()}
+    )
 
 
 def _fitting(name: str, value: Any, annotation: str) -> Any:

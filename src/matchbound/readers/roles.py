@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import shorten
+from matchbound.errors import DataError, UsageError, shorten
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -59,8 +58,8 @@ _GENUINE = _words(
     """
 )
 DECISIONS = _words("is_match match clerical_match_score")
-"""Columns that may hold the decision of a system: one that contradicts the identities is told, and the identities count.
-Of any other column of genuine and impostor, a contradiction is an error."""
+"""Columns that may hold the decision of a system: where one contradicts the identities, these count, and a note says
+so. A contradiction of any other column that says genuine or impostor is an error."""
 _PLAIN_IDENTITY = _words("id identity")
 _PLAIN_INSTANCE = _words("instance")
 _SINGLE_IDENTITY = (
@@ -186,8 +185,8 @@ def find_roles(
     if rows is not None:
         return rows
     raise DataError(
-        f"{source}: {_missing(names, by_plain, given)}; rename the columns, give columns={{'id_a': …}}, or name the reader "
-        "of the tool that wrote the file"
+        f"{source}: {_missing(names, by_plain, given)}; rename the columns, give columns={{'id_a': …}}, or name the "
+        "reader of the tool that wrote the file"
     )
 
 
@@ -196,19 +195,15 @@ def _missing(names: Sequence[str], by_plain: Mapping[str, Sequence[str]], given:
     scored = "score" in given or any(name in by_plain for name in (*_SCORE, *_DISTANCE))
     one_sided = _one_sided(by_plain)
     both = "id_a" in given or bool(_side_columns(by_plain, _IDENTITY))
+    lacks = "comparisons need id_a, id_b and score (instance_a and instance_b optional), embeddings need identity and "
+    lacks += "embedding or feature_0, feature_1, …"
     if scored and one_sided is not None:
-        have, lack = one_sided
-        return f"there is no column {lack!r} beside {have!r}; it has {_say(names)}"
-    if both and not scored:
-        return f"there is no column of scores; it has {_say(names)}. Call it score, or distance"
-    if scored:
-        return (
-            f"there are scores and no identities; it has {_say(names)}. Comparisons need id_a and id_b, or a column genuine"
-        )
-    return (
-        f"the columns {_say(names)} are not recognised. Comparisons need id_a, id_b and score (instance_a and instance_b "
-        "optional), embeddings need identity and embedding or feature_0, feature_1, …"
-    )
+        lacks = f"there is no {one_sided[1]!r} beside {one_sided[0]!r}"
+    elif both and not scored:
+        lacks = "there is no column of scores (score, or distance)"
+    elif scored:
+        lacks = "there are scores and no identities (id_a and id_b), nor a column genuine"
+    return f"the columns {_say(names)} are not recognised: {lacks}"
 
 
 def _one_sided(by_plain: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
@@ -230,7 +225,9 @@ def overrides(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Which column plays which part, as the caller says; and the parts that no column plays (None or empty text)."""
     if not isinstance(columns, Mapping):
-        raise UsageError(f"columns must say which column plays which part, as in {{'score': 'points'}}; got {columns!r}")
+        raise UsageError(
+            f"columns must say which column plays which part, as in {{'score': 'points'}}; got {columns!r}"
+        )
     known = (*ROLES, *SINGLE_ROLES)
     found: dict[str, str] = {}
     absent: list[str] = []
@@ -314,7 +311,9 @@ def _group_sides(by_plain: Mapping[str, Sequence[str]], source: str, group: str)
         raise UsageError(f"group must be the name of a column; got {group!r}")
     found = _side_columns(by_plain, [plain(group)])
     if len(found) > 1:
-        raise DataError(f"{source}: {_say([a for a, _ in found])} could each be the group; give columns={{'group_a': …}}")
+        raise DataError(
+            f"{source}: {_say([a for a, _ in found])} could each be the group; give columns={{'group_a': …}}"
+        )
     if found:
         return found[0]
     single = _one_column(by_plain, source, group, "group")
@@ -378,8 +377,8 @@ def _sides(
         return None, []
     if len(first) > 1 and strict:
         raise DataError(
-            f"{source}: {' or '.join(f'{a!r} and {b!r}' for a, b in first[:4])} could each be {roles[0]} and {roles[1]}; "
-            f"give columns={{{roles[0]!r}: …, {roles[1]!r}: …}}"
+            f"{source}: {' or '.join(f'{a!r} and {b!r}' for a, b in first[:4])} could each be {roles[0]} and "
+            f"{roles[1]}; give columns={{{roles[0]!r}: …, {roles[1]!r}: …}}"
         )
     others = [a for a, _ in possible if a != first[0][0]]
     return first[0], _taken(first[0][0], others, roles[0])

@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.arraytypes import LabelArray
 from matchbound.data.coded import first_null, values_of
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.finite import FAILED, check_finite
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, UsageError, plainly
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
 from matchbound.readers.vectors import vectors_of
@@ -122,7 +121,8 @@ class Table:
             row = int(np.flatnonzero(known[codes] < 0)[0])
             word = str(words[codes[row]])[:40]
             raise NotTruthError(
-                f"{self.where(row)}: {name} is {word!r}; say 1 or 0, true or false, target or nontarget, genuine or impostor",
+                f"{self.where(row)}: {name} is {word!r}; say 1 or 0, true or false, target or nontarget, genuine or "
+                "impostor",
                 word,
             )
         return known[codes].astype(np.bool_) if known.size else np.empty(0, dtype=np.bool_)
@@ -231,7 +231,7 @@ def unseen(
 
 @dataclass
 class Contradictions:
-    """Rows of columns that may hold decisions, which say otherwise than the identities; columns that were not understood."""
+    """How often columns that may hold decisions contradict the identities, and columns that were not understood."""
 
     rows: dict[str, int] = field(default_factory=dict)
     strange: dict[str, str] = field(default_factory=dict)
@@ -246,8 +246,8 @@ class Contradictions:
     def notes(self) -> list[str]:
         """What was taken, in words."""
         return [
-            f"the column {name!r} differs from the identities in {count} rows: it was taken for decisions of a system, and "
-            "the identities say which comparisons are genuine"
+            f"the column {name!r} differs from the identities in {count} rows: it was taken for decisions of a "
+            "system, and the identities say which comparisons are genuine"
             for name, count in self.rows.items()
         ] + [
             f"the column {name!r} was not used: {word!r} says neither genuine nor impostor"
@@ -298,8 +298,8 @@ def _stated(table: Table, roles: PairRoles) -> NDArray[np.bool_]:
         clash = np.flatnonzero(other != genuine)
         if clash.size:
             raise DataError(
-                f"{table.where(int(clash[0]))}: {roles.genuine} and {name} contradict each other ({clash.size} such rows); "
-                "say which tells genuine from impostor: columns={'genuine': …}"
+                f"{table.where(int(clash[0]))}: {roles.genuine} and {name} contradict each other ({clash.size} such "
+                "rows); say which tells genuine from impostor: columns={'genuine': …}"
             )
     return genuine
 

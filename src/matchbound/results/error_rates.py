@@ -11,6 +11,9 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import Tally
+from matchbound.errors import UsageError
+from matchbound.results.claims import Claim, parse_claim
+from matchbound.results.linkage import LinkageMeasure, Recall
 from matchbound.results.rates import Rate
 
 FEW_IDENTITIES = 20
@@ -30,6 +33,54 @@ class ErrorRates:
     n_identities: int
     distance: bool
     warnings: tuple[str, ...] = field(default=(), repr=False)
+
+    def precision(self, prior: float | None = None) -> LinkageMeasure:
+        """The share of matches that are genuine, at a prior of genuine comparisons.
+
+        Precision = π(1−FRR)/(π(1−FRR) + (1−π)FAR). Without `prior`, π is the share of genuine comparisons in the
+        sample, and the result belongs to a sample of this size.
+        """
+        return LinkageMeasure("precision", self.far, self.frr, prior)
+
+    def recall(self) -> Recall:
+        """The share of genuine comparisons that match: 1 − FRR."""
+        return Recall(self.frr)
+
+    def f1(self, prior: float | None = None) -> LinkageMeasure:
+        """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`."""
+        return LinkageMeasure("f1", self.far, self.frr, prior)
+
+    def claim(self, text: str, *, level: float = 0.95, method: str | None = None) -> Claim:
+        """Whether a requirement is shown at this threshold: ``"far < 1e-3"``, ``"precision@prior=0.01 > 0.9"``.
+
+        Metrics: ``far``, ``frr``, ``precision``, ``recall``, ``f1``.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> mb.evaluate(mb.demo_data(), threshold=0.6).claim("far < 50%").verdict
+        'shown'
+        """
+        said = parse_claim(text)
+        options = dict(said.options)
+        made: Rate | LinkageMeasure | Recall
+        if said.metric in ("precision", "f1"):
+            made = LinkageMeasure(
+                "precision" if said.metric == "precision" else "f1", self.far, self.frr, options.pop("prior", None)
+            )
+        elif said.metric == "recall":
+            made = self.recall()
+        elif said.metric in ("far", "frr"):
+            made = self.far if said.metric == "far" else self.frr
+        else:
+            raise UsageError(
+                f"rates at a threshold know nothing of {said.metric!r}; claims about them take far, frr, precision, "
+                "recall and f1 (see RocCurve.claim for others)"
+            )
+        if options:
+            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")
+        below, above = (said.target, None) if said.relation == "<" else (None, said.target)
+        return made.claim(below, above=above, level=level, method=method)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,7 +10,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
-from matchbound.stats.intervals import effective_n, wilson
+from matchbound.show.numbers import percent
+from matchbound.stats.intervals import check_level, effective_n, wilson
 from matchbound.stats.resampling import percentile
 
 Side = Literal["two-sided", "upper", "lower"]
@@ -61,22 +61,9 @@ class Interval:
         return f"{level} interval {percent(self.low)} to {percent(self.high)} ({self.method})"
 
 
-def percent(value: float | None) -> str:
-    """A rate for people: 4.2%, 0.031%, 1.2e-05%; a dash for nothing."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value == 0.0:
-        return "0%"
-    shown = 100.0 * value
-    if abs(shown) < 1e-3:
-        return f"{shown:.1e}%"
-    return f"{shown:.3g}%" if abs(shown) < 99.95 else f"{shown:.5g}%"
-
-
 def tail_of(level: float, side: Side) -> float:
     """The probability left beyond one limit."""
-    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
-        raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+    check_level(level)
     if side not in ("two-sided", "upper", "lower"):
         raise UsageError(f"side must be 'two-sided', 'upper' or 'lower'; got {side!r}")
     return (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level

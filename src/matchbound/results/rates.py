@@ -14,7 +14,10 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side, one_side, percent, tail_of
+from matchbound.results.claims import Claim, claim_of
+from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
+from matchbound.results.methods import named
+from matchbound.show.numbers import percent
 from matchbound.stats import resampling, variance
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
@@ -109,6 +112,7 @@ class Rate:
             known factor); ``"fixed-sizes"`` (given the number of instances of each identity).
         """
         self._must_have_comparisons()
+        kind = named(kind, VARIANCES, "kind")
         far = self.metric == "far"
         if kind == "plug-in":
             return (
@@ -136,11 +140,9 @@ class Rate:
                     f"there are {self.effective_identities:.3g}"
                 )
             return corrected * self.variance
-        if kind == "fixed-sizes":
-            if far:
-                return variance.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
-            return variance.frr_fixed_sizes(self.tally.genuine, self.index)
-        raise UsageError(f"kind must be one of {', '.join(VARIANCES)}; got {kind!r}")
+        if far:
+            return variance.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
+        return variance.frr_fixed_sizes(self.tally.genuine, self.index)
 
     @cached_property
     def effective_identities(self) -> float:
@@ -202,6 +204,7 @@ class Rate:
         """
         self._must_have_comparisons()
         tail = tail_of(level, side)
+        method = named(method, METHODS)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
         if method == "naive-wilson":
@@ -214,13 +217,11 @@ class Rate:
                 low, high = wald(self.estimate, spread, tail)
         elif method == "latent":
             return self._latent_interval(level, side, options)
-        elif method in BOOTSTRAPS:
+        else:
             made = self._bootstrap(method, n_resamples, rng, options).interval(level, side=side)
             for note in made.notes:
                 warnings.warn(note, MatchboundWarning, stacklevel=2)
             return made
-        else:
-            raise UsageError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
         return Interval(*one_side(low, high, side), level, method, side)
 
     def upper_bound(self, level: float = 0.95, method: str = "wilson", **options: Any) -> float:
@@ -230,6 +231,26 @@ class Rate:
     def lower_bound(self, level: float = 0.95, method: str = "wilson", **options: Any) -> float:
         """The one-sided bound that the rate stays above with the given confidence."""
         return self.interval(method, level, side="lower", **options).low
+
+    def claim(
+        self,
+        below: float | None = None,
+        *,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+        **options: Any,
+    ) -> Claim:
+        """Whether the rate is shown to lie below (above) a target, by its one-sided bounds; see `Claim`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
+        >>> rates.far.claim(below=0.5).verdict
+        'shown'
+        """
+        return claim_of(self, below=below, above=above, level=level, method=method, **options)
 
     def bootstrap(
         self,
@@ -265,6 +286,7 @@ class Rate:
             Threads.
         """
         self._must_have_comparisons()
+        method = named(method, BOOTSTRAPS)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
         options = {
@@ -323,8 +345,6 @@ class Rate:
         return Bootstrap(made, self.estimate, method, seed, scheme.tau, self.floor)
 
     def _scheme(self, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
-        if method not in BOOTSTRAPS:
-            raise UsageError(f"method must be one of {', '.join(BOOTSTRAPS)}; got {method!r}")
         if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
             raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
         swap, weights = options.pop("swap", "rate"), options.pop("weights", None)
@@ -346,6 +366,7 @@ class Rate:
     def _spread(
         self, kind: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]
     ) -> float:
+        kind = named(kind, (*VARIANCES, *BOOTSTRAPS), "variance")
         if kind in BOOTSTRAPS:
             return self._bootstrap(kind, n_resamples, rng, options).variance
         if options:

@@ -14,12 +14,15 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
+from matchbound.results import costs
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
+from matchbound.results.claims import Claim, Statement, parse_claim
+from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import tail_of
+from matchbound.results.latent_pair import CurveModels
 from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
-from matchbound.stats.curve.influence import wilson_limits
 from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
@@ -29,6 +32,7 @@ from matchbound.stats.curve.rates import (
     index_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
+from matchbound.stats.intervals import wilson_limits
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
@@ -191,6 +195,92 @@ class RocCurve:
         found = area_terms(self.tally, float(max_far))
         return Auc(self.tally, self.recount, found.estimate, index_at_far(self.far, max_far), float(max_far))
 
+    def min_dcf(
+        self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
+    ) -> DetectionCost:
+        """The least normalised detection cost over thresholds.
+
+        With m = min(π·C_m, (1−π)·C_f) it is min over t of (π·C_m·FRR(t) + (1−π)·C_f·FAR(t))/m: at most 1, the cost of
+        the better of "accept everything" and "reject everything".
+
+        Parameters
+        ----------
+        prior
+            π, the prior of a genuine comparison; or the name of an evaluation, which sets the costs too (``"sre08"``,
+            ``"sre10"``, ``"sre16"``, ``"sre18"``, ``"sre19"``, ``"sre20"``, ``"sre21"``, ``"voxsrc"``; see
+            `matchbound.results.costs.PRESETS`).
+        cost_miss, cost_false_accept
+            C_m and C_f.
+        """
+        return costs.min_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
+
+    def actual_dcf(
+        self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
+    ) -> DetectionCost:
+        """The normalised detection cost at the threshold log(C_f(1−π)/(C_m·π)), for scores that are natural log-LRs.
+
+        See `min_dcf` for the parameters.
+        """
+        return costs.actual_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
+
+    def cllr(self) -> LogCost:
+        """Cllr in bits: ½·mean log₂(1 + e^−l) over genuine + ½·mean log₂(1 + e^l) over impostor comparisons.
+
+        The scores l must be natural log-likelihood ratios (Brümmer & du Preez 2006).
+        """
+        return costs.cllr(self.tally, self._models)
+
+    def min_cllr(self) -> LogCost:
+        """Cllr after the best increasing map of the scores, by pooling adjacent violators; only their order matters."""
+        return costs.min_cllr(self.tally, self._models)
+
+    def claim(self, text: str, *, level: float = 0.95, method: str | None = None) -> Claim:
+        """Whether a requirement is shown by these data, such as ``"frr@far=1e-3 < 0.05"`` or ``"eer < 2%"``.
+
+        Metrics: ``frr@far``, ``far@frr``, ``eer``, ``auc``, ``mindcf``, ``actdcf`` (with ``@prior=0.01``), ``cllr``,
+        ``mincllr``. FAR and FRR at a threshold are claims of `ErrorRates`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> curve = mb.roc(mb.demo_data())
+        >>> curve.claim("frr@far=1e-2 < 90%").verdict
+        'shown'
+        """
+        said = parse_claim(text)
+        below, above = (said.target, None) if said.relation == "<" else (None, said.target)
+        return self._number(said).claim(below, above=above, level=level, method=method)
+
+    def _number(self, said: Statement) -> CurveStatistic | CostStatistic:
+        """The number that a claim is about."""
+        options = dict(said.options)
+        made: CurveStatistic | CostStatistic
+        if said.metric == "frr@far":
+            made = self.at_far(float(said.given or 0.0))
+        elif said.metric == "far@frr":
+            made = self.at_frr(float(said.given or 0.0))
+        elif said.metric in ("mindcf", "actdcf"):
+            known = {key: options.pop(key) for key in ("prior", "cost_miss", "cost_false_accept") if key in options}
+            made = self.min_dcf(**known) if said.metric == "mindcf" else self.actual_dcf(**known)
+        elif said.metric == "eer":
+            made = self.eer()
+        elif said.metric == "auc":
+            made = self.auc()
+        elif said.metric in ("cllr", "mincllr"):
+            made = self.cllr() if said.metric == "cllr" else self.min_cllr()
+        else:
+            raise UsageError(
+                f"a curve knows nothing of {said.metric!r}; claims about it take frr@far, far@frr, eer, auc, mindcf, "
+                "actdcf, cllr and mincllr"
+            )
+        if options:
+            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")
+        return made
+
+    @cached_property
+    def _models(self) -> CurveModels:
+        return CurveModels(self.tally, self.recount)
+
     def partial_auc(self, max_far: float) -> Auc:
         """The mean of 1 − FRR over FARs up to `max_far`."""
         return self.auc(max_far)
@@ -347,7 +437,7 @@ class RocCurve:
         spread, variance = self.far * (1.0 - self.far), self.far_variance
         known = (spread > 0.0) & (variance > 0.0)
         n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
-        return wilson_limits(self.far, np.maximum(n, max(floor, 1e-9)), z)[1]
+        return wilson_limits(self.far, np.maximum(n, floor), z)[1]
 
     def _grid(
         self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int

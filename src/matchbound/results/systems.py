@@ -13,6 +13,7 @@ from matchbound.results.interval import Interval
 from matchbound.results.together import Together
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.systems import MOST_TERMS, flipped_far, flipped_frr, genuine_terms, impostor_terms
+from matchbound.stats.intervals import check_level
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,7 @@ class SystemsTable:
         n_resamples, rng
             Of the simulation behind the critical value.
         """
-        if not 0.0 < level < 1.0:
-            raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+        check_level(level)
         chosen = {pair: _of(comparison, metric) for pair, comparison in self.comparisons.items()}
         several = tuple(chosen.values())
         together = Together(

@@ -7,14 +7,18 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matchbound.results.interval import Interval, percent
-from matchbound.results.rates import Rate
+from matchbound.show.cells import inert
+from matchbound.show.numbers import percent
+
+if TYPE_CHECKING:
+    from matchbound.results.interval import Interval
+    from matchbound.results.rates import Rate
 
 Record = dict[str, Any]
 
-__all__ = ["RATE_FIELDS", "Record", "p_text", "percent", "rate_record", "to_csv", "to_json"]
+__all__ = ["RATE_FIELDS", "Record", "number", "p_text", "percent", "rate_record", "to_csv", "to_json"]
 
 RATE_FIELDS = (
     "metric",
@@ -38,17 +42,17 @@ def rate_record(rate: Rate, interval: Interval | None) -> Record:
     return {
         "metric": rate.metric,
         "threshold": rate.threshold,
-        "estimate": _number(rate.estimate),
-        "low": None if interval is None else _number(interval.low),
-        "high": None if interval is None else _number(interval.high),
+        "estimate": number(rate.estimate),
+        "low": None if interval is None else number(interval.low),
+        "high": None if interval is None else number(interval.high),
         "level": None if interval is None else interval.level,
         "method": None if interval is None else interval.method,
         "errors": rate.errors,
         "comparisons": rate.comparisons,
         "identities": rate.tally.n_identities,
-        "variance": _number(rate.variance),
-        "effective_n": _number(rate.effective_n),
-        "design_effect": _number(rate.design_effect),
+        "variance": number(rate.variance),
+        "effective_n": number(rate.effective_n),
+        "design_effect": number(rate.design_effect),
     }
 
 
@@ -66,24 +70,24 @@ def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapp
 
 
 def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> str:
-    """Comma-separated values with a header; None is an empty field."""
+    """Comma-separated values with a header; None is an empty field, and no label is a formula."""
     names = list(fields) if fields is not None else list(dict.fromkeys(key for row in results for key in row))
     out = io.StringIO()
     writer = csv.DictWriter(out, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in _clean(list(results)):
-        writer.writerow({key: "" if value is None else value for key, value in row.items()})
+        writer.writerow({key: "" if value is None else inert(value) for key, value in row.items()})
     return out.getvalue()
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
 def _clean(value: Any) -> Any:
     """The same with numbers that JSON has no name for set to None."""
     if isinstance(value, float):
-        return _number(value)
+        return number(value)
     if isinstance(value, Mapping):
         return {str(key): _clean(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

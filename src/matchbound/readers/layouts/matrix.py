@@ -82,7 +82,14 @@ def _comparisons(
     return named(
         name,
         lambda: Comparisons.from_codes(
-            identities, *who, score, distance=distance, names=numbers, instance_a=cell[0], instance_b=cell[1], notes=notes
+            identities,
+            *who,
+            score,
+            distance=distance,
+            names=numbers,
+            instance_a=cell[0],
+            instance_b=cell[1],
+            notes=notes,
         ),
     )
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import IntArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, as_text, distinct_integers, merge, text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly
+from matchbound.errors import DataError, UsageError, plainly
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.layouts.whole import load_table
 from matchbound.readers.tables import Table, named
@@ -66,12 +66,16 @@ def read_splink(
     if entity is not None:
         who = [table.coded(_column(table, f"{entity}_{side}")) for side in ("l", "r")]
         identities, (left, right) = merge(*who)
-        notes += [note for column, side in zip(who, ("l", "r"), strict=True) for note in column.notes(f"{entity}_{side}")]
+        notes += [
+            note for column, side in zip(who, ("l", "r"), strict=True) for note in column.notes(f"{entity}_{side}")
+        ]
     else:
         where = table.where
         if len(files) == 2:
             label_table = load_table(files[1], numbers)
-            rows, genuine, lost = _labelled(table, label_table, Coded(record, a), Coded(record, b), values, unique_id, repeats)
+            rows, genuine, lost = _labelled(
+                table, label_table, Coded(record, a), Coded(record, b), values, unique_id, repeats
+            )
             a, b, values = a[rows], b[rows], values[rows]
             source = label_table.source
             where = lambda row: source  # noqa: E731
@@ -162,8 +166,8 @@ def _labelled(
     if clash.size:
         row = int(clash[0])
         raise DataError(
-            f"{labels.where(row)}: {plainly(names[codes[2][row]])} and {plainly(names[codes[3][row]])} are labelled genuine "
-            f"in one row and impostor in another ({clash.size} such rows); keep one"
+            f"{labels.where(row)}: {plainly(names[codes[2][row]])} and {plainly(names[codes[3][row]])} are labelled "
+            f"genuine in one row and impostor in another ({clash.size} such rows); keep one"
         )
     genuine = genuine[first]
     order = np.argsort(keys, kind="stable")
@@ -182,8 +186,11 @@ def _labelled(
         row = int(np.flatnonzero(differs)[0])
         before = int(rows[at[row]])
         raise DataError(
-            f"{table.where(row)}: {plainly(names[codes[0][row]])} and {plainly(names[codes[1][row]])} are predicted again with "
-            f"another score ({score[row]:.6g}, {score[before]:.6g} in {table.where(before)}; {np.count_nonzero(differs)} such "
+            f"{table.where(row)}: {plainly(names[codes[0][row]])} and {plainly(names[codes[1][row]])} are predicted "
+            f"again with another score ({score[row]:.6g}, {score[before]:.6g} in {table.where(before)}; "
+            f"{np.count_nonzero(differs)} such "
             "rows); keep one prediction for each pair, or choose repeats: mean, max or first"
         )
-    return rows[found], genuine[found], lost
+    kept = np.flatnonzero(found)
+    kept = kept[np.argsort(first[kept], kind="stable")]
+    return rows[kept], genuine[kept], lost

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_labels, label_mapping, merge, text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly, shorten
+from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.layouts.lines import Fields, first_line, is_number, load_scores, read_fields
 from matchbound.readers.roles import plain
@@ -323,8 +323,8 @@ def _sre_key(source: Input) -> Trials:
         first = [field.strip().lower() for field in line.split(delimiter)]
         if width > at["label"] and first[at["label"]] not in GENUINE_WORDS:
             raise DataError(
-                f"{source.name}, line 1: {shorten(first[at['label']])!r} is not a label; write target or nontarget. A header "
-                "has the columns modelid, segmentid, side, targettype"
+                f"{source.name}, line 1: {shorten(first[at['label']])!r} is not a label; write target or nontarget. A "
+                "header has the columns modelid, segmentid, side, targettype"
             )
     fields = read_fields(source, (width,) if width >= 3 else (3, 4), layout, delimiter=delimiter, skip=int(headed))
     a, b = _sre_names(fields, at)
