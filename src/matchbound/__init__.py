@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matchbound.calls.searching import search as search
     from matchbound.counting.executors import DaskExecutor as DaskExecutor
     from matchbound.counting.executors import LocalExecutor as LocalExecutor
+    from matchbound.data.candidates import Candidates as Candidates
     from matchbound.data.comparisons import Comparisons as Comparisons
     from matchbound.data.embeddings import Embeddings as Embeddings
     from matchbound.data.example import demo_data as demo_data
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from matchbound.planning.protocol import read_protocol as read_protocol
     from matchbound.planning.protocol import score_protocol as score_protocol
     from matchbound.planning.rules import zero_errors as zero_errors
+    from matchbound.readers.candidates import read_candidates as read_candidates
     from matchbound.readers.read import read as read
     from matchbound.readers.scan import ScoreFile as ScoreFile
     from matchbound.readers.scan import scan as scan
@@ -60,6 +62,9 @@ if TYPE_CHECKING:
     from matchbound.results.roc import RocCurve as RocCurve
     from matchbound.results.searches import Searches as Searches
     from matchbound.show.correlations import plot_correlations as plot_correlations
+    from matchbound.show.plots import plot_det as plot_det
+    from matchbound.show.plots import plot_roc as plot_roc
+    from matchbound.show.plots import plot_scores as plot_scores
     from matchbound.study.coverage import CoverageStudy as CoverageStudy
     from matchbound.study.coverage import coverage_study as coverage_study
     from matchbound.study.models import Geometric as Geometric
@@ -103,9 +108,14 @@ _HOME = {
     "mean_loss": "calls.losses",
     "plan": "planning.plan",
     "plot_correlations": "show.correlations",
+    "plot_det": "show.plots",
+    "plot_roc": "show.plots",
+    "plot_scores": "show.plots",
     "read": "readers.read",
     "read_protocol": "planning.protocol",
     "roc": "calls.rates",
+    "Candidates": "data.candidates",
+    "read_candidates": "readers.candidates",
     "search": "calls.searching",
     "Searches": "results.searches",
     "scan": "readers.scan",

@@ -15,11 +15,14 @@ from matchbound.cli import STDIN
 from matchbound.cli.common import colour_wanted, remember
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError
+from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.claims import Claim
+from matchbound.show.claims import claim_lines, claim_record
 from matchbound.show.records import Record, to_csv, to_json
+from matchbound.show.terms import Terms, speaking, worded
 from matchbound.stats.intervals import check_level
 
 Format = Literal["table", "json", "csv"]
@@ -76,10 +79,14 @@ RepeatsOption = Annotated[
     ),
 ]
 FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
+TermsOption = Annotated[
+    Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
+]
 Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
 Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
+CheckpointEvery = Annotated[float, Parameter(help="Seconds between two states that are saved.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
 
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
@@ -142,16 +149,18 @@ class Running:
     workers: Workers = None
     dask: Dask = None
     checkpoint: Checkpoint = None
+    checkpoint_every: CheckpointEvery = 30.0
 
     @contextmanager
     def started(self, quiet: bool) -> Iterator[dict[str, Any]]:
-        """The arguments of a library call that counts: workers, executor, progress, checkpoint."""
+        """The arguments of a library call that counts: workers, executor, progress, checkpoint and checkpoint_every."""
         with _executor(self.dask) as executor, _bar(quiet) as progress:
             yield {
                 "workers": self.workers,
                 "executor": executor,
                 "progress": progress,
                 "checkpoint": self.checkpoint,
+                "checkpoint_every": self.checkpoint_every,
             }
 
 
@@ -162,6 +171,7 @@ class Answer:
 
     format: FormatOption = "table"
     output: Output = None
+    terms: TermsOption = "plain"
 
     def deliver(
         self,
@@ -169,6 +179,7 @@ class Answer:
         text: Callable[..., str],
         told: Sequence[str],
         source: Mapping[str, Any],
+        claims: Sequence[tuple[Claim, float | None]] = (),
     ) -> None:
         """Write the answer in the form asked for, to standard output or, whole or not at all, to a file.
 
@@ -176,13 +187,17 @@ class Answer:
         ----------
         text
             Makes the table for people; called with ``colour=`` only where a table is asked for.
+        claims
+            Verdicts, each with its threshold (None for a curve).
         """
         if self.format == "json":
-            content = to_json(records, told, source)
+            verdicts = [claim_record(claim, threshold) for claim, threshold in claims]
+            content = to_json(records, told, source, claims=verdicts)
         elif self.format == "csv":
             content = to_csv(records)
         else:
-            content = text(colour=colour_wanted(self.output))
+            with speaking(self.terms):
+                content = worded(claim_lines(claims) + text(colour=colour_wanted(self.output)), self.terms)
         write_out(content, self.output)
 
 
@@ -252,17 +267,10 @@ def _executor(dask: str | None) -> Iterator[Any]:
     if dask is None:
         yield None
         return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtraError("--dask needs the dask extra: pip install 'matchbound[dask]'") from None
+    from matchbound.counting.cluster import connected
     from matchbound.counting.executors import DaskExecutor
 
-    try:
-        client = Client(dask, timeout=20)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise MatchboundError(f"--dask: no scheduler answers at {dask} ({error})") from None
-    with client:
+    with connected(dask) as client:
         yield DaskExecutor(client)
 
 

@@ -94,6 +94,7 @@ def curve_of_embeddings(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> CurveTally:
     """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
     rows = len(source)
@@ -109,5 +110,6 @@ def curve_of_embeddings(
             executor=executor,
             progress=progress,
             checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
         )
     )

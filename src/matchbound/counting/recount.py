@@ -32,6 +32,7 @@ def tally_source(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> Tally:
     """Tally any source. Pairs are kept by default where that costs nothing, which is for comparisons."""
     if isinstance(source, Comparisons):
@@ -57,6 +58,7 @@ def tally_source(
         executor=executor,
         progress=progress,
         checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
 
 

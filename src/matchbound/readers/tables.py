@@ -62,6 +62,10 @@ class Table:
     data: Any
     where: Callable[[int], str]
 
+    def labels(self, name: str) -> LabelArray:
+        """A column of labels as text or integers, shape (n,)."""
+        return self.coded(name).decoded()
+
     def coded(self, name: str) -> Coded:
         """A column of labels, text or integers; missing and empty labels are an error that names the place."""
         import pyarrow as pa

@@ -16,6 +16,7 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
+from matchbound.show.shown import Shown
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -26,6 +27,7 @@ from matchbound.stats.curve.union import Calibration
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
+    from matchbound.show.tables import Table
     from matchbound.stats.curve.latent import LatentPair
 
 AREA_STEPS = 400
@@ -52,7 +54,7 @@ ADVISED_AGAINST = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CurveStatistic:
+class CurveStatistic(Shown):
     """A number read from a curve.
 
     curve
@@ -73,6 +75,17 @@ class CurveStatistic:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        from matchbound.show.curve import curve_records
+
+        return curve_records([self])
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.curve import curve_tables
+
+        return curve_tables(self.to_records())
 
     @property
     def metric(self) -> str:

@@ -17,12 +17,14 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
-from matchbound.show.numbers import percent
+from matchbound.show.numbers import count_text, percent, threshold_text
+from matchbound.show.shown import Shown
 from matchbound.stats import resampling, variance
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
 
 if TYPE_CHECKING:
+    from matchbound.show.tables import Table
     from matchbound.stats.latent import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
@@ -50,7 +52,7 @@ ADVISED_AGAINST = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rate:
+class Rate(Shown):
     """FAR or FRR at one threshold.
 
     metric
@@ -69,8 +71,21 @@ class Rate:
         return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"
 
     def __str__(self) -> str:
-        counts = f"{self.errors:,} of {self.comparisons:,} at threshold {self.threshold:g}"
-        return f"{self.metric.upper()} {percent(self.estimate)} ({counts})"
+        counts = f"{count_text(self.errors)} of {count_text(self.comparisons)}"
+        return (
+            f"{self.metric.upper()} {percent(self.estimate)} ({counts} at threshold {threshold_text(self.threshold)})"
+        )
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rate with its default interval."""
+        from matchbound.show.records import rate_record
+
+        return [rate_record(self, self.interval() if self.comparisons else None)]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.text import rates_tables
+
+        return rates_tables(self.to_records())
 
     @cached_property
     def errors(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +20,8 @@ from matchbound.results.claims import Claim, Statement, parse_claim
 from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import tail_of
 from matchbound.results.latent_pair import CurveModels
-from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
+from matchbound.results.points import FEW_ERRORS, NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
+from matchbound.show.shown import Shown
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
 from matchbound.stats.curve.rates import (
@@ -37,6 +38,9 @@ from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from matchbound.show.frames import Library
+    from matchbound.show.tables import Table
 
 __all__ = [
     "Auc",
@@ -56,7 +60,7 @@ BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 
 
 @dataclass(frozen=True)
-class ThresholdPoint:
+class ThresholdPoint(Shown):
     """Rates and plug-in variances at one threshold."""
 
     threshold: float
@@ -65,9 +69,13 @@ class ThresholdPoint:
     far_variance: float
     frr_variance: float
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record of all fields."""
+        return [asdict(self)]
+
 
 @dataclass(frozen=True)
-class ThresholdChoice:
+class ThresholdChoice(Shown):
     """A threshold with a guarantee.
 
     threshold
@@ -87,9 +95,13 @@ class ThresholdChoice:
     far_upper: float
     frr: float
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record of all fields."""
+        return [asdict(self)]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RocCurve:
+class RocCurve(Shown):
     """FAR and FRR at every threshold, from the strictest to the most lenient.
 
     Rates at a target are those of a threshold that exists: FRR at FAR f is that of the most lenient threshold whose FAR
@@ -115,6 +127,38 @@ class RocCurve:
 
     def __len__(self) -> int:
         return int(self.thresholds.size)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FRR at FARs of 10%, 1%, … that the data can support, EER and AUC, each with its default interval."""
+        from matchbound.show.curve import curve_records
+
+        aims = [far for far in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if far * self.tally.n_impostor >= FEW_ERRORS]
+        return curve_records([*(self.at_far(far) for far in aims), self.eer(), self.auc()])
+
+    def to_frame(self, library: Library | None = None) -> Any:
+        """The whole curve as a data frame: threshold, FAR, FRR and their variances, one row per threshold.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``. By default the first of them that the program has imported
+            already, else the first that is installed.
+        """
+        from matchbound.show.frames import frame_of_columns
+
+        columns = {
+            "threshold": self.thresholds,
+            "far": self.far,
+            "frr": self.frr,
+            "far_variance": self.far_variance,
+            "frr_variance": self.frr_variance,
+        }
+        return frame_of_columns(columns, library)
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.curve import curve_tables
+
+        return curve_tables(self.to_records())
 
     @property
     def n_identities(self) -> int:
@@ -249,9 +293,9 @@ class RocCurve:
         """
         said = parse_claim(text)
         below, above = (said.target, None) if said.relation == "<" else (None, said.target)
-        return self._number(said).claim(below, above=above, level=level, method=method)
+        return self.claimed(said).claim(below, above=above, level=level, method=method)
 
-    def _number(self, said: Statement) -> CurveStatistic | CostStatistic:
+    def claimed(self, said: Statement) -> CurveStatistic | CostStatistic:
         """The number that a claim is about."""
         options = dict(said.options)
         made: CurveStatistic | CostStatistic
@@ -415,19 +459,54 @@ class RocCurve:
         k = int(np.searchsorted(matched, matched[low], side="right")) - 1
         return k, float(model.limit(float(matched[k]), deviate, True)[0])
 
-    def plot(self, kind: Literal["det", "roc", "scores"] = "det", ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the curve: ``"det"`` (probit axes), ``"roc"`` (logarithmic FAR) or ``"scores"`` (histograms).
+    def plot(
+        self,
+        kind: Literal["det", "roc", "scores"] = "det",
+        ax: Axes | None = None,
+        *,
+        band: Literal["pointwise", "simultaneous"] | None = "pointwise",
+        level: float = 0.95,
+        label: str | None = None,
+        color: str | None = None,
+        mark: bool = True,
+        bins: int = 60,
+        threshold: float | None = None,
+        log: bool = False,
+    ) -> Axes:
+        """Draw the curve, or the scores behind it. `plot_det` draws several curves in one picture.
 
-        See `matchbound.show.plots` for the options.
+        Parameters
+        ----------
+        kind
+            ``"det"``: FRR against FAR on probit axes; ``"roc"``: 1 − FRR against FAR on a logarithmic axis;
+            ``"scores"``: histograms of genuine and impostor scores.
+        ax
+            Axes to draw on; by default those of a new figure, which a notebook shows by itself.
+        band
+            ``"pointwise"``, ``"simultaneous"`` or None (DET and ROC).
+        level
+            Coverage of the band.
+        label
+            Name of the curve in the legend.
+        color
+            Of the curve and, lighter, its band.
+        mark
+            Mark the equal error rate (DET).
+        bins, threshold, log
+            Cells of the histograms, where to draw a line, and a logarithmic height (scores).
+
+        Returns
+        -------
+        matplotlib.axes.Axes
         """
         from matchbound.show import plots
 
         if kind == "det":
-            return plots.plot_det(self, ax=ax, **options)
+            return plots.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark)
         if kind == "roc":
-            return plots.plot_roc(self, ax=ax, **options)
+            return plots.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color)
         if kind == "scores":
-            return plots.plot_scores(self, ax=ax, **options)
+            return plots.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log)
         raise UsageError(f"kind must be 'det', 'roc' or 'scores'; got {kind!r}")
 
     def _upper(self, confidence: float) -> FloatArray:
