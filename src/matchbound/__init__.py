@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from matchbound.counting.executors import DaskExecutor as DaskExecutor
     from matchbound.counting.executors import LocalExecutor as LocalExecutor
     from matchbound.counts.tally import Tally as Tally
+    from matchbound.data.candidates import Candidates as Candidates
     from matchbound.data.comparisons import Comparisons as Comparisons
     from matchbound.data.embeddings import Embeddings as Embeddings
     from matchbound.data.example import demo_data as demo_data
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from matchbound.planning.rules import ZeroErrors as ZeroErrors
     from matchbound.planning.rules import zero_errors as zero_errors
     from matchbound.planning.search import Expectation as Expectation
+    from matchbound.readers.candidates import read_candidates as read_candidates
     from matchbound.readers.read import read as read
     from matchbound.readers.scan import ScoreFile as ScoreFile
     from matchbound.readers.scan import scan as scan
@@ -176,7 +178,11 @@ _HOME = {
     "Recall": "results.linkage",
     "Report": "report.page",
     "roc": "calls.rates",
+    "Candidates": "data.candidates",
+    "read_candidates": "readers.candidates",
     "RocCurve": "results.roc",
+    "search": "calls.searching",
+    "Searches": "results.searches",
     "scan": "readers.scan",
     "score_protocol": "planning.protocol",
     "ScoreFile": "readers.scan",

@@ -17,7 +17,7 @@ from matchbound.stats.search.mated import Ranked, at_rank
 from matchbound.stats.search.nonmated import HitCurve, hit_curve
 
 if TYPE_CHECKING:
-    from matchbound.counting.search import Behind
+    from matchbound.counting.search import Further
     from matchbound.stats.search.sizes import HitList
 
 
@@ -125,7 +125,7 @@ class Searches:
     """
 
     tally: SearchTally
-    behind: Behind | None = field(default=None, repr=False)
+    behind: Further | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=())
 
     def __repr__(self) -> str:
@@ -304,11 +304,10 @@ class Searches:
         """The searches of enrolled people at a rank."""
         if not (isinstance(rank, (int, np.integer)) and rank >= 1):
             raise UsageError(f"rank must be a whole number, at least 1; got {rank!r}")
-        depth = self.tally.depth
-        if self.tally.truncated and rank > depth:
+        if rank > self.tally.ranks:
             raise DataError(
-                f"rank {rank} was asked for, and {depth} candidates of each search were kept; search with "
-                f"candidates={rank + 1}"
+                f"rank {rank} was asked for, and the candidate lists decide ranks to {self.tally.ranks}; keep more "
+                f"candidates, as with search(…, candidates={rank})"
             )
         ranked: Ranked = self._at_rank(int(rank))
         return ranked
@@ -331,12 +330,11 @@ class Searches:
         people = int(searched.people.size)
         self._above_floor(oriented)
         size = self.tally.size
-        full = self.tally.truncated and bool(np.any(searched.score[:, -1] >= oriented))
-        if full:
+        if np.any(searched.end >= oriented):
             if self.behind is None:
                 raise DataError(
-                    f"the candidate lists end at {self.tally.depth} candidates, and at threshold {threshold:g} some "
-                    "are full: how many more people reach it is not known. Give longer lists, or a higher threshold"
+                    f"at threshold {threshold:g} some candidate lists end before the scores do: how many more people "
+                    "reach it is not known. Give longer lists, or a stricter threshold"
                 )
             found = self.behind.hits(oriented)
             return HitList(searched.person, people, found.hits, found.probe, found.holder, size)
@@ -352,12 +350,12 @@ class Searches:
         mated, size = self.tally.mated, self.tally.size
         lost = np.isneginf(mated.mate)
         mate = np.where(lost, np.inf, mated.mate)
-        full = self.tally.truncated and bool(np.any(mated.score[:, -1] > mate))
-        unknown = self.behind is None and bool(np.any(lost)) and self.tally.truncated
-        if (full and self.behind is None) or unknown:
+        full = bool(np.any(mated.end > mate))
+        unknown = bool(np.any(lost & np.isfinite(mated.end)))
+        if self.behind is None and (full or unknown):
             raise DataError(
-                f"the candidate lists end at {self.tally.depth} candidates, and some mates are behind their end: CMC "
-                "in another gallery needs the number of non-mates ahead of each mate. Give longer lists"
+                "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
+                "non-mates ahead of each mate. Give longer lists"
             )
         if full and self.behind is not None:
             found = self.behind.beaten()
