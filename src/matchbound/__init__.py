@@ -186,8 +186,6 @@ _HOME = {
     "scan": "readers.scan",
     "score_protocol": "planning.protocol",
     "ScoreFile": "readers.scan",
-    "search": "calls.searching",
-    "Searches": "results.searches",
     "SearchThreshold": "results.searches",
     "Selectivity": "results.search_rates",
     "SmoothCurve": "results.bands",
