@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.subsets import among as subset
 from matchbound.errors import DataError
 from matchbound.readers.scan import ScoreFile
 
@@ -42,7 +41,7 @@ def tally_source(
         from matchbound.counting.streaming import tally_score_table
 
         return tally_score_table(
-            source.path,
+            source,
             thresholds,
             columns=source.columns,
             distance=source.distance,
@@ -103,18 +102,4 @@ def among(source: AnySource, identities: IntArray) -> Source:
     """The part of a source that concerns only the given identities."""
     if isinstance(source, ScoreFile):
         raise DataError(f"{source.path}: a part of the identities can be taken only of a table in memory")
-    kept = np.zeros(source.n_identities, dtype=bool)
-    kept[identities] = True
-    if isinstance(source, Embeddings):
-        rows = np.flatnonzero(kept[source.codes])
-        return Embeddings(source.vectors[rows], source.identities[source.codes[rows]], source.similarity)
-    rows = np.flatnonzero(kept[source.a] & kept[source.b])
-    has = source.instance_a is not None and source.instance_b is not None
-    return Comparisons(
-        source.identities[source.a[rows]],
-        source.identities[source.b[rows]],
-        source.score[rows],
-        distance=source.distance,
-        instance_a=source.instance_a[rows] if has and source.instance_a is not None else None,
-        instance_b=source.instance_b[rows] if has and source.instance_b is not None else None,
-    )
+    return subset(source, identities)

@@ -11,7 +11,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from matchbound.counting.held import Held
 from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.counts.searches import Mated, NonMated, SearchTally
+from matchbound.data.candidates import ScoreMatrix
 from matchbound.data.embeddings import BLOCK_ROWS, Embeddings, Similarity
 from matchbound.errors import DataError
 from matchbound.scratch import room_for
@@ -257,7 +258,7 @@ def make_job(
     n = len(probes)
     rows = int(np.clip(n // (8 * available_cores()), 32, MOST_ROWS))
     return SearchJob(
-        _scorable(gallery.vectors), _scorable(probes.vectors), owner, own, size, gallery.similarity, fuse, depth, rows
+        _scorable(gallery.settled), _scorable(probes.settled), owner, own, size, gallery.similarity, fuse, depth, rows
     )
 
 
@@ -358,6 +359,58 @@ def reached(job: SearchJob, least: FloatArray, strict: bool = False, workers: in
     return Reached(counts, pairs[:, 0], pairs[:, 1])
 
 
+class Further(Protocol):
+    """Goes back to the data for what is behind the end of the lists."""
+
+    def hits(self, threshold: float) -> Reached:
+        """Who reaches an oriented threshold in the searches without a mate."""
+
+    def beaten(self) -> Reached:
+        """Which non-mates are ahead of the mate in the searches with one."""
+
+
+@dataclass(frozen=True, eq=False)
+class BehindMatrix:
+    """The same for a matrix of scores.
+
+    nonmated, mated : int64 arrays
+        The row of each search.
+    """
+
+    matrix: ScoreMatrix
+    nonmated: IntArray = field(repr=False)
+    mated: IntArray = field(repr=False)
+    mate: FloatArray = field(repr=False)
+
+    def hits(self, threshold: float) -> Reached:
+        """Who reaches an oriented threshold in the searches without a mate."""
+        return self._of(self.nonmated, np.full(self.nonmated.size, threshold), False)
+
+    def beaten(self) -> Reached:
+        """Which non-mates are ahead of the mate in the searches with one."""
+        return self._of(self.mated, np.where(np.isneginf(self.mate), np.inf, self.mate), True)
+
+    def _of(self, rows: IntArray, least: FloatArray, strict: bool) -> Reached:
+        counts = np.zeros(rows.size, dtype=np.int64)
+        probes, holders, total = [], [], 0
+        for start in range(0, rows.size, MOST_ROWS):
+            part = rows[start : start + MOST_ROWS]
+            table = self.matrix.fused(part)
+            own = self.matrix.own[part]
+            table[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+            cut = least[start : start + MOST_ROWS, None]
+            probe, holder = np.nonzero((table > cut) if strict else (table >= cut))
+            counts[start : start + part.size] = np.bincount(probe, minlength=part.size)
+            total += probe.size
+            if total <= MOST_HITS:
+                probes.append(probe + start)
+                holders.append(holder)
+        if total > MOST_HITS:
+            return Reached(counts, None, None)
+        none = np.empty(0, dtype=np.int64)
+        return Reached(counts, np.concatenate([none, *probes]), np.concatenate([none, *holders]))
+
+
 @dataclass(frozen=True, eq=False)
 class Behind:
     """Goes back to the data for what is behind the end of the lists.
@@ -405,7 +458,8 @@ def assemble(
     *,
     rotating: bool,
     distance: bool,
-    truncated: bool,
+    end: FloatArray | None = None,
+    ranks: int | None = None,
     floor: float = -np.inf,
 ) -> SearchTally:
     """Divide searches into those with a mate and those without.
@@ -420,7 +474,17 @@ def assemble(
         Of each probe, without its own enrolment among the candidates.
     rotating
         Whether searches of enrolled people count as searches without a mate too, their own enrolment left out.
+    end
+        See `matchbound.counts.searches.NonMated`; by default lists are as long as they are deep, complete where that
+        is the gallery.
+    ranks
+        The largest rank that the lists can decide; by default one less than they are deep, or any.
     """
+    depth = score.shape[1]
+    if end is None:
+        end = np.where(depth < size - (own >= 0), score[:, -1], -np.inf)
+    if ranks is None:
+        ranks = depth - 1 if np.any(np.isfinite(end)) else max(size, 1)
     mated = own >= 0
     chosen = np.ones(own.size, dtype=bool) if rotating else ~mated
     people, person = np.unique(labels[chosen], return_inverse=True)
@@ -430,9 +494,9 @@ def assemble(
     return SearchTally(
         gallery,
         size,
-        NonMated(people, person, enrolled, holder[chosen], score[chosen]),
-        Mated(own[mated], mate[mated], holder[mated], score[mated]),
+        NonMated(people, person, enrolled, holder[chosen], score[chosen], end[chosen]),
+        Mated(own[mated], mate[mated], holder[mated], score[mated], end[mated]),
         distance,
-        truncated,
+        ranks,
         floor,
     )

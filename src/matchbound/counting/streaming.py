@@ -22,7 +22,7 @@ from matchbound.counting.executors import Progress
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.coded import Coded
 from matchbound.errors import DataError, UsageError
-from matchbound.readers.scan import ScoreBatch, scan_scores
+from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
 
 Words = NDArray[np.uint64]
 
@@ -34,10 +34,10 @@ PARTS = 64
 
 
 def tally_score_table(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | ScoreFile,
     thresholds: FloatArray,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     distance: bool | None = None,
     pairs: bool = False,
     progress: Progress | None = None,
@@ -47,7 +47,7 @@ def tally_score_table(
     Parameters
     ----------
     path
-        The file, or an address that fsspec understands.
+        The file, an address that fsspec understands, or a table from `scan`.
     thresholds
         Shape (K,), in any order, in the units of the scores.
     columns

@@ -75,6 +75,17 @@ class LatentModel:
         The constants.
     mirrored
         Whether the curves are functions of the rate of comparisons that did not err (rates above ½).
+
+    See Also
+    --------
+    LatentInterval, plot_correlations
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
+    >>> model.metric
+    'far'
     """
 
     metric: Metric

@@ -28,6 +28,16 @@ class LatentSettings:
         The largest β, how much ρ_s rises with the probit rate over samples.
     bandwidth
         Of the kernel that smooths correlations, in probit rates.
+
+    See Also
+    --------
+    LatentInterval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.LatentSettings() == mb.LatentSettings()
+    True
     """
 
     identity_guard: float = 0.0
