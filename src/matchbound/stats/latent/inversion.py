@@ -21,7 +21,12 @@ REACH = 8.5
 
 
 def count_tail(
-    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
+    errors: FloatArray,
+    trials: FloatArray,
+    rate: FloatArray,
+    spread: FloatArray,
+    upper: BoolArray,
+    hubs: FloatArray | None = None,
 ) -> FloatArray:
     """E_u of the mid-P binomial tail at `errors` of `trials`, shape (J,).
 
@@ -31,7 +36,39 @@ def count_tail(
         x/c, N/c, p and V. The numbers of errors and trials need not be whole.
     upper : bool array, shape (J,)
         Where true, P(X < x) + ½P(X = x), for an upper limit; else P(X > x) + ½P(X = x), for a lower one.
+    hubs : float64 array, shape (J,)
+        h: p_u is a gamma variable with mean p and relative variance V in this part of the mean; by default 0.
     """
+    normal = _log_normal_tail(errors, trials, rate, spread, upper)
+    if hubs is None or not bool(np.any(hubs > 0.0)):
+        return normal
+    mixed = normal.copy()
+    some = hubs > 0.0
+    gamma = _gamma_tail(errors[some], trials[some], rate[some], spread[some], upper[some])
+    mixed[some] = (1.0 - hubs[some]) * normal[some] + hubs[some] * gamma
+    return mixed
+
+
+def _gamma_tail(
+    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
+) -> FloatArray:
+    """E of the mid-P binomial tail with a gamma rate of mean `rate` and relative variance `spread`, shape (J,)."""
+    from scipy.special import betainc, betaincc, gammaincinv, gammaln
+
+    nodes, weights = legendre(96)
+    shape = 1.0 / np.maximum(spread, 1e-6)
+    p = np.clip(rate[:, None] * gammaincinv(shape[:, None], nodes) / shape[:, None], 1e-300, 1.0 - 1e-12)
+    x, n = errors[:, None], trials[:, None]
+    choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
+    half = 0.5 * np.exp(choose + x * np.log(p) + (n - x) * np.log1p(-p))
+    tail = np.where(upper[:, None], betaincc(x + 1.0, n - x, p) - half, betainc(x + 1.0, n - x, p) + half)
+    result: FloatArray = tail @ weights
+    return result
+
+
+def _log_normal_tail(
+    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
+) -> FloatArray:
     from scipy.special import betainc, betaincc, gammaln, ndtr
 
     variance = np.log1p(np.maximum(spread, 0.0) / (1.0 - rate) ** 2)

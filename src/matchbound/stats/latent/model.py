@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.stats.latent.curves import Clusters, Curve
+from matchbound.stats.latent.handover import OwnVariance
 from matchbound.stats.latent.inversion import count_tail, solve_decreasing
 from matchbound.stats.latent.moments import Design
 from matchbound.stats.latent.orthant import excess
@@ -76,6 +77,8 @@ class LatentModel:
         The constants.
     mirrored
         Whether the curves are functions of the rate of comparisons that did not err (rates above ½).
+    own
+        The sample's own variance, seen from the same side; None: it is never used.
     """
 
     metric: Metric
@@ -87,6 +90,7 @@ class LatentModel:
     beta: float
     settings: LatentSettings
     mirrored: bool = False
+    own: OwnVariance | None = None
 
     @property
     def comparisons(self) -> float:
@@ -166,9 +170,10 @@ class LatentModel:
         x = self.comparisons - errors if self.mirrored else errors
         up = ~upper if self.mirrored else upper
         z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
+        handed_over = self._handed_over(x, z_hat)
 
         def gap(z: FloatArray) -> FloatArray:
-            tail = np.clip(self._tail(x, z, z_hat, up), 1e-300, 1.0 - 1e-16)
+            tail = np.clip(self._tail(x, z, z_hat, up, handed_over), 1e-300, 1.0 - 1e-16)
             signed: FloatArray = ndtri(tail) + deviate
             return np.where(up, signed, -signed)
 
@@ -179,20 +184,90 @@ class LatentModel:
         rate = np.where(~up & (x <= 0.0), 0.0, rate)
         return 1.0 - rate if self.mirrored else rate
 
-    def _tail(self, errors: FloatArray, z: FloatArray, z_hat: FloatArray, upper: BoolArray) -> FloatArray:
-        """P(X ≤ errors) (for upper limits) or P(X ≥ errors), mid-P, at the probit rates z; shape (J,)."""
+    def _tail(
+        self,
+        errors: FloatArray,
+        z: FloatArray,
+        z_hat: FloatArray,
+        upper: BoolArray,
+        handed_over: tuple[FloatArray, FloatArray] | None = None,
+    ) -> FloatArray:
+        """P(X ≤ errors) (for upper limits) or P(X ≥ errors), mid-P, at the probit rates z; shape (J,).
+
+        `handed_over` is what `_handed_over` gives for these errors.
+        """
         from scipy.special import ndtr
 
+        weight, scale = self._handed_over(errors, z_hat) if handed_over is None else handed_over
         p, n = ndtr(z), self.comparisons
         rest = ndtr(-z)
-        depth = self._depth(z)
+        depth = self._depth(z) * weight
         rho_pair = np.minimum(self.pair(z), MOST)
         guarded = self._guarded(rho_pair, depth)
         effect = self._design_effect(z, np.where(upper, guarded, rho_pair))
-        spread = self._spread(z, depth, z_hat, effect, rho_pair, upper)
+        spread = self._spread(z, depth, z_hat, effect, rho_pair, upper, weight)
         clump = np.clip(n * p / self.clusters.erring(z, guarded), 1.0, effect)
-        spread = spread + (effect - clump) * rest / (n * p)
-        return count_tail(errors / clump, n / clump, p, spread, upper)
+        alone = rest / (n * p)
+        total = (spread + effect * alone) * scale
+        if self.metric == "frr":
+            least = self._least_clump(p)
+            clump = np.where(upper, np.maximum(clump, least), clump)
+            total = np.maximum(total, np.where(upper, least * alone, 0.0))
+        clump = np.minimum(clump, np.maximum(total / alone, 1.0))
+        beyond = np.maximum(total - clump * alone, 0.0)
+        return count_tail(errors / clump, n / clump, p, beyond, upper, self._hubs(depth, upper))
+
+    def _handed_over(self, errors: FloatArray, z_hat: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(w, κ) at counts: what the model keeps of its guards, and the factor on its variance; shape (J,) each.
+
+        With cv² the noise of the sample's variance v̂, w = cv⁴/(cv⁴ + a²), and κ = (v̂·√(1 + cv²)/T)^(1−w), T the model's
+        relative variance at the estimate without guards. Nothing is handed over where no error was seen.
+        """
+        from scipy.special import ndtr
+
+        model = np.ones_like(z_hat)
+        floor = self.settings.hand_over if self.metric == "far" else self.settings.genuine_hand_over
+        if self.own is None or self.own.mirrored != self.mirrored or not floor > 0.0 or not self.own.errors.size:
+            return model, model
+        relative, noise = self.own.at(errors)
+        noise = np.maximum(noise, floor / self.effective_identities)
+        rho_pair = np.minimum(self.pair(z_hat), MOST)
+        p, n = ndtr(z_hat), self.comparisons
+        effect = self._design_effect(z_hat, rho_pair)
+        if self.metric == "far":
+            depth = self._depth(z_hat)
+            rho = np.minimum(self._raised(z_hat, depth, rho_pair), MOST)
+            noise = np.maximum(noise, kurtosis(z_hat, rho) / self.effective_identities)
+        weight = noise**2 / (noise**2 + self.settings.hand_over_at**2)
+        flat = np.zeros_like(z_hat)
+        spread = self._spread(z_hat, flat, z_hat, effect, rho_pair, flat > 1.0)
+        total = spread + effect * ndtr(-z_hat) / (n * p)
+        scale = np.exp((1.0 - weight) * (np.log(relative) + 0.5 * np.log1p(noise) - np.log(total)))
+        none = errors < 1.0
+        return np.where(none, 1.0, weight), np.where(none, 1.0, scale)
+
+    def _least_clump(self, p: FloatArray) -> FloatArray:
+        """The fewest errors of an identity that errs at all, as upper limits of FRR assume it; shape (J,).
+
+        s₀·ḡ/(1 + G_e·p/50), ḡ = Σg²/Σg: with few erring identities one cannot know that they are not goats.
+        """
+        share = self.settings.erring_share
+        mean = 1.0 + float(self.design.within) / self.comparisons
+        result: FloatArray = np.maximum(share * mean / (1.0 + self.effective_identities * p / 50.0), 1.0)
+        return result if share > 0.0 else np.ones_like(result)
+
+    def _hubs(self, depth: FloatArray, upper: BoolArray) -> FloatArray:
+        """h: the weight of a gamma law of the rate over samples beside the log-normal one, shape (J,)."""
+        if self.metric == "frr" or not self.identity.pooled > self.settings.hubs_from:
+            return np.zeros_like(depth)
+        strength = min((self.identity.pooled - self.settings.hubs_from) / 0.3, 1.0)
+        return np.where(upper, strength * np.maximum(0.0, 1.0 - 2.0 * depth), 0.0)
+
+    def _raised(self, z: FloatArray, depth: FloatArray, rho_pair: FloatArray) -> FloatArray:
+        """ρ_s with its guard."""
+        constants = self.settings
+        rho = self.identity(z)
+        return rho * (1.0 + constants.identity_guard * depth) + constants.borrowed_guard * rho_pair * depth
 
     def _spread(
         self,
@@ -202,6 +277,7 @@ class LatentModel:
         effect: FloatArray,
         rho_pair: FloatArray,
         upper: BoolArray,
+        weight: FloatArray | float = 1.0,
     ) -> FloatArray:
         """V: the relative variance of the rate from comparisons that share one identity, shape (J,)."""
         from scipy.special import ndtr
@@ -209,14 +285,11 @@ class LatentModel:
         if self.metric == "frr":
             return np.zeros_like(z)
         p, rest, n = ndtr(z), ndtr(-z), self.comparisons
-        rho = self.identity(z)
-        constants = self.settings
-        raised = rho * (1.0 + constants.identity_guard * depth) + constants.borrowed_guard * rho_pair * depth
-        rho = np.minimum(np.where(upper, raised, rho), MOST)
+        rho = np.minimum(np.where(upper, self._raised(z, depth, rho_pair), self.identity(z)), MOST)
         pairs = float(self.design.sharing)
         spread = pairs * excess(z, rho) / (n * p) ** 2
         share = spread / (spread + effect * rest / (n * p))
-        climb = self.beta * share * np.maximum(z - z_hat, 0.0)
+        climb = self.beta * weight * share * np.maximum(z - z_hat, 0.0)
         climbed = np.minimum(rho + np.where(upper, climb, 0.0), MOST)
         result: FloatArray = pairs * excess(z, climbed) / (n * p) ** 2
         return result
@@ -260,6 +333,20 @@ class LatentModel:
                 "correlations seen at larger rates"
             )
         return tuple(found)
+
+
+def kurtosis(z: FloatArray, rho: FloatArray) -> FloatArray:
+    """E(q − p)⁴/(E(q − p)²)² − 1 of q = Φ((z − √ρ·u)/√(1−ρ)), u ~ N(0, 1): how unequal identities' rates are."""
+    from scipy.special import ndtr
+
+    u = np.linspace(-8.0, 8.0, 129)
+    density = np.exp(-0.5 * u * u)
+    density /= density.sum()
+    rho = np.clip(rho, 1e-6, MOST)
+    rates = ndtr((z[..., None] - np.sqrt(rho)[..., None] * u) / np.sqrt(1.0 - rho)[..., None])
+    off = rates - (rates @ density)[..., None]
+    result: FloatArray = ((off**4) @ density) / ((off**2) @ density) ** 2 - 1.0
+    return result
 
 
 def _probit(rate: FloatArray) -> FloatArray:
