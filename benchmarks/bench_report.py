@@ -20,7 +20,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     if quick or not FACES.exists():
         return []
     import matchbound as mb
-    from matchbound.api import roc
+    from matchbound.calls.rates import roc
     from matchbound.cli import main
 
     warnings.simplefilter("ignore")
@@ -53,7 +53,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
 def _compile() -> None:
     """Compile what both use, on a small set."""
     import matchbound as mb
-    from matchbound.reporting import make_report
+    from matchbound.report.make import make_report
 
     make_report(mb.demo_data(n_identities=40))
 

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.allpairs import tally_embeddings
-from matchbound.engine.executors import DaskExecutor
-from matchbound.engine.job import AllPairsJob, Pruning, make_job
-from matchbound.engine.tail import score_quantiles
-from matchbound.engine.threads import available_cores, one_blas_thread
+from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.executors import DaskExecutor
+from matchbound.counting.job import AllPairsJob, Pruning, make_job
+from matchbound.counting.tail import score_quantiles
+from matchbound.counting.threads import available_cores, one_blas_thread
+from matchbound.data.embeddings import Embeddings
 from matchbound.kernels.quadratic import quadratic_forms
-from matchbound.sources.embeddings import Embeddings
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 WORKERS = min(2, available_cores())
@@ -147,7 +147,7 @@ def real_data() -> list[Row]:
 
 def older_processors() -> list[Row]:
     """The rows at one threshold as they are without products of bytes, and then without our float products too."""
-    from matchbound.engine import coarse
+    from matchbound.counting import coarse
     from matchbound.kernels import product
 
     rows = []
@@ -286,7 +286,7 @@ def on_dask() -> Row:
 TABLE = """
 import resource
 import numpy as np
-from matchbound.engine.streaming import tally_score_table
+from matchbound.counting.streaming import tally_score_table
 tally_score_table({path!r}, np.array([3.0]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 """

@@ -196,7 +196,7 @@ def parquet_layout(folder: Path, rng: Rng) -> Any:
 
 def scan(folder: Path, rng: Rng) -> Any:
     """Score tables that are read batch by batch."""
-    from matchbound.sources.scan import scan_scores
+    from matchbound.readers.scan import scan_scores
 
     if rng.random() < 0.5:
         content = damaged(CONTENT["csv"][0], rng) if rng.random() < 0.7 else generate.text_table(rng)
@@ -208,7 +208,7 @@ def scan(folder: Path, rng: Rng) -> Any:
 
 def protocol(folder: Path, rng: Rng) -> Any:
     """Protocol files, and lists of instances to design one from."""
-    from matchbound.planning.files import read_instances, read_protocol
+    from matchbound.planning.protocol_files import read_instances, read_protocol
 
     data = mb.Embeddings(np.eye(4) + 1.0, ["a", "a", "b", "c"], instance=["1", "2", "1", "1"])
     good = b"id_a,instance_a,id_b,instance_b\na,1,b,1\na,2,c,1\nb,1,c,1\n"
@@ -228,8 +228,8 @@ _saved: list[bytes] = []
 
 def checkpoint(folder: Path, rng: Rng) -> Any:
     """The state of a long run, damaged between two runs."""
-    from matchbound.engine.checkpoint import Checkpoint
-    from matchbound.engine.partial import Partial
+    from matchbound.counting.checkpoint import Checkpoint
+    from matchbound.counting.partial import Partial
 
     path = folder / "state.npz"
     made = Checkpoint(path, "mark")
@@ -309,12 +309,12 @@ def label(rng: Rng) -> str:
 
 def labels(folder: Path, rng: Rng) -> Any:
     """Any label: the JSON parses strictly, and the page is whole, runs only its own scripts and its data parse."""
-    from matchbound.reporting import make_report
+    from matchbound.files.writing import write_atomically
+    from matchbound.report import render
+    from matchbound.report.make import make_report
     from matchbound.results.description import describe
-    from matchbound.views.description import description_records
-    from matchbound.views.files import write_atomically
-    from matchbound.views.records import rate_record, to_csv, to_json
-    from matchbound.views.report import render
+    from matchbound.show.description import description_records
+    from matchbound.show.records import rate_record, to_csv, to_json
 
     people = [label(rng) for _ in range(5)]
     group = {name: label(rng) for name in people}
@@ -366,8 +366,8 @@ _count: list[int] = []
 def _scripts() -> int:
     """How many scripts a page has whose labels are plain."""
     if not _count:
-        from matchbound.reporting import make_report
-        from matchbound.views.report import render
+        from matchbound.report import render
+        from matchbound.report.make import make_report
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mb.MatchboundWarning)

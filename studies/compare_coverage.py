@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from compare_shared import FARS, SEEN, Row, run, share_of, systems, true_thresholds
 
-from matchbound.api_compare import compare, compare_thresholds
+from matchbound.calls.comparison import compare, compare_thresholds
 
 Kept = dict[tuple[str, float, str], list[tuple[bool, float, float]]]
 

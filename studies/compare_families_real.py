@@ -19,9 +19,9 @@ from compare_shared import FloatArray, Row, run_on_files, share_of
 from numpy.typing import NDArray
 
 import matchbound as mb
-from matchbound.api_compare import compare_thresholds
-from matchbound.api_groups import by_group
-from matchbound.results.all_pairs import systems_table
+from matchbound.calls.comparison import compare_thresholds
+from matchbound.calls.groups import by_group
+from matchbound.results.systems import systems_table
 
 GROUPS, MEMBERS, SYSTEMS, PEOPLE = 8, 25, 5, 50
 DRAWS = 1000

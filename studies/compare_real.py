@@ -14,7 +14,7 @@ from compare_shared import Row, run_on_files, share_of
 from numpy.typing import NDArray
 
 import matchbound as mb
-from matchbound.api_compare import compare_thresholds
+from matchbound.calls.comparison import compare_thresholds
 
 CELLS = (("far", 1e-3), ("far", 1e-2), ("far", 1e-1), ("frr", 1e-2), ("frr", 1e-1))
 METHODS = ("auto", "dyadic", "latent")

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from matchbound.engine.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.latent import LatentModel, fit_far, fit_frr, leave_out_ranks, rank_grid, settings_named
 from matchbound.stats.variance import far_plug_in, frr_plug_in

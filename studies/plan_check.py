@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 import matchbound as mb
-from matchbound.engine.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.planning.latent_model import UNKNOWN, Dependence
 from matchbound.planning.plan import Plan, plan
 from matchbound.results.error_rates import error_rates

@@ -213,7 +213,7 @@ def main() -> None:
         rows += variances(draw_people(scores, size), thresholds, size, n, seed, name)
         sys.stderr.write(f"{name} done\n")
     write(options.output / "protocol_pays.csv", rows, command + (" --data DIRECTORY" if options.data else ""))
-    from matchbound.views.plan_plots import protocol_figure
+    from matchbound.planning.plots import protocol_figure
 
     protocol_figure(rows).savefig(options.output / "protocol_pays.svg", metadata={"Date": None})
     write(options.output / "protocol_coverage.csv", coverage(n // 2, seed), command)

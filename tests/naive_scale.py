@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.embeddings import Embeddings
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 
 
 def tally_by_loop(data: Embeddings | Comparisons, thresholds: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from matchbound.cli import common, main
-from matchbound.engine import curve_points
+from matchbound.counting import curve_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 ROWS = 3000
@@ -149,7 +149,7 @@ def test_an_address_without_a_scheduler_is_said(
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_gives_the_same(faces: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
-    from matchbound.engine.executors import DaskExecutor
+    from matchbound.counting.executors import DaskExecutor
 
     ran = []
     plain = DaskExecutor.run

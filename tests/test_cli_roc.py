@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import DATA, golden_table
-from matchbound.api import roc
+from matchbound.calls.rates import roc
 from matchbound.cli import main
-from matchbound.views.records import RATE_FIELDS
+from matchbound.show.records import RATE_FIELDS
 
 FILE = str(DATA / "larger.csv")
 

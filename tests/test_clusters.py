@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.api_losses import unit_rates
+from matchbound.calls.losses import unit_rates
 from matchbound.stats.clusters import (
     bipartite_sums,
     bipartite_variance,

@@ -12,11 +12,11 @@ from scipy import stats as scipy_stats
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.api_compare import compare, compare_all, compare_thresholds
-from matchbound.engine.joint import joint_tally, joint_tally_of_embeddings
-from matchbound.sources.matching import match
-from matchbound.stats import difference_model as model
+from matchbound.calls.comparison import compare, compare_all, compare_thresholds
+from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
+from matchbound.data.matching import match
 from matchbound.stats import differences as stats
+from matchbound.stats.latent import differences as model
 from matchbound.stats.latent.moments import impostor_design
 from strategies import tables
 
@@ -298,7 +298,7 @@ def test_large_embeddings_are_counted_in_blocks() -> None:
 
 
 def test_large_embeddings_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    import matchbound.api_compare as api
+    import matchbound.calls.comparison as api
 
     a, b = _equal_systems(12)
     small = compare(a, b, threshold=0.5)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.api_compare import compare
-from matchbound.api_groups import by_group
+from matchbound.calls.comparison import compare
+from matchbound.calls.groups import by_group
 from matchbound.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

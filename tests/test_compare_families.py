@@ -13,14 +13,15 @@ from scipy import stats as scipy_stats
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.api_compare import compare, compare_all
-from matchbound.api_groups import by_group
-from matchbound.engine.joint import JointTally, joint_tally
-from matchbound.engine.tables import tally_comparisons
+from matchbound.calls.comparison import compare, compare_all
+from matchbound.calls.groups import by_group
+from matchbound.counting.joint import JointTally, joint_tally
+from matchbound.counting.tables import tally_comparisons
 from matchbound.results.together import normal_score
-from matchbound.stats import null_groups, null_systems
-from matchbound.stats.groups import group_sums
-from matchbound.stats.simultaneous import Largest, adjusted_level, gaussian_largest, normal_scores
+from matchbound.stats.families import groups as null_groups
+from matchbound.stats.families import systems as null_systems
+from matchbound.stats.families.critical import Largest, adjusted_level, gaussian_largest, normal_scores
+from matchbound.stats.group_differences import group_sums
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

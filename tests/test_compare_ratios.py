@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import matchbound as mb
-from matchbound.api_compare import compare
+from matchbound.calls.comparison import compare
 from strategies import tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.api_compare import compare
+from matchbound.calls.comparison import compare
 
 STUDIES = Path(__file__).resolve().parents[1] / "docs" / "studies"
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_curves as naive
 from conftest import golden_expected, golden_table
-from matchbound.api import roc
-from matchbound.engine.curve import curve_of_comparisons, curve_of_tally
-from matchbound.engine.recount import Recount
-from matchbound.engine.tables import tally_comparisons
+from matchbound.calls.rates import roc
+from matchbound.counting.recount import Recount
+from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.curve import curve_of_comparisons, curve_of_tally
 from matchbound.results.roc import RocCurve
-from matchbound.stats.curves import _ratio_variance, curve_variances
+from matchbound.stats.curve.rates import _ratio_variance, curve_variances
 from strategies import Row, comparisons, tables
 
 GOLDEN = ("balanced", "unbalanced", "incomplete", "larger")
@@ -199,7 +199,7 @@ def test_a_stepped_curve_equals_the_sorted_one_where_it_has_points() -> None:
 
 
 def test_large_embeddings_have_fewer_points_each_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    import matchbound.engine.curve_points as engine
+    import matchbound.counting.curve_points as engine
 
     source = model(40, 4, seed=3)
     whole = quiet(source)
@@ -216,7 +216,7 @@ def test_large_embeddings_have_fewer_points_each_exact(monkeypatch: pytest.Monke
 
 
 def test_genuine_pairs_are_found_once_each() -> None:
-    from matchbound.engine.pairs import GenuinePairs
+    from matchbound.counting.pairs import GenuinePairs
 
     source = mb.Embeddings(np.random.default_rng(0).normal(size=(40, 3)), np.repeat([0, 1, 2, 3], [1, 3, 16, 20]))
     first, second = GenuinePairs.of(source).sample(10**6, np.random.default_rng(0))

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_curves as naive
 from conftest import golden_table
-from matchbound.engine.curve import complete, curve_of_comparisons
+from matchbound.counts.curve import complete, curve_of_comparisons
 from matchbound.results.interval import Interval
 from matchbound.results.roc import RocCurve
-from matchbound.stats import curves_bands, curves_influence, curves_union
-from matchbound.stats.curves import area_terms
-from matchbound.stats.curves_bootstrap import curve_replicates, in_blocks, self_comparisons
+from matchbound.stats.curve import bands as curves_bands
+from matchbound.stats.curve import influence as curves_influence
+from matchbound.stats.curve import union as curves_union
+from matchbound.stats.curve.bootstrap import curve_replicates, in_blocks, self_comparisons
+from matchbound.stats.curve.rates import area_terms
 from strategies import Row, comparisons, tables
 from test_curves import both_kinds, model, quiet
 
@@ -244,8 +246,8 @@ def test_smoothed_curves_of_scores_that_follow_the_model(smooth: str) -> None:
 
 @pytest.mark.parametrize("smooth", ["binormal", "log-normal", "kernel"])
 def test_smoothed_replicates_with_unit_weights_are_the_smoothed_curve(smooth: str) -> None:
-    from matchbound.stats import curves_smooth
-    from matchbound.stats.curves_bootstrap import Draw
+    from matchbound.stats.curve import smooth as curves_smooth
+    from matchbound.stats.curve.bootstrap import Draw
 
     curve = quiet(model(20, 4, seed=5))
     whole = curve.smooth(smooth)  # type: ignore[arg-type]

@@ -12,8 +12,8 @@ import naive_curves as naive
 from conftest import golden_table
 from matchbound.results import latent
 from matchbound.results.roc import RocCurve
-from matchbound.stats import curves_latent
-from matchbound.stats.curves_influence import point_influence
+from matchbound.stats.curve import latent as curves_latent
+from matchbound.stats.curve.influence import point_influence
 from test_curves import quiet
 
 

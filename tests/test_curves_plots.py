@@ -71,7 +71,7 @@ def test_histograms_have_area_one(curve: RocCurve) -> None:
 
 
 def test_thinning_invents_no_point() -> None:
-    from matchbound.views.plots import DRAWN_POINTS, _steps
+    from matchbound.show.plots import DRAWN_POINTS, _steps
 
     curve = quiet(model(40, 5, seed=1))
     x, y = _steps(curve)
@@ -83,7 +83,7 @@ def test_thinning_invents_no_point() -> None:
 def test_drawing_loads_no_window_toolkit() -> None:
     code = (
         "import sys, warnings; warnings.simplefilter('ignore'); import matchbound as mb\n"
-        "from matchbound.api import roc\n"
+        "from matchbound.calls.rates import roc\n"
         "curve = roc(mb.demo_data(n_identities=25, seed=1))\n"
         "assert 'matplotlib' not in sys.modules\n"
         "curve.plot(kind='det')\n"

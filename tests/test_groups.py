@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.api_groups import by_group
-from matchbound.engine.tables import tally_comparisons
-from matchbound.stats.groups import cell_rate, difference_of_cells, group_sums, welch
+from matchbound.calls.groups import by_group
+from matchbound.counting.tables import tally_comparisons
+from matchbound.stats.group_differences import cell_rate, difference_of_cells, group_sums, welch
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -19,10 +19,10 @@ import pytest
 from pyarrow import parquet
 
 import matchbound as mb
-from matchbound.engine.checkpoint import Checkpoint
-from matchbound.engine.partial import Partial
-from matchbound.planning.files import read_instances, read_protocol
-from matchbound.sources.scan import scan_scores
+from matchbound.counting.checkpoint import Checkpoint
+from matchbound.counting.partial import Partial
+from matchbound.planning.protocol_files import read_instances, read_protocol
+from matchbound.readers.scan import scan_scores
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "matchbound"

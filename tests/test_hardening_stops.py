@@ -22,9 +22,9 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.planning.files import write_protocol
-from matchbound.views import files
-from matchbound.views.files import whole_file, write_atomically
+from matchbound.files import writing as files
+from matchbound.files.writing import whole_file, write_atomically
+from matchbound.planning.protocol_files import write_protocol
 
 FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
 if not FUZZ.is_dir():  # pragma: no cover
@@ -127,7 +127,7 @@ def test_protocol_into_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         path.write_bytes(b"id_a")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("matchbound.planning.files._csv", full)
+    monkeypatch.setattr("matchbound.planning.protocol_files._csv", full)
     with pytest.raises(mb.DataError, match="No space left"):
         write_protocol(made, tmp_path / "p.csv")
     assert list(tmp_path.iterdir()) == []
@@ -201,7 +201,7 @@ def test_stopping_a_command(number: signal.Signals, code: int, tmp_path: Path) -
             [*words, "--output", str(target)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=stream
         )
         for _ in range(600):  # the package has taken over when the reader is imported
-            if b"matchbound.sources.read" in said.read_bytes():
+            if b"matchbound.readers.read" in said.read_bytes():
                 break
             time.sleep(0.1)
         run.send_signal(number)

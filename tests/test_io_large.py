@@ -19,10 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
-from matchbound.engine.allpairs import tally_embeddings
+from matchbound import scratch as room
+from matchbound.counting.allpairs import tally_embeddings
 from matchbound.errors import DataError, UsageError
-from matchbound.sources import npy, parquet, room
-from matchbound.sources.room import room_for
+from matchbound.readers import npy, parquet
+from matchbound.scratch import room_for
 
 WHO = ["a", "a", "b", "c", "b"]
 VECTORS = np.arange(1.0, 16.0).reshape(5, 3)
@@ -383,7 +384,7 @@ def test_damage_anywhere_in_a_mapped_archive(tmp_path: Path, monkeypatch: pytest
 def test_any_array_is_read_as_numpy_reads_it(
     tmp_path_factory: pytest.TempPathFactory, shape: Any, kind: str, order: Any, on_disk: bool, compressed: bool
 ) -> None:
-    from matchbound.sources.files import open_input
+    from matchbound.files.opening import open_input
 
     array = np.asarray(np.arange(int(np.prod(shape))).reshape(shape).astype(kind), order=order)
     folder = tmp_path_factory.mktemp("arrays")

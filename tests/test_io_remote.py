@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import matchbound as mb
+from matchbound import scratch as room
 from matchbound.cli import common, main
-from matchbound.engine.recount import tally_source
+from matchbound.counting.recount import tally_source
 from matchbound.errors import DataError, MissingExtraError
-from matchbound.sources import npy, remote, room, scan
-from matchbound.sources.files import file_digest, is_address, open_input
+from matchbound.files import remote
+from matchbound.files.opening import file_digest, is_address, open_input
+from matchbound.readers import npy, scan
 
 fsspec = pytest.importorskip("fsspec")
 

@@ -10,9 +10,9 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli.coverage import coverage
-from matchbound.lab import SyntheticModel, figures
-from matchbound.lab.datasets import DATASETS, load
-from matchbound.lab.figures import FIGURES, Request, make_figure
+from matchbound.study import SyntheticModel, figures
+from matchbound.study.datasets import DATASETS, load
+from matchbound.study.figures import FIGURES, Request, make_figure
 
 SMALL = {"replications": 4, "resamples": 39, "truth_identities": 800, "quiet": True}
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive
 import naive_lab
-from matchbound.lab.methods import (
+from matchbound.results.rates import Rate
+from matchbound.stats.resampling import Scheme, far_replicates, frr_replicates
+from matchbound.study.methods import (
     FAST,
     ByRate,
     Draws,
@@ -22,9 +24,7 @@ from matchbound.lab.methods import (
     vertex_replicates,
     weighted_replicates,
 )
-from matchbound.lab.samples import Cell, Sample
-from matchbound.results.rates import Rate
-from matchbound.stats.resampling import Scheme, far_replicates, frr_replicates
+from matchbound.study.samples import Cell, Sample
 
 LEVELS = np.array([0.8, 0.95])
 
@@ -132,7 +132,7 @@ def test_two_levels_have_the_variance_of_both() -> None:
     """
     sample = some_sample(4, least=4, count=12)
     genuine = sample.frr_tally.genuine
-    from matchbound.lab.methods import _two_levels
+    from matchbound.study.methods import _two_levels
 
     made = _two_levels(draws_of(2, sample, 40_000), genuine.errors, genuine.comparisons, 1)
     g = genuine.comparisons.astype(float)
@@ -176,7 +176,7 @@ def test_rates_without_comparisons_have_no_limits() -> None:
 
 def test_latent_limits_are_those_of_the_package() -> None:
     """One model for all cells against one for each cell, which adds the cell's own rank to the grid: within 2%."""
-    from matchbound.lab.models import SyntheticModel
+    from matchbound.study.models import SyntheticModel
 
     model = SyntheticModel()
     cells = tuple(

@@ -9,9 +9,9 @@ import pytest
 
 import matchbound as mb
 import naive_lab
-from matchbound.lab import Geometric, SyntheticModel, Zoo
-from matchbound.lab.models import CENTRES
-from matchbound.lab.populations import BINS, GENUINE_SIZE, LONGEST, population_of
+from matchbound.study import Geometric, SyntheticModel, Zoo
+from matchbound.study.models import CENTRES
+from matchbound.study.populations import BINS, GENUINE_SIZE, LONGEST, population_of
 
 
 def test_the_papers_model() -> None:

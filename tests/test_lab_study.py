@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_lab
-from matchbound.lab import CoverageStudy, SyntheticModel, coverage_study
-from matchbound.lab.runner import BLOCK, Outcomes, Plan
-from matchbound.lab.samples import Cell
-from matchbound.lab.splits import HalfSampler, _thresholds, split_identities
-from matchbound.lab.study import ModelSampler, _stretched, summary
+from matchbound.study import CoverageStudy, SyntheticModel, coverage_study
+from matchbound.study.coverage import ModelSampler, _stretched, summary
+from matchbound.study.runner import BLOCK, Outcomes, Plan
+from matchbound.study.samples import Cell
+from matchbound.study.splits import HalfSampler, _thresholds, split_identities
 
 MODEL = SyntheticModel(dimensions=16)
 
@@ -68,7 +68,7 @@ def test_methods_and_replications_do_not_disturb_one_another() -> None:
 
 
 def test_a_stopped_study_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matchbound.lab.runner.WRITE_EVERY", 0.0)
+    monkeypatch.setattr("matchbound.study.runner.WRITE_EVERY", 0.0)
     path = tmp_path / "study.npz"
 
     def stop(done: int, total: int) -> None:

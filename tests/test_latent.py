@@ -15,9 +15,9 @@ from scipy.special import ndtr, ndtri
 import matchbound as mb
 import naive_latent as naive
 from conftest import DATA, golden_table
-from matchbound.engine.ranks import rank_scores
-from matchbound.engine.tables import tally_comparisons
-from matchbound.engine.tally import AllPairs, Tally
+from matchbound.counting.ranks import rank_scores
+from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.tally import AllPairs, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.stats.latent import (
     LatentModel,
@@ -28,7 +28,7 @@ from matchbound.stats.latent import (
     rank_grid,
     settings_named,
 )
-from matchbound.stats.latent.curves import Clusters, Curve, genuine_clusters, impostor_clusters, smooth
+from matchbound.stats.latent.correlations import Clusters, Curve, genuine_clusters, impostor_clusters, smooth
 from matchbound.stats.latent.inversion import count_tail, solve_decreasing
 from matchbound.stats.latent.moments import (
     correlations,
@@ -184,7 +184,7 @@ class TestClusters:
     def test_many_sizes_are_grouped_without_loss(self):
         rng = np.random.default_rng(1)
         sizes = rng.integers(1, 400, 300)
-        tally = mb.engine.tally.GenuineTally(sizes, np.zeros((1, 300), dtype=np.int64))
+        tally = mb.counts.tally.GenuineTally(sizes, np.zeros((1, 300), dtype=np.int64))
         grouped = genuine_clusters(tally)
         assert grouped.size.size <= 32
         assert grouped.count.sum() == pytest.approx(300)
@@ -481,7 +481,7 @@ class TestRanks:
 
     @pytest.mark.parametrize("kind", ["impostor", "genuine"])
     def test_a_sample_is_near_and_seeded(self, monkeypatch, kind):
-        from matchbound.engine import ranks
+        from matchbound.counting import ranks
 
         rng = np.random.default_rng(2)
         source = mb.Embeddings(rng.standard_normal((400, 8)), rng.integers(0, 20, 400))
@@ -504,7 +504,7 @@ def test_a_tally_without_pairs_has_no_slope():
 
 
 def test_the_plot_shows_both_curves(models):
-    from matchbound.views.latent_plots import plot_correlations
+    from matchbound.show.correlations import plot_correlations
 
     axes = plot_correlations(models["far"])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_compare as naive
-from matchbound.api_losses import mean_loss
+from matchbound.calls.losses import mean_loss
 from matchbound.stats import losses
 from matchbound.stats.clusters import dyadic_sums
 from strategies import comparisons, tables

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbound as mb
-from matchbound.engine.partial import Partial, finish
-from matchbound.engine.tally import (
+from matchbound.counting.partial import Partial, finish
+from matchbound.counts.tally import (
     AllPairs,
     GenuineTally,
     ImpostorTally,

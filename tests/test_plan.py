@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 import naive_plan
-from matchbound.api import evaluate, tally
+from matchbound.calls.rates import evaluate, tally
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.planning.foresight import chance_of_none, foresee
 from matchbound.planning.instances import _products
@@ -37,8 +39,6 @@ from matchbound.planning.pilot import (
 )
 from matchbound.planning.plan import plan
 from matchbound.planning.rules import identities_for, zero_errors
-from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.embeddings import Embeddings
 from matchbound.stats.intervals import effective_n, wilson
 
 MIDDLE = Dependence(0.06, 0.60, 0.35)
@@ -426,7 +426,7 @@ def test_arguments(asked: dict[str, float], message: str) -> None:
 
 
 def test_pictures() -> None:
-    from matchbound.views.plan_plots import cost_figure
+    from matchbound.planning.plots import cost_figure
 
     made = plan(frr=0.1, width=0.1, dependence=MIDDLE)
     figure = cost_figure(made)

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_plan
-from matchbound.api import evaluate
+from matchbound.calls.rates import evaluate
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.planning import protocol as protocol_module
-from matchbound.planning.files import read_protocol, write_protocol
 from matchbound.planning.ordering import edges_at, first_edges, turn_length
 from matchbound.planning.protocol import Protocol, design_protocol, score_protocol
-from matchbound.sources.embeddings import Embeddings
+from matchbound.planning.protocol_files import read_protocol, write_protocol
 
 SIZES = st.lists(st.integers(1, 5), min_size=2, max_size=9)
 
@@ -303,7 +303,7 @@ def test_files_come_back(tmp_path: Path, ending: str, names: bool) -> None:
 
 
 def test_scored_file_is_one_that_read_takes(tmp_path: Path) -> None:
-    from matchbound.sources.read import read
+    from matchbound.readers.read import read
 
     data = embeddings()
     protocol = design_protocol(data.identities[data.codes], budget=9)

@@ -204,7 +204,7 @@ def test_counters_beyond_int64_products() -> None:
     """Sums of squares of counts near 10^12 stay exact (they pass 2^63)."""
     from fractions import Fraction
 
-    from matchbound.engine.tally import GenuineTally, ImpostorTally
+    from matchbound.counts.tally import GenuineTally, ImpostorTally
     from matchbound.stats.variance import far_plug_in, frr_plug_in
 
     g = np.array([10**12, 3 * 10**12, 7], dtype=np.int64)

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
-from matchbound.sources.files import file_digest
-from matchbound.sources.infer import components
+from matchbound.files.opening import file_digest
+from matchbound.readers.infer import components
 from naive_readers import components_by_search
 
 CSV = "id_a,instance_a,id_b,instance_b,score\na,1,a,2,0.9\na,1,b,1,0.25\nb,1,b,2,-1e-3\n"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
-from matchbound.sources.coded import Coded, merge
-from matchbound.sources.labels import encode
+from matchbound.data.coded import Coded, merge
+from matchbound.data.labels import encode
 
 HERE = Path(__file__).resolve().parent / "data" / "readers"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.sources.read import READERS
+from matchbound.readers.read import READERS
 
 HERE = Path(__file__).resolve().parent / "data" / "readers"
 

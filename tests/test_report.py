@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_report
-from matchbound.api import roc
-from matchbound.engine.curve import CurveTally, curve_of_tally
-from matchbound.engine.recount import Recount
-from matchbound.provenance import data_digest
-from matchbound.reporting import make_report, write_report
-from matchbound.results.report import Report
-from matchbound.results.report_parts import curve_panel, tally_at
+from matchbound.calls.provenance import data_digest
+from matchbound.calls.rates import roc
+from matchbound.counting.recount import Recount
+from matchbound.counts.curve import CurveTally, curve_of_tally
+from matchbound.report.make import make_report, write_report
+from matchbound.report.page import Report
+from matchbound.report.panels import panel_points, score_histogram
+from matchbound.report.parts import curve_panel, tally_at
+from matchbound.report.words import method_notes
 from matchbound.results.roc import RocCurve
 from matchbound.stats.contributions import contributions
-from matchbound.stats.panels import panel_points, score_histogram
-from matchbound.views.report.words import method_notes
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.reporting import write_report
-from matchbound.views.records import percent
-from matchbound.views.report.words import span
+from matchbound.report.make import write_report
+from matchbound.report.words import span
+from matchbound.show.records import percent
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

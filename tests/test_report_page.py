@@ -17,13 +17,13 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.reporting import make_report, write_report
-from matchbound.results.report import Report
-from matchbound.views.records import percent
-from matchbound.views.report import render, words
-from matchbound.views.report.html import safe_json
-from matchbound.views.report.latex import text as latex_text
-from matchbound.views.report.markdown import text as markdown_text
+from matchbound.report import render, words
+from matchbound.report.html import safe_json
+from matchbound.report.latex import text as latex_text
+from matchbound.report.make import make_report, write_report
+from matchbound.report.markdown import text as markdown_text
+from matchbound.report.page import Report
+from matchbound.show.records import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 EVIL = "</script><script>alert(1)</script>"

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_report
-from matchbound.api_compare import Where, compare_points
+from matchbound.calls.comparison import Where, compare_points
 from matchbound.cli import main
-from matchbound.reporting import make_report
-from matchbound.results.report import Report
-from matchbound.results.report_systems import SystemRow, SystemsSection
-from matchbound.views.records import percent
-from matchbound.views.report import render, systems
-from matchbound.views.report.forest import forest_svg
+from matchbound.report import render
+from matchbound.report import systems_words as systems
+from matchbound.report.forest import forest_svg
+from matchbound.report.make import make_report
+from matchbound.report.page import Report
+from matchbound.report.systems import SystemRow, SystemsSection
+from matchbound.show.records import percent
 from test_report_page import EVIL, Page
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -189,7 +190,7 @@ def test_the_rates_are_those_of_a_loop_over_what_both_have(drawn: tuple[list, li
 def test_points_of_large_embeddings_are_counted_in_one_pass(
     demo: mb.Embeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import matchbound.api_compare as api
+    import matchbound.calls.comparison as api
 
     other = noisy(demo, 0.5)
     expected = [mb.compare(demo, other, threshold=value) for value in (0.5, 0.6)]

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.engine import coarse as coarse_module
-from matchbound.engine import job as job_module
-from matchbound.engine import layout as layout_module
-from matchbound.engine import workers as workers_module
-from matchbound.engine.allpairs import tally_embeddings
-from matchbound.engine.coarse import Coarse
-from matchbound.engine.pruning import Bounds
-from matchbound.engine.tail import score_quantiles
-from matchbound.engine.tally import AllPairs, Tally
+from matchbound import scratch as room_module
+from matchbound.counting import coarse as coarse_module
+from matchbound.counting import job as job_module
+from matchbound.counting import layout as layout_module
+from matchbound.counting import workers as workers_module
+from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.coarse import Coarse
+from matchbound.counting.pruning import Bounds
+from matchbound.counting.tail import score_quantiles
+from matchbound.counts.tally import AllPairs, Tally
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
-from matchbound.sources import room as room_module
-from matchbound.sources.embeddings import Embeddings
 from naive_scale import tally_by_loop
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -276,7 +276,7 @@ def test_real_data_equal_brute_force(name: str, similarity: Any, prune: Any) -> 
 @pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
 def test_the_dense_path_counts_what_the_table_counts(similarity: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand thresholds over nearly all scores, half of them scores: dense blocks, sparse blocks, a table."""
-    from matchbound.engine.tables import tally_comparisons
+    from matchbound.counting.tables import tally_comparisons
 
     rng = np.random.default_rng(9)
     sizes = np.minimum(rng.geometric(0.15, 70), 40)

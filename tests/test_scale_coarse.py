@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.engine.coarse import coarse_that_pays
-from matchbound.engine.factors import Factors, make_factors
+from matchbound.counting.coarse import coarse_that_pays
+from matchbound.counting.factors import Factors, make_factors
 from matchbound.kernels import coarse as kernels
 from matchbound.kernels.blocks import Tile
 from matchbound.kernels.exact import CODES, row_lengths

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchbound.engine import tail as tail_module
-from matchbound.engine.joint import joint_tally, joint_tally_of_embeddings
-from matchbound.engine.pairs import BlockScores, GenuinePairs, impostor_pairs
-from matchbound.engine.tail import genuine_scores
-from matchbound.sources.embeddings import Embeddings
+from matchbound.counting import tail as tail_module
+from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
+from matchbound.counting.pairs import BlockScores, GenuinePairs, impostor_pairs
+from matchbound.counting.tail import genuine_scores
+from matchbound.data.embeddings import Embeddings
 from naive_io import genuine_pairs_by_loop
 
 

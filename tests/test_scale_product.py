@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.engine import job as job_module
-from matchbound.engine.allpairs import tally_embeddings
+from matchbound.counting import job as job_module
+from matchbound.counting.allpairs import tally_embeddings
+from matchbound.data.embeddings import Embeddings
 from matchbound.kernels import product as kernels
 from matchbound.kernels.blocks import Tile
 from matchbound.kernels.strips import PANEL, ROWS
-from matchbound.sources.embeddings import Embeddings
 
 
 def block_of(left: Any, right: Any, tile: Tile) -> Any:

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchbound.engine import watch as watch_module
-from matchbound.engine.allpairs import tally_embeddings
-from matchbound.engine.cluster import _split
-from matchbound.engine.executors import DaskExecutor, LocalExecutor
-from matchbound.engine.job import make_job
-from matchbound.engine.tally import Tally
+from matchbound.counting import watch as watch_module
+from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.cluster import _split
+from matchbound.counting.executors import DaskExecutor, LocalExecutor
+from matchbound.counting.job import make_job
+from matchbound.counts.tally import Tally
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, UsageError
-from matchbound.sources.embeddings import Embeddings
 
 THRESHOLDS = np.array([0.2, 0.5])
 
@@ -79,10 +79,10 @@ SCRIPT = """
 import sys, time
 sys.path[:0] = {path!r}
 import numpy as np
-from matchbound.engine import watch
+from matchbound.counting import watch
 from test_scale_runs import clustered, THRESHOLDS
-from matchbound.engine.allpairs import tally_embeddings
-from matchbound.engine.workers import AllPairsWorker
+from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.workers import AllPairsWorker
 watch.RunWatch.__init__.__defaults__ = (None, None, None, 0.0, 0.0, 0)
 def slowly(self, block, add=AllPairsWorker.add):
     time.sleep(0.1)

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.engine import streaming
-from matchbound.engine.streaming import tally_score_table
-from matchbound.engine.tally import PairTable
+from matchbound.counting import streaming
+from matchbound.counting.streaming import tally_score_table
+from matchbound.counts.tally import PairTable
+from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, UsageError
-from matchbound.sources import scan
-from matchbound.sources.comparisons import Comparisons
+from matchbound.readers import scan
 from naive_scale import tally_by_loop
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 from matchbound.cli import common, main
-from matchbound.sources import loading
-from matchbound.sources.scan import scan_groups
+from matchbound.readers import loading
+from matchbound.readers.scan import scan_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 

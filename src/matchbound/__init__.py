@@ -18,32 +18,33 @@ from matchbound._version import __version__
 from matchbound.errors import DataError, MatchboundError, MatchboundWarning, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
-    from matchbound.api import evaluate as evaluate
-    from matchbound.api import roc as roc
-    from matchbound.api import tally as tally
-    from matchbound.api_compare import compare as compare
-    from matchbound.api_compare import compare_all as compare_all
-    from matchbound.api_compare import compare_thresholds as compare_thresholds
-    from matchbound.api_groups import by_group as by_group
-    from matchbound.api_losses import mean_loss as mean_loss
-    from matchbound.api_losses import unit_rates as unit_rates
-    from matchbound.engine.executors import DaskExecutor as DaskExecutor
-    from matchbound.engine.executors import LocalExecutor as LocalExecutor
-    from matchbound.lab.models import Geometric as Geometric
-    from matchbound.lab.models import SyntheticModel as SyntheticModel
-    from matchbound.lab.models import Zoo as Zoo
-    from matchbound.lab.study import CoverageStudy as CoverageStudy
-    from matchbound.lab.study import coverage_study as coverage_study
-    from matchbound.planning.files import read_protocol as read_protocol
+    from matchbound.calls.comparison import compare as compare
+    from matchbound.calls.comparison import compare_all as compare_all
+    from matchbound.calls.comparison import compare_thresholds as compare_thresholds
+    from matchbound.calls.groups import by_group as by_group
+    from matchbound.calls.losses import mean_loss as mean_loss
+    from matchbound.calls.losses import unit_rates as unit_rates
+    from matchbound.calls.rates import evaluate as evaluate
+    from matchbound.calls.rates import roc as roc
+    from matchbound.calls.rates import tally as tally
+    from matchbound.counting.executors import DaskExecutor as DaskExecutor
+    from matchbound.counting.executors import LocalExecutor as LocalExecutor
+    from matchbound.data.comparisons import Comparisons as Comparisons
+    from matchbound.data.embeddings import Embeddings as Embeddings
+    from matchbound.data.example import demo_data as demo_data
     from matchbound.planning.latent_model import Dependence as Dependence
     from matchbound.planning.plan import Plan as Plan
     from matchbound.planning.plan import plan as plan
     from matchbound.planning.protocol import Protocol as Protocol
     from matchbound.planning.protocol import design_protocol as design_protocol
     from matchbound.planning.protocol import score_protocol as score_protocol
+    from matchbound.planning.protocol_files import read_protocol as read_protocol
     from matchbound.planning.rules import zero_errors as zero_errors
-    from matchbound.reporting import make_report as make_report
-    from matchbound.reporting import write_report as write_report
+    from matchbound.readers.read import read as read
+    from matchbound.readers.scan import ScoreFile as ScoreFile
+    from matchbound.readers.scan import scan as scan
+    from matchbound.report.make import make_report as make_report
+    from matchbound.report.make import write_report as write_report
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.interval import Bootstrap as Bootstrap
@@ -51,54 +52,53 @@ if TYPE_CHECKING:
     from matchbound.results.latent import LatentInterval as LatentInterval
     from matchbound.results.rates import Rate as Rate
     from matchbound.results.roc import RocCurve as RocCurve
-    from matchbound.sources.comparisons import Comparisons as Comparisons
-    from matchbound.sources.demo import demo_data as demo_data
-    from matchbound.sources.embeddings import Embeddings as Embeddings
-    from matchbound.sources.read import read as read
-    from matchbound.sources.scan import ScoreFile as ScoreFile
-    from matchbound.sources.scan import scan as scan
-    from matchbound.views.latent_plots import plot_correlations as plot_correlations
+    from matchbound.show.correlations import plot_correlations as plot_correlations
+    from matchbound.study.coverage import CoverageStudy as CoverageStudy
+    from matchbound.study.coverage import coverage_study as coverage_study
+    from matchbound.study.models import Geometric as Geometric
+    from matchbound.study.models import SyntheticModel as SyntheticModel
+    from matchbound.study.models import Zoo as Zoo
 
 _HOME = {
     "Bootstrap": "results.interval",
-    "Comparisons": "sources.comparisons",
-    "CoverageStudy": "lab.study",
-    "DaskExecutor": "engine.executors",
+    "Comparisons": "data.comparisons",
+    "CoverageStudy": "study.coverage",
+    "DaskExecutor": "counting.executors",
     "Dependence": "planning.latent_model",
-    "Embeddings": "sources.embeddings",
+    "Embeddings": "data.embeddings",
     "ErrorRates": "results.error_rates",
     "ErrorRatesSeries": "results.error_rates",
-    "Geometric": "lab.models",
+    "Geometric": "study.models",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
-    "LocalExecutor": "engine.executors",
+    "LocalExecutor": "counting.executors",
     "Plan": "planning.plan",
     "Protocol": "planning.protocol",
     "Rate": "results.rates",
     "RocCurve": "results.roc",
-    "ScoreFile": "sources.scan",
-    "SyntheticModel": "lab.models",
-    "Zoo": "lab.models",
-    "by_group": "api_groups",
-    "compare": "api_compare",
-    "compare_all": "api_compare",
-    "compare_thresholds": "api_compare",
-    "coverage_study": "lab.study",
-    "demo_data": "sources.demo",
+    "ScoreFile": "readers.scan",
+    "SyntheticModel": "study.models",
+    "Zoo": "study.models",
+    "by_group": "calls.groups",
+    "compare": "calls.comparison",
+    "compare_all": "calls.comparison",
+    "compare_thresholds": "calls.comparison",
+    "coverage_study": "study.coverage",
+    "demo_data": "data.example",
     "design_protocol": "planning.protocol",
-    "evaluate": "api",
-    "make_report": "reporting",
-    "mean_loss": "api_losses",
+    "evaluate": "calls.rates",
+    "make_report": "report.make",
+    "mean_loss": "calls.losses",
     "plan": "planning.plan",
-    "plot_correlations": "views.latent_plots",
-    "read": "sources.read",
-    "read_protocol": "planning.files",
-    "roc": "api",
-    "scan": "sources.scan",
+    "plot_correlations": "show.correlations",
+    "read": "readers.read",
+    "read_protocol": "planning.protocol_files",
+    "roc": "calls.rates",
+    "scan": "readers.scan",
     "score_protocol": "planning.protocol",
-    "tally": "api",
-    "unit_rates": "api_losses",
-    "write_report": "reporting",
+    "tally": "calls.rates",
+    "unit_rates": "calls.losses",
+    "write_report": "report.make",
     "zero_errors": "planning.rules",
 }
 """Where each public name lives; it is imported when it is first used, so that ``import matchbound`` stays light."""

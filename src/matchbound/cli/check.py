@@ -21,7 +21,7 @@ def check(
     Example: `matchbound check scores.csv`
     """
     from matchbound.results.description import describe
-    from matchbound.views.description import description_records, description_text
+    from matchbound.show.description import description_records, description_text
 
     with common.listening(quiet) as told:
         data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)

@@ -14,13 +14,13 @@ from cyclopts import Parameter
 
 from matchbound._version import __version__
 from matchbound.cli import STDIN
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundError, MatchboundWarning, MissingExtraError, UsageError
-from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.embeddings import Embeddings
-from matchbound.sources.files import is_address, local_path, open_input
-from matchbound.sources.scan import ScoreFile
-from matchbound.views.files import write_atomically
-from matchbound.views.records import Record, to_csv, to_json
+from matchbound.files.opening import is_address, local_path, open_input
+from matchbound.files.writing import write_atomically
+from matchbound.readers.scan import ScoreFile
+from matchbound.show.records import Record, to_csv, to_json
 
 Format = Literal["table", "json", "csv"]
 
@@ -89,7 +89,7 @@ def load(
     group: str | None = None,
 ) -> Comparisons | Embeddings:
     """Read the files named on the command line."""
-    from matchbound.sources.read import read
+    from matchbound.readers.read import read
 
     if not files:
         raise UsageError("name a file to read, or - for standard input")
@@ -134,7 +134,7 @@ def is_large(name: str) -> bool:
         source = open_input(name)
         if suffix != ".parquet":
             return (source.size or 0) > LARGE_BYTES
-        from matchbound.sources.parquet import open_parquet
+        from matchbound.readers.parquet import open_parquet
 
         with open_parquet(source) as file:
             return bool(file.metadata.num_rows > LARGE_ROWS)
@@ -174,7 +174,7 @@ def similarity_of(data: Comparisons | Embeddings | ScoreFile) -> str | None:
 
 def provenance(files: Sequence[str], seed: int | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """What made a result: version, parameters, seed, and the digest of the input."""
-    from matchbound.sources.files import file_digest
+    from matchbound.files.opening import file_digest
 
     digests = [file_digest("-" if name == STDIN else name) for name in files]
     return {
@@ -230,7 +230,7 @@ def _executor(dask: str | None) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise MissingExtraError("--dask needs the dask extra: pip install 'matchbound[dask]'") from None
-    from matchbound.engine.executors import DaskExecutor
+    from matchbound.counting.executors import DaskExecutor
 
     try:
         client = Client(dask, timeout=20)  # type: ignore[no-untyped-call]

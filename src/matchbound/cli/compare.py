@@ -55,11 +55,11 @@ def compare(
 
     Example: `matchbound compare old.csv new.csv --far 0.001`
     """
-    from matchbound.api_compare import compare as run
-    from matchbound.api_compare import compare_all
-    from matchbound.results.compare import METHODS
-    from matchbound.sources.loading import in_memory
-    from matchbound.views.compare import comparison_records, comparison_text, systems_records
+    from matchbound.calls.comparison import compare as run
+    from matchbound.calls.comparison import compare_all
+    from matchbound.readers.loading import in_memory
+    from matchbound.results.comparison import METHODS
+    from matchbound.show.comparison import comparison_records, comparison_text, systems_records
 
     if len(files) < 2:
         raise UsageError("name two files or more, one a system")

@@ -16,7 +16,7 @@ from matchbound.cli.common import Dask, Quiet, Resamples, Seed
 from matchbound.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
-    from matchbound.lab.runner import Cluster
+    from matchbound.study.runner import Cluster
 
 Figure = Annotated[
     str,
@@ -50,7 +50,7 @@ def coverage(
 
     Example: `matchbound coverage --figure fig3 --replications 1000 --workers 2 --output results`
     """
-    from matchbound.lab.figures import FIGURES, SYNTHETIC, TRUTH_IDENTITIES, Request, make_figure
+    from matchbound.study.figures import FIGURES, SYNTHETIC, TRUTH_IDENTITIES, Request, make_figure
 
     if figure not in (*FIGURES, "synthetic"):
         raise UsageError(f"--figure must be one of {', '.join((*FIGURES, 'synthetic'))}; got {figure}")

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from matchbound._version import __version__
 from matchbound.cli import common
 from matchbound.cli.common import FormatOption, Level, Output, Quiet, Seed, Workers
-from matchbound.views.records import Record
+from matchbound.show.records import Record
 
 TOLD = """150 people made from seed {seed}, several images each, {pairs:,} comparisons. A few people are hard.
 
@@ -35,10 +35,10 @@ def demo(
 
     Example: `matchbound demo`
     """
-    from matchbound.api import evaluate
-    from matchbound.sources.demo import demo_data
-    from matchbound.views.records import percent, rate_record
-    from matchbound.views.text import rates_table
+    from matchbound.calls.rates import evaluate
+    from matchbound.data.example import demo_data
+    from matchbound.show.records import percent, rate_record
+    from matchbound.show.text import rates_table
 
     with common.listening(True) as told:
         data = demo_data(seed=seed)
@@ -51,7 +51,7 @@ def demo(
         for text in rates.warnings:
             sys.stderr.write(f"warning: {text}\n")
     if report is not None:
-        from matchbound.reporting import write_report
+        from matchbound.report.make import write_report
 
         with common.listening(True):
             write_report(

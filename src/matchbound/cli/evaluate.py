@@ -25,11 +25,11 @@ from matchbound.cli.common import (
     Threshold,
     Workers,
 )
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
+from matchbound.readers.scan import ScoreFile
 from matchbound.results.rates import METHODS
-from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.embeddings import Embeddings
-from matchbound.sources.scan import ScoreFile
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
 ProtocolFile = Annotated[
@@ -61,9 +61,9 @@ def evaluate(
 
     Example: `matchbound evaluate scores.csv --threshold 0.5 --method wilson --format json`
     """
-    from matchbound.api import evaluate as run
-    from matchbound.views.records import rate_record
-    from matchbound.views.text import rates_table
+    from matchbound.calls.rates import evaluate as run
+    from matchbound.show.records import rate_record
+    from matchbound.show.text import rates_table
 
     if not threshold:
         raise UsageError("give at least one --threshold")
@@ -110,8 +110,8 @@ def evaluate(
 
 def _scored(data: Comparisons | Embeddings | ScoreFile, protocol: str) -> Comparisons:
     """The comparisons that a protocol lists, scored."""
-    from matchbound.planning.files import read_protocol
     from matchbound.planning.protocol import score_protocol
+    from matchbound.planning.protocol_files import read_protocol
 
     if not isinstance(data, Embeddings):
         raise UsageError("--protocol lists comparisons of embeddings to score; these data are scored already")

@@ -21,9 +21,9 @@ from matchbound.cli.common import (
     Similarity,
     Workers,
 )
-from matchbound.engine.recount import AnySource
+from matchbound.counting.recount import AnySource
 from matchbound.errors import UsageError
-from matchbound.sources.scan import ScoreFile
+from matchbound.readers.scan import ScoreFile
 
 OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
 Far = Annotated[float | None, Parameter(help="Take the threshold at which all data together have this FAR.")]
@@ -54,8 +54,8 @@ def groups(
 
     Example: `matchbound groups faces.npz --threshold 0.6 --group gender`
     """
-    from matchbound.api_groups import by_group
-    from matchbound.views.compare import group_records, group_text
+    from matchbound.calls.groups import by_group
+    from matchbound.show.comparison import group_records, group_text
 
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")
@@ -96,7 +96,7 @@ def _load(files: Sequence[str], columns: list[str] | None, **options: Any) -> tu
     if not rest:
         return data, None
     if isinstance(data, ScoreFile):
-        from matchbound.sources.scan import scan_groups
+        from matchbound.readers.scan import scan_groups
 
         return data, tuple(scan_groups(data, column) for column in columns or ())
     return data, (data.group, *(common.load(files, group=column, **options).group for column in rest))

@@ -46,10 +46,10 @@ def protocol(
 
     Example: `matchbound protocol faces.npz --budget 10000 --output protocol.csv`
     """
-    from matchbound.planning.files import read_instances, write_protocol
+    from matchbound.data.embeddings import Embeddings
     from matchbound.planning.protocol import design_protocol, score_protocol
-    from matchbound.sources.embeddings import Embeddings
-    from matchbound.views.plan_text import protocol_record, protocol_text
+    from matchbound.planning.protocol_files import read_instances, write_protocol
+    from matchbound.planning.words import protocol_record, protocol_text
 
     if Path(output).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"--output must end in .csv or .parquet; got {output}")
@@ -101,7 +101,7 @@ def plan(
     Example: `matchbound plan --far 1e-3 --upper 2e-3 --instances 3`
     """
     from matchbound.planning.plan import plan as make
-    from matchbound.views.plan_text import plan_records, plan_text
+    from matchbound.planning.words import plan_records, plan_text
 
     if design_effect is not None and pilot is not None:
         raise UsageError("give --design-effect or --pilot, not both")
@@ -127,8 +127,8 @@ def plan(
     if plot is not None:
         import io
 
-        from matchbound.views.files import write_atomically
-        from matchbound.views.plan_plots import cost_figure
+        from matchbound.files.writing import write_atomically
+        from matchbound.planning.plots import cost_figure
 
         drawn = io.BytesIO()
         cost_figure(made, curve).savefig(drawn, format=Path(plot).suffix.lower().removeprefix("."))

@@ -74,9 +74,9 @@ def report(
 
     Example: `matchbound report scores.csv --against other.csv --output report.html`
     """
-    from matchbound.reporting import SUFFIXES, make_report
-    from matchbound.views.files import write_atomically
-    from matchbound.views.report import render
+    from matchbound.files.writing import write_atomically
+    from matchbound.report import render
+    from matchbound.report.make import SUFFIXES, make_report
 
     if method not in METHODS:
         raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")

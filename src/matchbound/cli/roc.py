@@ -67,10 +67,10 @@ def roc(
 
     Example: `matchbound roc scores.csv --far 0.01 --far 0.001 --plot det.png`
     """
-    from matchbound.api import roc as run
+    from matchbound.calls.rates import roc as run
+    from matchbound.files.writing import write_atomically
     from matchbound.results.points import OperatingPoint
-    from matchbound.views.curves import curve_records, curve_table
-    from matchbound.views.files import write_atomically
+    from matchbound.show.curve import curve_records, curve_table
 
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")

@@ -2,7 +2,7 @@
 
 Rows are rounded to whole multiples of one step, −127..127. Processors that multiply bytes do several times as many
 of them as of floats at once, and the sums are whole numbers, exact. Each column starts from a number of its own
-and each row has a cut of its own (`matchbound.engine.coarse` says which), so a sum that reaches the cut is the
+and each row has a cut of its own (`matchbound.counting.coarse` says which), so a sum that reaches the cut is the
 whole test; what comes out is one bit a comparison.
 """
 

@@ -16,10 +16,8 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.kernels.emit import INDEX, cgutils, splat
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 COSINE, DOT, EUCLIDEAN = 0, 1, 2
 CODES = {"cosine": COSINE, "dot": DOT, "euclidean": EUCLIDEAN}

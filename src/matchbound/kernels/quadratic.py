@@ -8,8 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from matchbound.arraytypes import FloatArray, IntArray
 
 REPLICATES = 128
 EXACT32 = 2.0**24

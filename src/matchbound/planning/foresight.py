@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _NODES = 41
 """Bins of an identity's effect, over ±5 standard deviations."""

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.planning.latent_model import Dependence, FloatArray, correlation_for
-from matchbound.sources.comparisons import Comparisons
-
-IntArray = NDArray[np.int64]
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.data.comparisons import Comparisons
+from matchbound.planning.latent_model import Dependence, correlation_for
 
 FEWEST = 100
 """Pairs of comparisons of a kind without which nothing is said about it."""

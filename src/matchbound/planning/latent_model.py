@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from matchbound.arraytypes import FloatArray
+
 Metric = Literal["far", "frr"]
 
 

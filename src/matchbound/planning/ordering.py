@@ -17,9 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from matchbound.arraytypes import IntArray
 
 
 @dataclass(frozen=True, eq=False)

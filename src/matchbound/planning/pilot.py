@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.arraytypes import FloatArray
+from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.planning.latent_model import UNKNOWN, Dependence, FloatArray, correlation_for
+from matchbound.planning.latent_model import UNKNOWN, Dependence, correlation_for
 
 if TYPE_CHECKING:
-    from matchbound.sources.comparisons import Comparisons
-    from matchbound.sources.embeddings import Embeddings
+    from matchbound.data.comparisons import Comparisons
+    from matchbound.data.embeddings import Embeddings
 
 FEWEST_ERRORS = 10
 """A threshold with fewer errors says nothing about how errors go together."""
@@ -66,9 +67,9 @@ def dependence_of_pilot(data: Comparisons | Embeddings, *, rng: int | np.random.
     only, so that the plan may have more or fewer instances a person than the pilot. Of embeddings this is
     done on 800 rows, of people taken at random; all else uses all of the pilot.
     """
-    from matchbound.api import tally
+    from matchbound.calls.rates import tally
+    from matchbound.data.comparisons import Comparisons
     from matchbound.planning.instances import split_by_instance
-    from matchbound.sources.comparisons import Comparisons
 
     generator = np.random.default_rng(rng)
     data = _evened(data, generator)
@@ -149,10 +150,10 @@ def cautious(known: Dependence, n_identities: int) -> Dependence:
 
 def as_dependence(value: Any) -> Dependence | float:
     """What a user may say about dependence: nothing, a `Dependence`, a design effect, or a pilot in several forms."""
+    from matchbound.data.comparisons import Comparisons
+    from matchbound.data.embeddings import Embeddings
     from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries
     from matchbound.results.rates import Rate
-    from matchbound.sources.comparisons import Comparisons
-    from matchbound.sources.embeddings import Embeddings
 
     if value is None:
         return UNKNOWN
@@ -191,8 +192,8 @@ def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> 
 
 def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int = 5) -> Comparisons | Embeddings:
     """The data with at most `most` instances a person, at random, where the largest have more than twice the mean."""
-    from matchbound.sources.comparisons import Comparisons
-    from matchbound.sources.embeddings import Embeddings
+    from matchbound.data.comparisons import Comparisons
+    from matchbound.data.embeddings import Embeddings
 
     sizes = data.instance_counts
     if sizes is None or sizes.max() <= max(2.0 * sizes.mean(), most):
@@ -227,7 +228,7 @@ def _some_of_each(owner: NDArray[np.int64], most: int, rng: np.random.Generator)
 
 def _some_people(data: Embeddings, rng: np.random.Generator, most: int = 800) -> Comparisons:
     """All comparisons among as many people, taken at random, as `most` rows hold."""
-    from matchbound.sources.embeddings import Embeddings
+    from matchbound.data.embeddings import Embeddings
 
     if data.n_identities < 2:
         raise DataError("a pilot needs at least two identities")

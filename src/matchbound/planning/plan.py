@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import IntArray
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
 from matchbound.planning.rules import Rule, ZeroErrors, zero_errors
@@ -28,8 +28,6 @@ from matchbound.planning.search import (
     rules_of_thumb,
     smallest,
 )
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

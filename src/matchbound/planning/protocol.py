@@ -17,11 +17,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import as_labels, encode
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.planning.ordering import edges_at, first_edges, n_edges, turn_length
-from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.embeddings import Embeddings
-from matchbound.sources.labels import IntArray, LabelArray, as_labels, encode
 
 Kind = Literal["impostor", "genuine", "mixed"]
 Order = Literal["random", "given"]
@@ -75,13 +76,13 @@ class Protocol:
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write columns id_a, instance_a, id_b, instance_b as CSV; the file appears whole or not at all."""
-        from matchbound.planning.files import write_protocol
+        from matchbound.planning.protocol_files import write_protocol
 
         return write_protocol(self, path, format="csv")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
         """Write columns id_a, instance_a, id_b, instance_b as Parquet; the file appears whole or not at all."""
-        from matchbound.planning.files import write_protocol
+        from matchbound.planning.protocol_files import write_protocol
 
         return write_protocol(self, path, format="parquet")
 

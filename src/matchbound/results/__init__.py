@@ -1,0 +1,1 @@
+"""What calls hand out: frozen dataclasses whose methods give intervals."""

@@ -8,9 +8,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.engine.tally import FloatArray
+from matchbound.arraytypes import FloatArray
 from matchbound.results.interval import tail_of
-from matchbound.stats.curves_smooth import Smooth, SmoothRates
+from matchbound.stats.curve.smooth import Smooth, SmoothRates
 from matchbound.stats.resampling import percentile
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.sources.comparisons import Comparisons
-from matchbound.sources.embeddings import Embeddings
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.engine.recount import Recount
-from matchbound.engine.tally import Tally
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.recount import Recount
+from matchbound.counts.tally import Tally
 from matchbound.results.rates import Rate
 
-FloatArray = NDArray[np.float64]
 FEW_IDENTITIES = 20
 
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
-from matchbound.results.compare import Difference
+from matchbound.results.comparison import Difference
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.rates import Rate
 from matchbound.stats import differences as stats
-from matchbound.stats.groups import CellRate
+from matchbound.stats.group_differences import CellRate
 from matchbound.stats.intervals import effective_n
 
-FloatArray = NDArray[np.float64]
 GAP_METHODS = ("dyadic", "wilson", "latent")
 
 

@@ -10,8 +10,8 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.group_gaps import CrossRate, GroupGap
@@ -19,12 +19,11 @@ from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import Rate
 from matchbound.results.together import Together
 from matchbound.stats import differences as stats
-from matchbound.stats.groups import CellRate, GroupSums, cell_rate, difference_of_cells, welch
-from matchbound.stats.null_groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
-from matchbound.stats.simultaneous import Largest, gaussian_largest
+from matchbound.stats.families.critical import Largest, gaussian_largest
+from matchbound.stats.families.groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
+from matchbound.stats.group_differences import CellRate, GroupSums, cell_rate, difference_of_cells, welch
 from matchbound.stats.variance import frr_bias_factor
 
-FloatArray = NDArray[np.float64]
 Metric = Literal["far", "frr"]
 SMALL = 10
 """Groups with fewer identities than this are named, and left out of comparisons between groups."""
@@ -143,7 +142,7 @@ class GroupRates:
         """All pairs of groups that are large enough, with intervals that hold together (max-t).
 
         The critical value is a quantile of the largest studentised gap if the groups were equal
-        (`matchbound.stats.null_groups`; a normal approximation where errors are many). P-values count ties half
+        (`matchbound.stats.families.groups`; a normal approximation where errors are many). P-values count ties half
         (mid-P), and an interval by ``"dyadic"`` leaves out 0 when its p-value is at most 1 − level.
         """
         made = self._family(metric)

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.resampling import percentile
 
-FloatArray = NDArray[np.float64]
 Side = Literal["two-sided", "upper", "lower"]
 
 

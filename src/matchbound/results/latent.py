@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.engine.recount import Recount
-from matchbound.engine.tally import Tally
+from matchbound.counting.recount import Recount
+from matchbound.counts.tally import Tally
 from matchbound.results.interval import Interval, Side
 
 if TYPE_CHECKING:

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.stats.differences import t_quantile, wilson_student
 from matchbound.stats.intervals import effective_n
 from matchbound.stats.resampling import seed_of
 
-FloatArray = NDArray[np.float64]
 LOSS_METHODS = ("t", "vertex", "double-or-nothing")
 Draw = Callable[[str, int, int], FloatArray]
 """``draw(method, n_resamples, seed)`` gives replicates."""

@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from matchbound.engine.curve import CurveTally, SortedCurve
-from matchbound.engine.recount import Recount
-from matchbound.engine.tally import FloatArray
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.recount import Recount
+from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
-from matchbound.stats import curves_influence, curves_union
-from matchbound.stats.curves import area_terms
-from matchbound.stats.curves_bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
-from matchbound.stats.curves_influence import EffectiveRate, wilson_t
-from matchbound.stats.curves_smooth import SMOOTHS, Smooth, smooth_replicates
-from matchbound.stats.curves_union import Calibration
+from matchbound.stats.curve import influence as curves_influence
+from matchbound.stats.curve import union as curves_union
+from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
+from matchbound.stats.curve.influence import EffectiveRate, wilson_t
+from matchbound.stats.curve.rates import area_terms
+from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_replicates
+from matchbound.stats.curve.union import Calibration
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
-    from matchbound.stats.curves_latent import LatentPair
+    from matchbound.stats.curve.latent import LatentPair
 
 AREA_STEPS = 400
 """FARs at which the replicates of a partial AUC are read (midpoint rule)."""
@@ -190,7 +191,7 @@ class CurveStatistic:
     def _latent(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         """The interval of both latent models together."""
         from matchbound.results import latent
-        from matchbound.stats.curves_latent import LatentPair, estimate_correlation
+        from matchbound.stats.curve.latent import LatentPair, estimate_correlation
 
         settings = options.pop("settings", "default")
         if options:
@@ -287,7 +288,7 @@ class OperatingPoint(CurveStatistic):
         return made.frr[:, 0] if self.given == "far" else made.far[:, 0]
 
     def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
-        from matchbound.stats.curves_latent import limits_at_far, limits_at_frr
+        from matchbound.stats.curve.latent import limits_at_far, limits_at_frr
 
         limits = limits_at_far if self.given == "far" else limits_at_frr
         return limits(self.curve, models, self.target, deviates)
@@ -324,7 +325,7 @@ class Eer(CurveStatistic):
         return curves_influence.eer_rate(self.curve, self.index, self.estimate)
 
     def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
-        from matchbound.stats.curves_latent import eer_limits
+        from matchbound.stats.curve.latent import eer_limits
 
         return eer_limits(self.curve, models, deviates)
 

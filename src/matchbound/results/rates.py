@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.engine.recount import Recount
-from matchbound.engine.tally import AllPairs, PairTable, Tally
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.recount import Recount
+from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, percent, tail_of
 from matchbound.stats import resampling, variance
@@ -21,7 +22,6 @@ from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
 
-FloatArray = NDArray[np.float64]
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
 METHODS = ("wilson", "wald", "naive-wilson", *BOOTSTRAPS, "latent")

@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.engine.curve import CurveTally, SortedCurve
-from matchbound.engine.recount import Recount
-from matchbound.engine.tally import FloatArray
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.recount import Recount
+from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
 from matchbound.results.interval import tail_of
 from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
-from matchbound.stats.curves import CurveVariances, area_terms, crossing, curve_variances, index_at_far, index_at_frr
-from matchbound.stats.curves_bands import band_grid, band_limits
-from matchbound.stats.curves_bootstrap import CurveReplicates
-from matchbound.stats.curves_influence import wilson_limits
-from matchbound.stats.curves_smooth import Smooth, smooth_rates
+from matchbound.stats.curve.bands import band_grid, band_limits
+from matchbound.stats.curve.bootstrap import CurveReplicates
+from matchbound.stats.curve.influence import wilson_limits
+from matchbound.stats.curve.rates import (
+    CurveVariances,
+    area_terms,
+    crossing,
+    curve_variances,
+    index_at_far,
+    index_at_frr,
+)
+from matchbound.stats.curve.smooth import Smooth, smooth_rates
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
@@ -321,9 +328,9 @@ class RocCurve:
     def plot(self, kind: Literal["det", "roc", "scores"] = "det", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the curve: ``"det"`` (probit axes), ``"roc"`` (logarithmic FAR) or ``"scores"`` (histograms).
 
-        See `matchbound.views.plots` for the options.
+        See `matchbound.show.plots` for the options.
         """
-        from matchbound.views import plots
+        from matchbound.show import plots
 
         if kind == "det":
             return plots.plot_det(self, ax=ax, **options)

@@ -9,9 +9,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from matchbound.results.compare import Difference
+from matchbound.results.comparison import Difference
 from matchbound.results.interval import Interval, tail_of
-from matchbound.stats.simultaneous import Largest, adjusted_level
+from matchbound.stats.families.critical import Largest, adjusted_level
 
 CALIBRATED = ("auto", "dyadic")
 """Methods whose limit towards 0 is the one that the p-value tests."""

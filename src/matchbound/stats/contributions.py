@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.engine.tally import FloatArray, IntArray
+from matchbound.arraytypes import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

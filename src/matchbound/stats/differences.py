@@ -12,11 +12,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.engine.joint import JointTally
-
-FloatArray = NDArray[np.float64]
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.joint import JointTally
 
 
 @dataclass(frozen=True)

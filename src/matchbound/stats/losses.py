@@ -12,14 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.errors import DataError, UsageError
 from matchbound.stats.resampling import DENSE_IDENTITIES, Scheme, block_rng, identity_weights
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 Loss = Callable[[FloatArray, BoolArray], FloatArray]
 """``loss(score, genuine)`` gives one number a comparison; both arrays have shape (n,)."""
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.engine.tally import AllPairs, GenuineTally, ImpostorTally, IntArray, PairTable
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable
 from matchbound.errors import DataError, UsageError
 
-FloatArray = NDArray[np.float64]
 Weights = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
 Swap = Literal["rate", "random", "recentre"]
 

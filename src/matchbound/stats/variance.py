@@ -14,11 +14,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.engine.tally import AllPairs, GenuineTally, ImpostorTally, IntArray, PairTable
-
-FloatArray = NDArray[np.float64]
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable
 
 
 def whole_sum(*factors: IntArray) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.engine.tally import Tally
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.tally import Tally
 from matchbound.errors import DataError
-from matchbound.stats.latent.curves import genuine_clusters, impostor_clusters, smooth
+from matchbound.stats.latent.correlations import genuine_clusters, impostor_clusters, smooth
 from matchbound.stats.latent.handover import far_own_variance, frr_own_variance, with_jackknife
 from matchbound.stats.latent.model import LatentModel
 from matchbound.stats.latent.moments import (
@@ -24,9 +24,6 @@ from matchbound.stats.latent.moments import (
 )
 from matchbound.stats.latent.settings import LatentSettings, settings_named
 from matchbound.stats.variance import effective_identities
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 N_RANKS = 60
 FEWEST = 3

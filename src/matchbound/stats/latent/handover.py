@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.engine.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.arraytypes import FloatArray
+from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.stats.latent.moments import without_each
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

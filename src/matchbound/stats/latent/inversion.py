@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.stats.latent.orthant import hermite, legendre
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 REACH = 8.5
 """The normal variable u is integrated over ±REACH."""

@@ -6,17 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from matchbound.stats.latent.curves import Clusters, Curve
+from matchbound.arraytypes import BoolArray, FloatArray
+from matchbound.stats.latent.correlations import Clusters, Curve
 from matchbound.stats.latent.handover import OwnVariance
 from matchbound.stats.latent.inversion import count_tail, solve_decreasing
 from matchbound.stats.latent.moments import Design
 from matchbound.stats.latent.orthant import excess
 from matchbound.stats.latent.settings import LatentSettings
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 Metric = Literal["far", "frr"]
 Side = Literal["two-sided", "upper", "lower"]
 

@@ -15,12 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.engine.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.arraytypes import FloatArray
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.stats.latent.orthant import implied_correlation
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from matchbound.arraytypes import FloatArray
 
 HIGHEST = 0.999
 """Correlations are kept within ±HIGHEST."""

@@ -60,9 +60,7 @@ GUARDED = LatentSettings(
 )
 """Guards in the tail, and nothing else: the default before the model learned to hand over to the sample's variance."""
 DEFAULT = LatentSettings()
-REFERENCE = replace(
-    GUARDED, identity_guard=1.0, borrowed_guard=0.0, pair_guard=0.5, guard_rate=0.01, genuine_guard=0.0
-)
+REFERENCE = replace(GUARDED, identity_guard=1.0, borrowed_guard=0.0, pair_guard=0.5, guard_rate=0.01, genuine_guard=0.0)
 """As first described, before the guards were judged on more data."""
 LIGHT = replace(REFERENCE, identity_guard=0.5, pair_guard=0.0)
 

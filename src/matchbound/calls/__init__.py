@@ -1,0 +1,1 @@
+"""The public calls: check the arguments, count, hand out a result."""

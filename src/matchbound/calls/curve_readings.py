@@ -1,0 +1,69 @@
+"""Numbers that are read from the curve of a system so that systems can be compared there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.counting.recount import Source
+from matchbound.counts.curve import CurveTally, curve_of_comparisons
+from matchbound.data.comparisons import Comparisons
+
+Target = tuple[str, float | None]
+"""What is read: ``("frr@far", 0.001)``, ``("far@frr", 0.05)`` or ``("eer", None)``."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A number read from a curve.
+
+    value
+        FRR, FAR or EER.
+    threshold
+        Where it was read.
+    share_frr, share_far
+        What a unit of FRR and of FAR (at a fixed threshold) moves the number by.
+    """
+
+    value: float
+    threshold: float
+    share_frr: float
+    share_far: float
+
+
+def read_curve(source: Source, targets: Sequence[Target], workers: int | None = None) -> list[Reading]:
+    """Read numbers from the curve of a system, which is made once."""
+    from matchbound.counting.curve_points import curve_of_embeddings
+    from matchbound.stats.curve.influence import curve_slopes
+    from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
+
+    if isinstance(source, Comparisons):
+        curve: CurveTally = curve_of_comparisons(source)
+    else:
+        curve = curve_of_embeddings(source, workers=workers)
+    far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
+    read = []
+    for metric, target in targets:
+        if metric == "eer":
+            found = crossing(far, frr)
+            k, value = found.index, found.estimate
+        elif metric == "frr@far":
+            k = index_at_far(far, target or 0.0)
+            value = float(frr[k])
+        else:
+            k = index_at_frr(frr, target or 0.0)
+            value = float(far[k])
+        slope = float(curve_slopes(curve, np.array([k]))[0])
+        read.append(Reading(value, float(curve.thresholds[k]), *_shares(metric, slope)))
+    return read
+
+
+def _shares(metric: str, slope: float) -> tuple[float, float]:
+    """The shares of FRR and of FAR, from the slope of the curve."""
+    if metric == "frr@far":
+        return 1.0, slope
+    if metric == "far@frr":
+        return (1.0 / slope if slope > 0.0 else 0.0), 1.0
+    return 1.0 / (1.0 + slope), slope / (1.0 + slope)

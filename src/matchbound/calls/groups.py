@@ -1,0 +1,199 @@
+"""The call that sets groups of people side by side."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
+from matchbound.counting.recount import AnySource, Recount
+from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
+from matchbound.data.attributes import identity_labels
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.data.matching import comparisons_of
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.readers.scan import ScoreFile, scan_groups
+from matchbound.results.error_rates import ErrorRates, error_rates
+from matchbound.results.groups import SMALL, GroupRates, small_groups
+from matchbound.stats.group_differences import group_sums
+
+
+def by_group(
+    data: AnySource,
+    threshold: float | None = None,
+    *,
+    group: Any = None,
+    far: float | None = None,
+    workers: int | None = None,
+) -> GroupRates:
+    """Error rates within each group of identities and between groups, with gaps and ratios.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, `Embeddings`, or a table that stays on disk (`scan`) and is counted in batches.
+    threshold
+        Where the decision is made.
+    group
+        By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
+        mapping from identity to label; a column with one label an identity (in the order of ``data.identities``)
+        or, for embeddings, one a row; or a tuple of these for their intersections. An attribute belongs to an
+        identity: contradictions are an error.
+    far
+        Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
+    workers
+        Threads for embeddings.
+
+    Returns
+    -------
+    GroupRates
+        ``rates["name"].far`` and ``.frr``; ``.between(a, b)`` and ``.matrix``; ``.gaps()``; ``.worst_to_best()``.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
+    >>> low, high = rates.gap("far", "A", "B").interval()
+    """
+    if (threshold is None) == (far is None):
+        raise UsageError("give one of threshold= or far=")
+    if not isinstance(data, Comparisons | Embeddings | ScoreFile):
+        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+    told = list(data.findings())
+    if isinstance(data, ScoreFile):
+        group = scan_groups(data) if group is None else group
+        labelled = None
+    else:
+        labelled = identity_labels(data, group)
+    if threshold is None:
+        assert far is not None
+        threshold = _threshold_at_far(data, far)
+        told.append(f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given")
+    if not isinstance(threshold, (int, float)) or math.isnan(threshold):
+        raise UsageError(f"threshold must be a number; got {threshold!r}")
+    grid = np.array([threshold], dtype=np.float64)
+    recount = Recount(data, workers=workers)
+    whole = recount.tally(grid, pairs=True)
+    overall = error_rates(whole, (), recount)[0]
+    labels, codes = np.unique(_labels_of(whole, group) if labelled is None else labelled, return_inverse=True)
+    codes = codes.astype(np.int64).reshape(-1)
+    names = tuple(str(label) for label in labels)
+    within = []
+    for g, name in enumerate(names):
+        rates = _rates_of_part(recount, grid, whole, codes == g)
+        within.append(rates)
+        told += [f"group {name}: {text}" for text in rates.warnings if not text.startswith("only ")]
+    sizes = np.bincount(codes, minlength=len(names))
+    small = small_groups(names, sizes.tolist())
+    if small:
+        listed = ", ".join(f"{name} ({sizes[names.index(name)]})" for name in small)
+        told.append(
+            f"groups with fewer than {SMALL} identities: {listed}. Their rates are given; comparisons between groups "
+            "leave them out"
+        )
+    if len(names) == 1:
+        told.append(f"all identities are in one group, {names[0]}: there is nothing to compare")
+    result = GroupRates(
+        threshold=float(grid[0]),
+        groups=names,
+        overall=overall,
+        within=tuple(within),
+        sums=group_sums(whole, codes, len(names)),
+        genuine=(whole.genuine.errors[0].astype(np.float64), whole.genuine.comparisons.astype(np.float64)),
+        too_small=small,
+        warnings=tuple(dict.fromkeys(told)),
+    )
+    for text in result.warnings:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return result
+
+
+def _labels_of(tally: Tally, group: Any) -> LabelArray:
+    """The group of each identity that was met in a table on disk."""
+    none = np.empty(0, dtype=np.int64)
+    return identity_labels(Comparisons.from_codes(tally.identities, none, none, none), group)
+
+
+def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: BoolArray) -> ErrorRates:
+    """The rates of a group; a group without comparisons has the identities and nothing else."""
+    if isinstance(recount.source, ScoreFile):
+        found = _tally_among(whole, members)
+        return error_rates(found if found.n_identities else _tally_of_none(whole, members), ())[0]
+    part = recount.among(np.flatnonzero(members))
+    source = part.source
+    if isinstance(source, Embeddings | Comparisons) and len(source) >= (2 if isinstance(source, Embeddings) else 1):
+        return error_rates(part.tally(grid, pairs=True), (), part)[0]
+    return error_rates(_tally_of_none(whole, members), ())[0]
+
+
+def _tally_among(whole: Tally, members: BoolArray) -> Tally:
+    """The comparisons among some identities, from a tally with pairs; identities that have none are left out."""
+    compared, erred = whole.impostor.compared, whole.impostor.erred
+    assert isinstance(compared, PairTable)
+    assert erred is not None
+
+    def inside(table: PairTable) -> PairTable:
+        kept = members[table.first] & members[table.second]
+        return PairTable(table.first[kept], table.second[kept], table.count[kept])
+
+    compared, erred = inside(compared), tuple(inside(table) for table in erred)
+    used = members & (whole.genuine.comparisons > 0)
+    used[compared.first] = used[compared.second] = True
+    size, place = int(np.count_nonzero(used)), np.cumsum(used, dtype=np.int64) - 1
+    compared, erred = compared.relabel(place, size), tuple(table.relabel(place, size) for table in erred)
+
+    def by_identity(table: PairTable) -> IntArray:
+        total = np.zeros(size, dtype=np.int64)
+        np.add.at(total, table.first, table.count)
+        np.add.at(total, table.second, table.count)
+        return total
+
+    return Tally(
+        whole.identities[used],
+        whole.thresholds,
+        whole.distance,
+        GenuineTally(whole.genuine.comparisons[used], whole.genuine.errors[:, used]),
+        ImpostorTally(
+            by_identity(compared),
+            np.array([by_identity(table) for table in erred]),
+            *pair_moments(compared, erred, size),
+            compared,
+            erred,
+        ),
+    )
+
+
+def _tally_of_none(whole: Tally, members: BoolArray) -> Tally:
+    """Identities without comparisons."""
+    none = np.zeros(int(np.count_nonzero(members)), dtype=np.int64)
+    table = PairTable(none[:0], none[:0], none[:0])
+    zero = np.zeros(1, dtype=np.int64)
+    return Tally(
+        whole.identities[members],
+        whole.thresholds,
+        whole.distance,
+        GenuineTally(none, none[None, :]),
+        ImpostorTally(none, none[None, :], 0, zero, zero, table, (table,)),
+    )
+
+
+def _threshold_at_far(data: AnySource, far: float) -> float:
+    from matchbound.counting.ranks import rank_scores
+
+    if isinstance(data, ScoreFile):
+        raise UsageError(
+            f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"
+        )
+    if not 0.0 < far < 1.0:
+        raise UsageError(f"far must lie between 0 and 1; got {far!r}")
+    total = comparisons_of(data, "impostor")
+    count = int(far * total * (1.0 + 1e-12))
+    if count < 1:
+        raise DataError(
+            f"a FAR of {far:g} is less than one error in {total} impostor comparisons; ask for a larger one"
+        )
+    return float(rank_scores(data, [count], "impostor")[0])

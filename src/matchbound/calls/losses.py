@@ -1,0 +1,257 @@
+"""Calls for losses of any kind, and for dependence beyond identities."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting.recount import Source
+from matchbound.data.attributes import comparison_units
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import as_labels
+from matchbound.data.matching import all_pairs
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.losses import MeanLoss, UnitRate, UnitRates
+from matchbound.stats.clusters import (
+    bipartite_sums,
+    bipartite_variance,
+    corrected_variance,
+    crossed_variance,
+    dyadic_sums,
+)
+from matchbound.stats.losses import LOSSES, Loss, loss_replicates, loss_terms
+
+MOST_PAIRS = 15_000_000
+"""All pairs of embeddings are scored one by one for a loss, up to this many."""
+FEW_UNITS = 20
+
+
+def mean_loss(
+    data: Source, loss: str | Loss, *, prior: float | None = None, cluster: Any = None, keep_identity: bool = True
+) -> MeanLoss:
+    """The mean of any loss over comparisons, with intervals that know which comparisons share people.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, or `Embeddings` of which all pairs are scored.
+    loss
+        ``"cllr"`` (scores are log-likelihood ratios), ``"cross-entropy"``, ``"brier"`` (scores are
+        probabilities of "same"), or a function ``loss(score, genuine)`` of two arrays that gives one number a
+        comparison; see `matchbound.stats.losses.detection_cost` for costs of errors at a threshold.
+    prior
+        The share of genuine comparisons to weigh by; by default that of the loss (½ for Cllr), or all
+        comparisons alike.
+    cluster
+        What is independent instead of identities: see `unit_rates`.
+    keep_identity
+        Whether comparisons that share an identity count as dependent even where their clusters differ.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> from matchbound.stats.losses import detection_cost
+    >>> cost = mb.mean_loss(mb.demo_data(), detection_cost(0.5, cost_accept=10.0), prior=0.01)
+    >>> low, high = cost.interval()
+    """
+    table = _table(data)
+    function, usual = _loss(loss)
+    prior = usual if prior is None else prior
+    value = _values(function, table)
+    terms = loss_terms(value, table.genuine, prior)
+    units = _Units.of(table, _by_side(data, cluster), keep_identity)
+    variance, size, n_units = units.variance(terms.residual)
+    told = list(data.findings())
+    if n_units < FEW_UNITS:
+        told.append(f"only {n_units} independent units ({units.name}): the promised coverage is not to be relied on")
+    low = 0.0 if float(value.min(initial=0.0)) >= 0.0 else -np.inf
+    result = MeanLoss(
+        estimate=terms.estimate,
+        genuine=terms.genuine_mean,
+        impostor=terms.impostor_mean,
+        prior=prior,
+        variance=variance,
+        n_comparisons=len(table),
+        n_units=n_units,
+        unit=units.name,
+        freedom=max(size - 1.0, 1.0),
+        support=(low, np.inf),
+        draw=None if units.name != "identity" else _drawer(value, table, prior),
+        warnings=tuple(told),
+    )
+    for text in result.warnings:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return result
+
+
+def unit_rates(
+    data: Source,
+    threshold: float,
+    *,
+    cluster: Any = None,
+    keep_identity: bool = True,
+    bipartite: bool | None = None,
+) -> UnitRates:
+    """FAR and FRR at a threshold where something else than the identity is the unit that is independent.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, or `Embeddings` of which all pairs are scored.
+    cluster
+        Family, camera, day …: a mapping from identity to label, a column with one label an identity (for
+        embeddings, or one a row), or a list of two columns with one label a comparison, for its two sides.
+        Where every identity lies in one cluster, clusters replace identities as units. Where not (a person
+        seen on several days), two comparisons are dependent when they share an identity or a cluster.
+    keep_identity
+        With False, clusters replace identities even then.
+    bipartite
+        Whether the two sides are different people (probes and a gallery). By default where no identity is on
+        both sides.
+    """
+    table = _table(data)
+    if not np.isfinite(threshold):
+        raise UsageError(f"threshold must be a number; got {threshold!r}")
+    match = table.score <= threshold if table.distance else table.score >= threshold
+    disjoint = not np.intersect1d(table.a, table.b).size
+    if bipartite and not disjoint:
+        both = table.identities[np.intersect1d(table.a, table.b)[0]]
+        raise DataError(f"bipartite: identity {both} is on both sides; the two sides must be different people")
+    two_sets = cluster is None and (disjoint if bipartite is None else bipartite)
+    units = _Units.of(table, _by_side(data, cluster), keep_identity)
+    rates = []
+    for metric, rows, erred in (("far", ~table.genuine, match), ("frr", table.genuine, ~match)):
+        at = np.flatnonzero(rows)
+        rates.append(_unit_rate(metric, table, at, erred[at], units, two_sets and metric == "far"))
+    told = list(data.findings())
+    if min(rate.n_units for rate in rates if rate.comparisons) < FEW_UNITS:
+        fewest = min(rate.n_units for rate in rates if rate.comparisons)
+        told.append(f"only {fewest} independent units: the promised coverage is not to be relied on")
+    name = "probe and gallery" if two_sets else units.name
+    result = UnitRates(float(threshold), rates[0], rates[1], name, tuple(told))
+    for text in result.warnings:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return result
+
+
+class _Units:
+    """What is independent: one unit on either side of each comparison, and perhaps identities besides."""
+
+    def __init__(self, table: Comparisons, a: IntArray, b: IntArray, name: str) -> None:
+        self.table, self.a, self.b, self.name = table, a, b, name
+
+    @staticmethod
+    def of(table: Comparisons, cluster: Any, keep_identity: bool) -> _Units:
+        if cluster is None:
+            return _Units(table, table.a, table.b, "identity")
+        a, b, nested = comparison_units(table, cluster)
+        return _Units(table, a, b, "cluster" if nested or not keep_identity else "identity or cluster")
+
+    def variance(self, residual: FloatArray, rows: IntArray | None = None) -> tuple[float, float, int]:
+        """(variance, effective units, units) of a sum of residuals over some rows of the table."""
+        at = np.arange(len(self.table)) if rows is None else rows
+        a, b = self.a[at], self.b[at]
+        size, count = _effective(a, b)
+        sums = dyadic_sums(residual, a, b, int(max(a.max(initial=0), b.max(initial=0))) + 1)
+        value = corrected_variance(sums, size)
+        if self.name != "identity or cluster":
+            return value, size, count
+        one, two = self.table.a[at], self.table.b[at]
+        own_size, own_count = _effective(one, two)
+        own = dyadic_sums(residual, one, two, self.table.n_identities)
+        size, count = min(size, own_size), min(count, own_count)
+        g = max(size, 4.0)
+        both = crossed_variance(residual, one, two, a, b) * g * (g - 1.0) / ((g - 2.0) * (g - 3.0))
+        return max(both, corrected_variance(own, own_size), sums.floor), size, count
+
+
+def _by_side(data: Source, cluster: Any) -> Any:
+    """A column with one label a row of embeddings, as two columns with one label a comparison."""
+    if not isinstance(data, Embeddings) or cluster is None or isinstance(cluster, (Mapping, tuple)):
+        return cluster
+    column = as_labels(cluster, "cluster")
+    if column.shape[0] != len(data) or column.shape[0] == data.n_identities:
+        return cluster
+    first, second = np.triu_indices(len(data), k=1)
+    return [column[first], column[second]]
+
+
+def _unit_rate(
+    metric: str, table: Comparisons, at: IntArray, erred: NDArray[np.bool_], units: _Units, two_sets: bool
+) -> UnitRate:
+    errors, comparisons = int(np.count_nonzero(erred)), int(at.size)
+    if not comparisons:
+        return UnitRate(metric, 0, 0, float("nan"), 0, 0.0, 1.0)
+    residual = (erred - errors / comparisons) / comparisons
+    if two_sets:
+        row, column = table.a[at], table.b[at]
+        r, c, square = bipartite_sums(residual, row, column, table.n_identities, table.n_identities)
+        sizes = [_weight(np.bincount(side)) for side in (row, column)]
+        counts = [int(np.unique(side).size) for side in (row, column)]
+        value = max(bipartite_variance(r, c, square, sizes[0], sizes[1]), square)
+        return UnitRate(metric, errors, comparisons, value, sum(counts), min(counts), min(sizes) - 1.0)
+    value, size, count = units.variance(residual, at)
+    floor = count // 2 if metric == "far" else count
+    return UnitRate(metric, errors, comparisons, value, count, floor, size - 1.0)
+
+
+def _effective(a: IntArray, b: IntArray) -> tuple[float, int]:
+    """(effective, actual) number of units, weighed by their comparisons."""
+    touching = np.bincount(a, minlength=int(b.max(initial=0)) + 1)
+    touching = touching + np.bincount(np.where(a == b, 0, b), weights=(a != b), minlength=touching.size)
+    return _weight(touching), int(np.count_nonzero(touching))
+
+
+def _weight(counts: NDArray[Any]) -> float:
+    w = counts.astype(np.float64)
+    squares = float(w @ w)
+    return float(w.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+
+def _drawer(value: FloatArray, table: Comparisons, prior: float | None) -> Any:
+    def draw(method: str, n_resamples: int, seed: int) -> FloatArray:
+        return loss_replicates(value, table.a, table.b, table.n_identities, prior, method, n_resamples, seed)
+
+    return draw
+
+
+def _loss(loss: str | Loss) -> tuple[Loss, float | None]:
+    if callable(loss):
+        return loss, None
+    if loss not in LOSSES:
+        raise UsageError(f"loss must be one of {', '.join(LOSSES)}, or a function of score and label; got {loss!r}")
+    return LOSSES[loss]
+
+
+def _values(function: Loss, table: Comparisons) -> FloatArray:
+    value = np.asarray(function(table.score, table.genuine), dtype=np.float64)
+    if value.shape != table.score.shape:
+        raise UsageError(f"loss must give one number a comparison, shape {table.score.shape}; it gave {value.shape}")
+    bad = np.flatnonzero(~np.isfinite(value))
+    if bad.size:
+        row = int(bad[0])
+        raise DataError(
+            f"loss: comparison {row} (score {table.score[row]:g}) has the loss {value[row]}; it must be finite"
+        )
+    return value
+
+
+def _table(data: Source) -> Comparisons:
+    if isinstance(data, Comparisons):
+        if not len(data):
+            raise DataError("there are no comparisons")
+        return data
+    if not isinstance(data, Embeddings):
+        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+    pairs = len(data) * (len(data) - 1) // 2
+    if pairs < 1:
+        raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
+    if pairs > MOST_PAIRS:
+        raise DataError(f"a loss of all {pairs:,} pairs is too many to score one by one; take {MOST_PAIRS:,} at most")
+    return all_pairs(data)

@@ -1,0 +1,45 @@
+"""What made a result: version, parameters, seed, and digests of the data in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from matchbound._version import __version__
+from matchbound.counting.recount import Source
+from matchbound.data.comparisons import Comparisons
+
+HASHED_BYTES = 2**30
+
+
+def provenance_of(parameters: Mapping[str, Any], seed: int, data: Sequence[Source]) -> dict[str, Any]:
+    """What made a result from one or several sets of data; parameters that are None are left out."""
+    digests = [data_digest(source) for source in data]
+    return {
+        "version": __version__,
+        "parameters": {key: value for key, value in parameters.items() if value is not None},
+        "seed": seed,
+        "input": digests[0] if len(digests) == 1 else digests,
+    }
+
+
+def data_digest(data: Source) -> str | None:
+    """``"sha256:…"`` of identities and scores or vectors, as they are in memory; None above a gigabyte."""
+    arrays = (
+        (data.identities[data.a], data.identities[data.b], data.score)
+        if isinstance(data, Comparisons)
+        else (
+            data.identities[data.codes],
+            data.vectors,
+        )
+    )
+    if sum(array.nbytes for array in arrays) > HASHED_BYTES:
+        return None
+    total = hashlib.sha256()
+    for array in arrays:
+        total.update(f"{array.dtype.str}{array.shape}".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return f"sha256:{total.hexdigest()}"

@@ -1,0 +1,187 @@
+"""The calls that people make: check the arguments, run the engine, hand out results."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.recount import AnySource, Recount, tally_source
+from matchbound.counts.tally import Tally
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.readers.scan import ScoreFile
+from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates, few_identities
+
+if TYPE_CHECKING:
+    from matchbound.counting.executors import Executor, Progress
+    from matchbound.results.roc import RocCurve
+
+
+@overload
+def evaluate(
+    data: AnySource,
+    threshold: float,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> ErrorRates: ...
+@overload
+def evaluate(
+    data: AnySource,
+    threshold: Sequence[float] | FloatArray,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> ErrorRatesSeries: ...
+def evaluate(
+    data: AnySource,
+    threshold: float | Sequence[float] | FloatArray,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> ErrorRates | ErrorRatesSeries:
+    """FAR and FRR at a threshold, with everything that their intervals need.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`).
+    threshold
+        One number, or several: several cost one pass over the data and give a series.
+    pairs
+        Keep the errors of each identity pair. By default they are kept for `Comparisons`, and for `Embeddings` they are
+        counted again when a bootstrap first asks for them.
+    workers
+        Threads for embeddings; by default one a core.
+    executor
+        Where to run blocks of embeddings, such as `DaskExecutor`; by default threads on this machine.
+    progress
+        Called as ``progress(done, total)`` while embeddings are compared.
+    checkpoint
+        A file to which the state of a long run is written, and from which it resumes.
+
+    Returns
+    -------
+    ErrorRates
+        With ``.far`` and ``.frr``; `ErrorRatesSeries` for several thresholds.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), threshold=0.62)
+    >>> low, high = rates.far.interval()
+    """
+    grid = _thresholds(threshold)
+
+    counted = tally(
+        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+    )
+    series = ErrorRatesSeries(error_rates(counted, data.findings(), Recount(data, workers, executor)))
+    for text in series.warnings:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return series[0] if np.ndim(threshold) == 0 else series
+
+
+def tally(
+    data: AnySource,
+    thresholds: ArrayLike,
+    *,
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Tally:
+    """The sufficient statistics of the data at some thresholds; see `evaluate` for the arguments.
+
+    Tallies of parts add up to the tally of the whole: ``tally(a) + tally(b)``.
+    """
+    grid = _thresholds(thresholds)
+    check_source(data)
+    return tally_source(
+        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+    )
+
+
+def roc(
+    data: AnySource,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> RocCurve:
+    """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the
+        curve has about 1,500 points instead of every step; each is exact.
+    workers, executor, progress, checkpoint
+        How to count large sets of embeddings; see `evaluate`.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> low, high = curve.at_far(1e-2).interval()
+    """
+    from matchbound.counting.curve_points import curve_of_embeddings
+    from matchbound.counts.curve import CurveTally, curve_of_comparisons
+    from matchbound.results.roc import RocCurve
+
+    check_source(data)
+    if isinstance(data, ScoreFile):
+        raise UsageError(f"{data.path}: a curve needs the scores in order; use read instead of scan")
+    if isinstance(data, Comparisons):
+        counted: CurveTally = curve_of_comparisons(data)
+    else:
+        counted = curve_of_embeddings(
+            data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+        )
+    notes = (*data.findings(), *few_identities(counted.n_identities))
+    for text in notes:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return RocCurve(counted, Recount(data, workers, executor), notes)
+
+
+def check_source(data: AnySource) -> None:
+    """Whether there is something to compare in the data."""
+    if isinstance(data, Comparisons):
+        if not len(data):
+            raise DataError("there are no comparisons")
+    elif isinstance(data, Embeddings):
+        if len(data) < 2:
+            raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
+    elif not isinstance(data, ScoreFile):
+        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+
+
+def _thresholds(threshold: Any) -> FloatArray:
+    try:
+        grid = np.array(threshold, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"threshold must be a number or a sequence of numbers; got {threshold!r}") from None
+    if grid.ndim > 1 or grid.size == 0:
+        raise UsageError(f"threshold must be one number or a plain sequence of them; got shape {grid.shape}")
+    grid = grid.reshape(-1)
+    if np.isnan(grid).any():
+        raise UsageError("threshold holds NaN; a threshold must be a number")
+    return grid

@@ -1,0 +1,1 @@
+"""Data into counts: in blocks, on threads or a cluster, with checkpoints."""

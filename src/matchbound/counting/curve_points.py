@@ -1,0 +1,79 @@
+"""Curves of embeddings: every step of a small set, chosen thresholds of a large one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.pairs import GenuinePairs, impostor_pairs
+from matchbound.counts.curve import CurveTally, both_kinds, curve_of_comparisons, curve_of_tally
+from matchbound.data.embeddings import Embeddings
+
+if TYPE_CHECKING:
+    import os
+
+    from matchbound.counting.executors import Executor, Progress
+
+EXACT_COMPARISONS = 3_000_000
+"""All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
+CURVE_POINTS = 1500
+
+
+def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 2_000_000) -> FloatArray:
+    """Thresholds for the curve of a large set, strictest first, shape (about `points`,).
+
+    Half follow the impostor scores of a random sample of pairs, evenly in the probit of FAR with as many again in
+    the tail; the others follow genuine scores. Chosen from a sample, counted exactly: the sample decides only where
+    the curve has points. The same data always give the same thresholds.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(len(source)))
+    sign = -1.0 if source.distance else 1.0
+    strangers = np.sort(sign * source.score_pairs(*impostor_pairs(source, sample, rng)))[::-1]
+    kin = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 4, rng)))[::-1]
+    both_kinds(kin.size, strangers.size)
+    tail = np.unique(np.geomspace(1, strangers.size, points // 2).astype(np.int64)) - 1
+    body = np.linspace(0, kin.size - 1, points // 4).astype(np.int64)
+    top = max(float(strangers[0]), float(kin[0]))
+    spread = np.linspace(float(strangers[0]), top, max(points // 8, 2))
+    ends = [_least_similarity(source), np.nextafter(top, np.inf)]
+    grid = np.unique(np.concatenate([strangers[tail], kin[body], spread, ends]))[::-1]
+    return sign * grid
+
+
+def _least_similarity(source: Embeddings, block: int = 65536) -> float:
+    """A similarity that no pair goes below: the threshold at which everything matches."""
+    if source.similarity == "cosine":
+        return -1.001
+    squares = 0.0
+    for start in range(0, len(source), block):
+        part = source.vectors[start : start + block]
+        squares = max(squares, float(np.einsum("ij,ij->i", part, part, dtype=np.float64).max()))
+    return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
+
+
+def curve_of_embeddings(
+    source: Embeddings,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> CurveTally:
+    """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
+    rows = len(source)
+    if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
+        return curve_of_comparisons(source.comparisons())
+    from matchbound.counting.allpairs import tally_embeddings
+
+    return curve_of_tally(
+        tally_embeddings(
+            source,
+            curve_thresholds(source),
+            workers=workers,
+            executor=executor,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+    )

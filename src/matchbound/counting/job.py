@@ -1,0 +1,191 @@
+"""All that a worker needs to tally any block of an all-pairs run."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.coarse import Coarse, coarse_that_pays
+from matchbound.counting.factors import Factors, make_factors
+from matchbound.counting.layout import PIECE_ROWS, Layout, lay_out
+from matchbound.counting.pruning import Bounds, bounds_that_pay
+from matchbound.counting.threads import in_slices, one_blas_thread
+from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.scratch import room_for
+
+if TYPE_CHECKING:
+    from matchbound.counting.workers import AllPairsWorker
+    from matchbound.kernels.blocks import Rows
+
+COARSE_PIECE_ROWS = 1024
+Pruning = Literal["axes", "bytes", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairsJob:
+    """All that a worker needs to tally any block of a run.
+
+    thresholds : float64, shape (K,)
+        Distinct thresholds among oriented scores, ascending.
+    panels : float32, flat, or None
+        The right factors (of the bounds, where there are any) packed for `matchbound.kernels.product`.
+    raw : float32 or float64, shape (n, d)
+    lengths, scales : float64, shape (n,)
+    """
+
+    layout: Layout
+    factors: Factors
+    bounds: Bounds | Coarse | None
+    panels: NDArray[np.float32] | None = field(repr=False)
+    thresholds: FloatArray
+    raw: NDArray[Any] = field(repr=False)
+    lengths: FloatArray = field(repr=False)
+    scales: FloatArray = field(repr=False)
+    n_identities: int
+    pairs: bool
+    prune: Pruning | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What goes to another process is the data; the rest is made there, as its processor likes it."""
+        codes = np.empty_like(self.layout.owner)
+        codes[self.layout.order] = self.layout.owner
+        similarity = self.factors.similarity
+        return SentJob, (self.raw, codes, self.n_identities, similarity, self.thresholds, self.pairs, self.prune)
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return self.layout.n_blocks if self.thresholds.size else 0
+
+    def worker(self) -> AllPairsWorker:
+        """A new worker with an empty partial tally."""
+        from matchbound.counting.workers import AllPairsWorker
+
+        return AllPairsWorker(self)
+
+    def rows(self) -> Rows:
+        """The data as the kernels see them."""
+        from matchbound.kernels.blocks import BOUNDED, COARSE, PLAIN, Rows
+        from matchbound.kernels.exact import CODES, frozen
+
+        layout, factors, bounds = self.layout, self.factors, self.bounds
+        none = np.empty((0, 0), dtype=np.float32)
+        return Rows(
+            frozen(layout.owner),
+            frozen(layout.start[1:]),
+            frozen(np.diff(layout.start)),
+            frozen(layout.order),
+            frozen(self.raw),
+            frozen(self.lengths),
+            frozen(self.scales),
+            frozen(factors.left),
+            frozen(factors.right),
+            frozen(bounds.stage_left if isinstance(bounds, Bounds) else none),
+            frozen(bounds.stage_right if isinstance(bounds, Bounds) else none),
+            CODES[factors.similarity],
+            PLAIN if bounds is None else BOUNDED if isinstance(bounds, Bounds) else COARSE,
+        )
+
+
+class SentJob:
+    """A job as it arrives in another process; it becomes one when it is first asked for anything."""
+
+    def __init__(self, *parts: Any) -> None:
+        self._parts = parts
+        self._lock = threading.Lock()
+        self._made: AllPairsJob | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SentJob, self._parts
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        with self._lock:
+            if self._made is None:
+                self._made = prepare_job(*self._parts)
+        return getattr(self._made, name)
+
+
+def make_job(
+    source: Embeddings,
+    thresholds: FloatArray,
+    pairs: bool,
+    prune: Pruning | None = None,
+    workers: int | None = None,
+) -> AllPairsJob:
+    """Prepare a run at distinct thresholds among oriented scores, ascending.
+
+    prune
+        Whether to rule comparisons out by a bound from their first principal axes (``"axes"``), by products of
+        their rows rounded to bytes (``"bytes"``) or not at all (``"none"``); by default what is cheapest
+        according to a sample of the data. The counts are the same.
+    workers
+        Threads to prepare with; by default one a core.
+    """
+    raw = source.vectors
+    if raw.dtype == np.float16:
+        wide = room_for((raw.shape[0], raw.shape[1]))
+        wide[:] = raw
+        raw = wide
+    return prepare_job(raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers)
+
+
+def prepare_job(
+    raw: NDArray[Any],
+    codes: NDArray[np.int64],
+    n_identities: int,
+    similarity: Similarity,
+    thresholds: FloatArray,
+    pairs: bool,
+    prune: Pruning | None,
+    workers: int | None = 1,
+) -> AllPairsJob:
+    """The same from vectors, shape (n, d), and the identity of each, shape (n,)."""
+    from matchbound.kernels.exact import CODES, row_lengths
+
+    with one_blas_thread():
+        lengths, scales = row_lengths(raw, CODES[similarity])
+        one = thresholds.size == 1
+        layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
+        factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
+        bounds = _choose_bounds(layout, factors, thresholds, prune, workers)
+        panels = None
+        if isinstance(bounds, Coarse):
+            layout = replace(layout, piece_rows=COARSE_PIECE_ROWS)
+        else:
+            panels = _pack((bounds or factors).right, workers)
+    return AllPairsJob(layout, factors, bounds, panels, thresholds, raw, lengths, scales, n_identities, pairs, prune)
+
+
+def _choose_bounds(
+    layout: Layout, factors: Factors, thresholds: FloatArray, prune: Pruning | None, workers: int | None
+) -> Bounds | Coarse | None:
+    if not thresholds.size or prune == "none":
+        return None
+    sizes, n = np.diff(layout.start).astype(np.float64), layout.owner.size
+    genuine_share = float((sizes * (sizes - 1)).sum()) / max(1.0, n * (n - 1.0))
+    lowest = float(factors.values(thresholds)[0])
+    found: Bounds | Coarse | None = None
+    if prune != "axes":
+        found = coarse_that_pays(factors, lowest, genuine_share, force=prune is not None, workers=workers)
+    if found is None and prune != "bytes":
+        found = bounds_that_pay(factors, lowest, genuine_share, force=prune is not None)
+    return found
+
+
+def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:
+    """Columns packed for the kernel that multiplies, where this processor has one."""
+    from matchbound.kernels.product import pack_columns, wide_vectors
+    from matchbound.kernels.strips import PANEL
+
+    if not wide_vectors() or not right.size:
+        return None
+    panels: NDArray[np.float32] = room_for((-(-right.shape[0] // PANEL), right.shape[1], PANEL))
+    in_slices(lambda start, stop: pack_columns(right, start, stop, panels), panels.shape[0], workers, 32)
+    return panels.reshape(-1)

@@ -1,0 +1,113 @@
+"""Pairs of rows of embeddings: the genuine ones, numbered; impostor ones, at random; scores of blocks of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from matchbound.arraytypes import IntArray
+from matchbound.data.embeddings import Embeddings
+
+
+@dataclass(frozen=True, eq=False)
+class GenuinePairs:
+    """The genuine pairs of rows, numbered 0, 1, … from one identity to the next.
+
+    order : int64, shape (n,)
+        Rows by identity.
+    starts, ends : int64, shape (G,)
+        Where the rows of an identity begin in `order`; how many pairs it and those before it have.
+    """
+
+    order: IntArray = field(repr=False)
+    starts: IntArray = field(repr=False)
+    ends: IntArray = field(repr=False)
+
+    @classmethod
+    def of(cls, source: Embeddings) -> GenuinePairs:
+        """Those of a set of embeddings."""
+        counts = source.instance_counts
+        order = np.argsort(source.codes, kind="stable")
+        return cls(order, np.cumsum(counts) - counts, np.cumsum(counts * (counts - 1) // 2))
+
+    def __len__(self) -> int:
+        return int(self.ends[-1]) if self.ends.size else 0
+
+    def rows(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        """The two rows of the pairs with these numbers, shape of `numbers` each.
+
+        Pair r of an identity joins its rows number low < high with r = high·(high − 1)/2 + low.
+        """
+        owner = np.searchsorted(self.ends, numbers, side="right")
+        rank = numbers - np.concatenate([[0], self.ends])[owner]
+        high = ((1.0 + np.sqrt(1.0 + 8.0 * rank)) / 2.0).astype(np.int64)
+        high -= high * (high - 1) // 2 > rank  # the square root may be off by one
+        high += (high + 1) * high // 2 <= rank
+        low = rank - high * (high - 1) // 2
+        return self.order[self.starts[owner] + low], self.order[self.starts[owner] + high]
+
+    def sample(self, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """All pairs, or, where there are more than `size`, so many at random, each as likely as any other."""
+        total = len(self)
+        return self.rows(np.arange(total) if total <= size else np.sort(rng.integers(0, total, size)))
+
+
+def impostor_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """All impostor pairs of rows, or those among `size` random pairs, where there are more pairs than that."""
+    n = len(source)
+    if n * (n - 1) // 2 <= size:
+        first, second = np.triu_indices(n, k=1)
+    else:
+        first = rng.integers(0, n, size)
+        second = rng.integers(0, n - 1, size)
+        second += second >= first
+    kept = source.codes[first] != source.codes[second]
+    return first[kept], second[kept]
+
+
+class BlockScores:
+    """Scores of a block of rows with all rows from its first on, by a matrix product: right but for rounding.
+
+    Parameters
+    ----------
+    vectors
+        Shape (n, d).
+    dtype
+        The precision of the product.
+    """
+
+    def __init__(self, vectors: NDArray[Any], similarity: str, dtype: DTypeLike = np.float64) -> None:
+        self.distance = similarity == "euclidean"
+        if similarity == "cosine":  # lengths do not matter, and squares of long or short rows could not be held
+            vectors = np.ldexp(vectors, -np.frexp(np.abs(vectors).max(axis=1, keepdims=True))[1])
+        rows = np.asarray(vectors, dtype=dtype)
+        squares = np.einsum("ij,ij->i", rows, rows)
+        reach = float(squares.max(initial=0.0))
+        if similarity == "cosine":
+            rows, reach = rows / np.sqrt(squares)[:, None], 1.0
+        self._vectors, self._squares = rows, squares
+        self._slack = 16.0 * (rows.shape[1] + 8) * float(np.finfo(rows.dtype).eps) * reach
+
+    def block(self, rows: slice) -> NDArray[Any]:
+        """Scores of the rows with the rows from ``rows.start`` on, shape (rows, n − start)."""
+        product = self._vectors[rows] @ self._vectors[rows.start :].T
+        if not self.distance:
+            return np.asarray(product)
+        product *= -2.0
+        product += self._squares[rows, None]
+        product += self._squares[rows.start :]
+        return np.asarray(np.sqrt(np.maximum(product, 0.0)))
+
+    def band(self, threshold: float) -> tuple[float, float]:
+        """From which score of a block on, and up to which, rounding may have moved a score across a threshold.
+
+        A sum of d products is off by at most d·u·Σ|x_k·y_k| (Higham, Accuracy and Stability of Numerical Algorithms,
+        2002, §3.1). For distances that holds of their squares, so that the band is wider where they are small.
+        """
+        if not self.distance:
+            return threshold - self._slack, threshold + self._slack
+        square = threshold * threshold
+        return float(np.sqrt(max(square - self._slack, 0.0))), float(np.sqrt(square + self._slack))

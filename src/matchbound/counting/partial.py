@@ -1,0 +1,168 @@
+"""Partial tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.threads import in_slices
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
+from matchbound.errors import DataError
+
+FEWEST_IN_A_SLICE = 512
+
+
+@dataclass(eq=False)
+class Partial:
+    """What some blocks of comparisons add to a tally; whole numbers, so the order of merging is moot.
+
+    Thresholds are sorted from lax to strict and distinct; a comparison in bin b matches at the first b.
+
+    impostor, genuine : int64, shape (G, K)
+        Column b: impostor comparisons in bin b + 1, genuine comparisons in bin b, by identity.
+    moments : int64, shape (2, K)
+        What bin b + 1 adds to Σn² and Σnm over unordered pairs.
+    keys, bins, counts : lists of int64 arrays, matching
+        Identity pairs i·G + j (i < j) with comparisons in bin b + 1, and how many; empty unless pairs are kept.
+    """
+
+    impostor: IntArray = field(repr=False)
+    genuine: IntArray = field(repr=False)
+    moments: IntArray = field(repr=False)
+    keys: list[IntArray] = field(repr=False, default_factory=list)
+    bins: list[IntArray] = field(repr=False, default_factory=list)
+    counts: list[IntArray] = field(repr=False, default_factory=list)
+
+    @staticmethod
+    def empty(n_identities: int, n_thresholds: int) -> Partial:
+        """Nothing counted yet."""
+        shape = (n_identities, n_thresholds)
+        return Partial(
+            np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros((2, shape[1]), dtype=np.int64)
+        )
+
+    def add(self, other: Partial, workers: int | None = 1) -> None:
+        """Add what other blocks counted."""
+
+        def add_up(start: int, stop: int) -> None:
+            self.impostor[start:stop] += other.impostor[start:stop]
+            self.genuine[start:stop] += other.genuine[start:stop]
+
+        in_slices(add_up, self.impostor.shape[0], workers, FEWEST_IN_A_SLICE)
+        self.moments += other.moments
+        self.keys += other.keys
+        self.bins += other.bins
+        self.counts += other.counts
+
+    def keep(self, events: IntArray) -> None:
+        """Keep rows (i, j, b, count) of identity pairs, shape (E, 4)."""
+        if events.shape[0]:
+            size = np.int64(self.impostor.shape[0])
+            low = np.minimum(events[:, 0], events[:, 1])
+            self.keys.append(low * size + np.maximum(events[:, 0], events[:, 1]))
+            self.bins.append(events[:, 2].copy())
+            self.counts.append(events[:, 3].copy())
+
+
+def merge(partials: Sequence[Partial]) -> Partial:
+    """The sum of at least one partial tally, as a new one."""
+    head = partials[0]
+    total = Partial(
+        head.impostor.copy(),
+        head.genuine.copy(),
+        head.moments.copy(),
+        list(head.keys),
+        list(head.bins),
+        list(head.counts),
+    )
+    for partial in partials[1:]:
+        total.add(partial)
+    return total
+
+
+def finish(
+    partial: Partial,
+    identities: LabelArray,
+    instances: IntArray,
+    thresholds: FloatArray,
+    place: IntArray,
+    distance: bool,
+    pairs: bool,
+    workers: int | None = 1,
+) -> Tally:
+    """The tally of complete data.
+
+    thresholds : float64, shape (K',)
+        As the user wrote them.
+    place : int64, shape (K',)
+        Where each is among the sorted distinct ones.
+    """
+    from matchbound.kernels.totals import running_sums
+
+    impostor_errors = np.empty((place.size, identities.size), dtype=np.int64)
+    genuine_errors = np.empty(impostor_errors.shape, dtype=np.int64)
+
+    def sum_up(start: int, stop: int) -> None:
+        running_sums(partial.impostor, place, True, start, stop, impostor_errors)
+        running_sums(partial.genuine, place, False, start, stop, genuine_errors)
+
+    in_slices(sum_up, identities.size, workers, FEWEST_IN_A_SLICE)
+    moments = 2 * _from_the_end(partial.moments)[:, place]
+    compared = AllPairs(instances)
+    sum_mm, _, _ = pair_moments(compared, (), identities.size)
+    erred = None
+    if pairs:
+        tables = _pair_tables(partial, identities.size, np.unique(place))
+        erred = tuple(tables[int(at)] for at in place)
+    bound = int(np.sort(instances)[-2:].astype(object).prod()) * int(impostor_errors.sum(axis=1).max(initial=0))
+    sum_nm, sum_nn = moments[1], moments[0]
+    if bound >= 2**63:  # the running sums may have wrapped around
+        if erred is None:
+            raise DataError(
+                "two identities have so many instances that sums of squared counts pass 2^63; tally with pairs=True"
+            )
+        _, sum_nm, sum_nn = pair_moments(compared, erred, identities.size)
+    total = int(instances.sum())
+    return Tally(
+        identities,
+        thresholds,
+        distance,
+        GenuineTally(instances * (instances - 1) // 2, genuine_errors),
+        ImpostorTally(
+            instances * (total - instances),
+            impostor_errors,
+            sum_mm,
+            np.ascontiguousarray(sum_nm),
+            np.ascontiguousarray(sum_nn),
+            compared,
+            erred,
+        ),
+        instances,
+    )
+
+
+def _from_the_end(values: IntArray) -> IntArray:
+    return np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
+
+
+def _pair_tables(partial: Partial, n_identities: int, levels: IntArray) -> dict[int, PairTable]:
+    """n_ij at each of the sorted thresholds asked for."""
+    none = np.empty(0, dtype=np.int64)
+    keys = np.concatenate([none, *partial.keys])
+    bins = np.concatenate([none, *partial.bins])
+    counts = np.concatenate([none, *partial.counts])
+    order = np.argsort(keys, kind="stable")
+    keys, bins, counts = keys[order], bins[order], counts[order]
+    size = max(n_identities, 1)
+    tables = {}
+    for level in levels:
+        kept = bins >= level
+        key, count = keys[kept], counts[kept]
+        first = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if key.size else none
+        if first.size < key.size:
+            key, count = key[first], np.add.reduceat(count, first)
+        tables[int(level)] = PairTable(key // size, key % size, count)
+    return tables

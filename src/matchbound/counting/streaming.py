@@ -1,0 +1,279 @@
+"""Tally score tables that are larger than memory: batch by batch, pairs sorted in parts on disk.
+
+A row becomes one 64-bit word, of the identity pair and the number of thresholds it misses. Words are put in
+parts by identity pair; a sorted part holds all comparisons of its pairs side by side, strictest crossing
+first, and gives their share of every sum. Memory depends on the number of identities and on the size of a
+part, not on the number of rows.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.executors import Progress
+from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.data.coded import Coded
+from matchbound.errors import DataError, UsageError
+from matchbound.readers.scan import ScoreBatch, scan_scores
+
+Words = NDArray[np.uint64]
+
+CODE_BITS = 24
+BIN_BITS = 16
+PART_ROWS = 8_000_000
+WORK_ROWS = 4_000_000
+PARTS = 64
+
+
+def tally_score_table(
+    path: str | os.PathLike[str],
+    thresholds: FloatArray,
+    *,
+    columns: Mapping[str, str] | None = None,
+    distance: bool | None = None,
+    pairs: bool = False,
+    progress: Progress | None = None,
+) -> Tally:
+    """Tally a Parquet, CSV or TSV table of comparisons without holding its rows in memory.
+
+    Parameters
+    ----------
+    path
+        The file, or an address that fsspec understands.
+    thresholds
+        Shape (K,), in any order, in the units of the scores.
+    columns
+        Which column plays which part, where the names do not say (see `matchbound.read`).
+    distance
+        Whether small scores mean "same"; by default what the name of the score column says.
+    pairs
+        Keep m_ij, and n_ij at each threshold. Their size is the number of identity pairs.
+    progress
+        Called as ``progress(done, total)`` with rows (total 0: unknown).
+    """
+    given = np.array(thresholds, dtype=np.float64).reshape(-1)
+    if np.isnan(given).any():
+        raise UsageError("thresholds holds NaN; a threshold must be a number")
+    table = scan_scores(path, columns=columns)
+    is_distance = table.distance if distance is None else distance
+    grid, place = np.unique(-given if is_distance else given, return_inverse=True)
+    if grid.size >= 2**BIN_BITS:
+        raise UsageError(f"a table is tallied at no more than {2**BIN_BITS - 1} thresholds at once; got {grid.size}")
+    rows = 0
+    with tempfile.TemporaryDirectory(prefix="matchbound-") as folder:
+        counts = _Counts(grid, Path(folder))
+        for batch in table.batches:
+            counts.add(batch, is_distance, table.source)
+            rows += batch.score.size
+            if progress is not None:
+                progress(rows, table.rows)
+        return counts.finish(given, place.astype(np.int64).reshape(-1), is_distance, pairs)
+
+
+@dataclass(eq=False)
+class _Counts:
+    """Running sums; identities are numbered as they appear, and put in order at the end."""
+
+    grid: FloatArray
+    folder: Path
+    labels: LabelArray | None = None
+    codes: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    genuine: IntArray = field(init=False)
+    impostor: IntArray = field(init=False)
+    held: list[Words] = field(default_factory=list)
+    n_held: int = 0
+    spilled: bool = False
+
+    def __post_init__(self) -> None:
+        self.genuine = np.zeros((0, self.grid.size + 1), dtype=np.int64)
+        self.impostor = np.zeros((0, self.grid.size + 1), dtype=np.int64)
+
+    def add(self, batch: ScoreBatch, distance: bool, source: str) -> None:
+        """Count a batch of rows."""
+        a, b = self._numbers(batch.a), self._numbers(batch.b)
+        if self.codes.size > 2**CODE_BITS:
+            raise DataError(f"{source}: more than {2**CODE_BITS:,} identities; split the table by identities")
+        reach = np.searchsorted(self.grid, -batch.score if distance else batch.score, side="right")
+        self._grow()
+        same = a == b
+        width = self.grid.size + 1
+        np.add.at(self.genuine.reshape(-1), a[same] * width + reach[same], 1)
+        a, b, reach = a[~same], b[~same], reach[~same]
+        np.add.at(self.impostor.reshape(-1), a * width + reach, 1)
+        np.add.at(self.impostor.reshape(-1), b * width + reach, 1)
+        low, high = np.minimum(a, b).astype(np.uint64), np.maximum(a, b).astype(np.uint64)
+        missed = (self.grid.size - reach).astype(np.uint64)
+        words = (((low << np.uint64(CODE_BITS)) | high) << np.uint64(BIN_BITS)) | missed
+        self.held.append(words)
+        self.n_held += words.size
+        if self.n_held > PART_ROWS:
+            self._spill()
+
+    def _numbers(self, column: Coded) -> IntArray:
+        """Numbers of the identities of a column, one a row."""
+        occurs = np.bincount(column.codes, minlength=column.labels.size) > 0
+        numbers = np.zeros(column.labels.size, dtype=np.int64)
+        numbers[occurs] = self._number(column.labels[occurs])
+        result: IntArray = numbers[column.codes]
+        return result
+
+    def _number(self, distinct: LabelArray) -> IntArray:
+        """Numbers of distinct labels; new labels get the next ones."""
+        distinct, back = np.unique(distinct, return_inverse=True)
+        if self.labels is None:
+            self.labels = distinct[:0]
+        if self.labels.size and (self.labels.dtype.kind in "iu") != (distinct.dtype.kind in "iu"):
+            self.labels = self.labels.astype(np.str_)
+            order = np.argsort(self.labels, kind="stable")
+            self.labels, self.codes = self.labels[order], self.codes[order]
+            distinct = distinct.astype(np.str_)
+            order = np.argsort(distinct, kind="stable")
+            distinct, back = distinct[order], np.argsort(order)[back]
+        at = np.searchsorted(self.labels, distinct)
+        known = np.zeros(distinct.size, dtype=np.bool_)
+        inside = at < self.labels.size
+        known[inside] = self.labels[at[inside]] == distinct[inside]
+        if not known.all():
+            fresh = distinct[~known]
+            labels = np.concatenate([self.labels, fresh])
+            numbers = np.concatenate([self.codes, self.codes.size + np.arange(fresh.size)])
+            order = np.argsort(labels, kind="stable")
+            self.labels, self.codes = labels[order], numbers[order]
+            at = np.searchsorted(self.labels, distinct)
+        result: IntArray = self.codes[at][back.reshape(-1)]
+        return result
+
+    def _grow(self) -> None:
+        size = self.codes.size
+        if size > self.genuine.shape[0]:
+            room = max(size, 2 * self.genuine.shape[0])
+            for name in ("genuine", "impostor"):
+                wide = np.zeros((room, self.grid.size + 1), dtype=np.int64)
+                wide[: self.genuine.shape[0] if name == "genuine" else self.impostor.shape[0]] = getattr(self, name)
+                setattr(self, name, wide)
+
+    def _spill(self) -> None:
+        """Put the held words in the files of their parts."""
+        self.spilled = True
+        words = np.concatenate([np.empty(0, dtype=np.uint64), *self.held])
+        self.held, self.n_held = [], 0
+        part = _part_of(words)
+        order = np.argsort(part, kind="stable")
+        words, part = words[order], part[order]
+        edges = np.searchsorted(part, np.arange(PARTS + 1))
+        for at in range(PARTS):
+            if edges[at + 1] > edges[at]:
+                with open(self.folder / f"part-{at}", "ab") as stream:
+                    words[edges[at] : edges[at + 1]].tofile(stream)
+
+    def _sorted_parts(self) -> Iterator[Words]:
+        """Sorted words, whole identity pairs at a time, at most about WORK_ROWS of them."""
+        if self.spilled:
+            self._spill()
+        for at in range(PARTS if self.spilled else 1):
+            if self.spilled:
+                file = self.folder / f"part-{at}"
+                words = np.fromfile(file, dtype=np.uint64) if file.exists() else np.empty(0, dtype=np.uint64)
+            else:
+                words = np.concatenate([np.empty(0, dtype=np.uint64), *self.held])
+                self.held = []
+            words.sort()
+            start = 0
+            while start < words.size:
+                end = min(start + WORK_ROWS, words.size)
+                if end < words.size:
+                    key = words[end - 1] >> np.uint64(BIN_BITS)
+                    end = int(np.searchsorted(words, (key + np.uint64(1)) << np.uint64(BIN_BITS)))
+                yield words[start:end]
+                start = end
+
+    def finish(self, thresholds: FloatArray, place: IntArray, distance: bool, pairs: bool) -> Tally:
+        """Sort the pairs, and put identities and thresholds in order."""
+        size, levels = self.codes.size, self.grid.size
+        labels = np.empty(0, dtype=np.str_) if self.labels is None else self.labels
+        rank = np.empty(size, dtype=np.int64)
+        rank[self.codes] = np.arange(size)
+        sums = _PairSums(levels, pairs)
+        for words in self._sorted_parts():
+            sums.add(words)
+        genuine, impostor = self.genuine[self.codes], self.impostor[self.codes]
+        matched = np.cumsum(impostor[:, :0:-1], axis=1)[:, ::-1].T[place]
+        failed = np.cumsum(genuine[:, :-1], axis=1).T[place] if levels else np.empty((0, size), dtype=np.int64)
+        compared, erred = sums.tables(rank, size) if pairs else (None, None)
+        return Tally(
+            labels,
+            thresholds,
+            distance,
+            GenuineTally(genuine.sum(axis=1), np.ascontiguousarray(failed)),
+            ImpostorTally(
+                impostor.sum(axis=1),
+                np.ascontiguousarray(matched),
+                2 * sums.squares,
+                2 * _from_the_end(sums.by_bin[1])[place],
+                2 * _from_the_end(sums.by_bin[0])[place],
+                compared,
+                None if erred is None else tuple(erred[at] for at in place),
+            ),
+            None,
+        )
+
+
+class _PairSums:
+    """Σm², and what each bin adds to Σn² and Σnm, over unordered pairs."""
+
+    def __init__(self, levels: int, pairs: bool) -> None:
+        self.squares = 0
+        self.by_bin = np.zeros((2, levels), dtype=np.int64)
+        self._levels = levels
+        self._pairs = pairs
+        self._kept: list[tuple[Words, IntArray, IntArray]] = []
+
+    def add(self, words: Words) -> None:
+        keys = words >> np.uint64(BIN_BITS)
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        sizes = np.diff(np.append(starts, keys.size))
+        self.squares += int((sizes.astype(object) ** 2).sum()) if sizes.max() > 2**20 else int((sizes * sizes).sum())
+        reach = self._levels - (words & np.uint64(2**BIN_BITS - 1)).astype(np.int64)
+        hit = np.flatnonzero(reach)
+        owner = np.searchsorted(starts, hit, side="right") - 1
+        np.add.at(self.by_bin[0], reach[hit] - 1, 2 * (hit - starts[owner]) + 1)
+        np.add.at(self.by_bin[1], reach[hit] - 1, sizes[owner])
+        if self._pairs:
+            counts = np.empty((self._levels, starts.size), dtype=np.int64)
+            for level in range(self._levels):
+                counts[level] = np.add.reduceat((reach > level).astype(np.int64), starts)
+            self._kept.append((keys[starts], sizes, counts))
+
+    def tables(self, rank: IntArray, size: int) -> tuple[PairTable, tuple[PairTable, ...]]:
+        """m_ij, and n_ij at each threshold, over identities in their order."""
+        none = np.empty(0, dtype=np.int64)
+        keys = np.concatenate([np.empty(0, dtype=np.uint64), *(k for k, _, _ in self._kept)])
+        made = np.concatenate([none, *(m for _, m, _ in self._kept)])
+        first = rank[(keys >> np.uint64(CODE_BITS)).astype(np.int64)]
+        second = rank[(keys & np.uint64(2**CODE_BITS - 1)).astype(np.int64)]
+        compared = PairTable.of(first, second, made, size)
+        erred = tuple(
+            PairTable.of(first, second, np.concatenate([none, *(c[level] for _, _, c in self._kept)]), size)
+            for level in range(self._levels)
+        )
+        return compared, erred
+
+
+def _part_of(words: Words) -> NDArray[np.uint8]:
+    """Which part the identity pair of a word belongs to: a hash, so that parts are of like size."""
+    keys = words >> np.uint64(BIN_BITS)
+    with np.errstate(over="ignore"):
+        mixed = keys * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed >> np.uint64(64 - 6)).astype(np.uint8)
+
+
+def _from_the_end(values: IntArray) -> IntArray:
+    return np.cumsum(values[::-1])[::-1]

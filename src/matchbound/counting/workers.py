@@ -1,0 +1,186 @@
+"""Who tallies the blocks of an all-pairs run: scores a piece, counts it while it is in cache, and forgets it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matchbound.counting.coarse import Coarse
+from matchbound.counting.job import AllPairsJob
+from matchbound.counting.layout import Layout, Piece
+from matchbound.counting.partial import Partial
+from matchbound.counting.pruning import Bounds
+
+if TYPE_CHECKING:
+    from matchbound.kernels.blocks import Block, Tile
+    from matchbound.kernels.grid import Grid
+
+DENSE_SHARE = 0.04
+
+
+class PieceWorker:
+    """One thread's partial tally, and the products of pieces."""
+
+    def __init__(self, job: AllPairsJob, n_thresholds: int) -> None:
+        from matchbound.kernels.product import roundings
+
+        layout = job.layout
+        self.partial = Partial.empty(job.n_identities, n_thresholds)
+        self._job = job
+        self._rows = job.rows()
+        self._values = job.factors.values(job.thresholds)
+        coarse = isinstance(job.bounds, Coarse)
+        room = _padded_size(layout)
+        self._product = np.empty(0 if coarse else room, dtype=np.float32)
+        self._bits = np.empty(room // 64 if coarse else 0, dtype=np.uint64)
+        self._roundings = None if job.panels is None else roundings(job.factors.left.shape[1])
+        self._left = (job.bounds if isinstance(job.bounds, Bounds) else job.factors).left.reshape(-1)
+        self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]).tolist()
+
+    def _cut(self, first: int, second: int) -> tuple[float, float]:
+        """The product below which a task's comparisons reach no threshold, and the band of its full products."""
+        job = self._job
+        lengths = self._reach[first], self._reach[second]
+        if job.bounds is None:
+            band = room = job.factors.band(*lengths, self._roundings)
+        else:
+            band = room = job.factors.brief_band(*lengths)
+        if isinstance(job.bounds, Bounds):
+            room = job.bounds.allowance(*lengths)
+        return _round_down(float(self._values[0]) - room), band
+
+    def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
+        from matchbound.kernels.blocks import Tile
+
+        return Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
+
+    def _block(self, piece: Piece, tile: Tile) -> Block:
+        from matchbound.kernels.blocks import Block
+        from matchbound.kernels.coarse import fill_bits
+        from matchbound.kernels.product import fill_product
+        from matchbound.kernels.strips import PANEL
+
+        job, shift = self._job, piece.col0 % PANEL
+        panels = -(-(shift + piece.cols) // PANEL)
+        bounds = job.bounds
+        if isinstance(bounds, Coarse):
+            fill_bits(bounds.rows, bounds.panels, bounds.starts, bounds.cuts, bounds.steps, tile, panels, self._bits)
+            return Block(self._product, self._bits, PANEL * panels, shift)
+        factors = bounds or job.factors
+        if job.panels is not None:
+            fill_product(self._left, job.panels, factors.left.shape[1], tile, PANEL * panels, self._product)
+            return Block(self._product, self._bits, PANEL * panels, shift)
+        np.dot(
+            factors.left[piece.row0 : piece.row0 + piece.rows],
+            factors.right[piece.col0 : piece.col0 + piece.cols].T,
+            out=self._product[: piece.rows * piece.cols].reshape(piece.rows, piece.cols),
+        )
+        return Block(self._product, self._bits, piece.cols, 0)
+
+
+class AllPairsWorker(PieceWorker):
+    """Tallies blocks at one or many thresholds."""
+
+    def __init__(self, job: AllPairsJob) -> None:
+        super().__init__(job, job.thresholds.size)
+        layout, count = job.layout, job.thresholds.size
+        size, many = layout.piece_size, count > 1
+        self._touched = np.empty(layout.span_rows, dtype=np.int64)
+        self._seen = np.full(layout.span_rows, -1 if many else 0, dtype=np.int64)
+        self._events = np.empty((max(size, layout.span_rows * count) if job.pairs else 0, 4), dtype=np.int64)
+        self._link = np.empty(size if many else 0, dtype=np.int64)
+        self._level = np.empty(size if many else 0, dtype=np.int64)
+        self._bins = np.zeros(2 * (size + (layout.span_rows + 64) * 65) if many else 0, dtype=np.int16)
+        self._packed = np.zeros(count + 1, dtype=np.int64)
+        self._levels = np.zeros(count + 1, dtype=np.int64)
+        self._columns = np.zeros((count + 1) * layout.span_identities if many else 0, dtype=np.uint16)
+        self._grid: Grid | None = None
+
+    def add(self, block: int) -> None:
+        """Tally a block."""
+        for first, second in self._job.layout.tasks_of(block):
+            cut, band = self._cut(first, second)
+            if self._job.thresholds.size == 1:
+                self._count(first, second, cut, band)
+            else:
+                self._bin(first, second, cut, band)
+
+    def _count(self, first: int, second: int, cut: float, band: float) -> None:
+        from matchbound.kernels.blocks import count_block
+
+        job, total = self._job, self.partial
+        n_touched = 0
+        for piece in job.layout.pieces(first, second):
+            tile = self._tile(piece, cut, band)
+            n_touched, n_events = count_block(
+                self._block(piece, tile), tile, self._rows, float(self._values[0]), float(job.thresholds[0]),
+                self._seen, self._touched, n_touched, total.impostor, total.genuine, total.moments,
+                self._events, 0, job.pairs,
+            )  # fmt: skip
+            total.keep(self._events[:n_events])
+
+    def _bin(self, first: int, second: int, cut: float, band: float) -> None:
+        from matchbound.kernels.bins import bin_block
+        from matchbound.kernels.booking import MOST_COLS, add_columns
+        from matchbound.kernels.dense import bin_dense_block, share_of_hits
+
+        job, total, layout = self._job, self.partial, self._job.layout
+        grid = self._grid_for(band, first, second)
+        large = layout.edges[first + 1] - layout.edges[first] > layout.span_rows
+        n_columns = 0
+        if large:
+            owners = layout.owner[layout.edges[second] : layout.edges[second + 1]]
+            n_columns = int(owners[-1] - owners[0]) + 1
+        carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
+        n_dense = 0
+        may_be_dense = job.bounds is None and not (
+            large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
+        )
+        base = int(layout.owner[layout.edges[second]])
+        for piece in layout.pieces(first, second):
+            tile = self._tile(piece, cut, band)
+            block = self._block(piece, tile)
+            size = piece.rows * block.stride
+            if may_be_dense and share_of_hits(block.product[:size], np.float32(cut)) > DENSE_SHARE:
+                bin_dense_block(
+                    block, tile, self._rows, grid, self._bins, self._packed, self._levels,
+                    base, self._columns, total.impostor, total.genuine, total.moments,
+                )  # fmt: skip
+                n_dense += 1
+                continue
+            n_events = bin_block(
+                block, tile, self._rows, grid, self._seen, self._touched, self._link, self._level,
+                carry, total.impostor, total.genuine, total.moments, self._events, 0, job.pairs,
+            )  # fmt: skip
+            total.keep(self._events[:n_events])
+        if n_dense:
+            add_columns(self._columns, base, int(layout.owner[layout.edges[second + 1] - 1]) + 1 - base, total.impostor)
+
+    def _grid_for(self, band: float, first: int, second: int) -> Grid:
+        if self._grid is None or self._grid.band != band:
+            from matchbound.kernels.grid import make_grid
+
+            reach = self._reach[first], self._reach[second]
+            factors = self._job.factors
+            self._grid = make_grid(
+                self._values, self._job.thresholds, band, factors.brief_band(*reach), factors.fine_band(*reach)
+            )
+        return self._grid
+
+
+def _padded_size(layout: Layout) -> int:
+    """The products, or bits, that the largest piece takes, with room for whole strips and panels."""
+    from matchbound.kernels.strips import PANEL, ROWS
+
+    rows = layout.piece_size // layout.span_rows + ROWS
+    return rows * (layout.span_rows // PANEL + 2) * PANEL
+
+
+def _round_down(x: float) -> float:
+    """The largest float32 that is at most x, as a float."""
+    with np.errstate(over="ignore", under="ignore"):
+        near = np.float32(x)
+    if float(near) > x:
+        near = np.nextafter(near, np.float32(-np.inf))
+    return float(near)

@@ -1,0 +1,367 @@
+"""Curve tallies: what a set of comparisons says at every threshold that makes a difference.
+
+The thresholds of a curve run from the strictest to the most lenient. The first matches nothing; each further one
+is a score that occurs in the data, so that between two of them nothing changes. A set too large to sort is
+tallied at some thresholds instead (`SteppedCurve`): its points are fewer, and each is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counts.tally import AllPairs, PairTable, Tally
+from matchbound.data.comparisons import Comparisons
+from matchbound.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class PointErrors:
+    """Errors by identity at P thresholds.
+
+    genuine, impostor : int64 arrays, shape (P, G)
+        e_i, and S_i (an impostor error counts at both of its identities).
+    """
+
+    genuine: IntArray
+    impostor: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class CurveSums:
+    """The whole-number sums behind the variances at K thresholds; int64 arrays, shape (K,) each.
+
+    errors_total, accepted_total
+        Impostor comparisons that match, genuine comparisons that match.
+    ss, sm, nn, nm
+        ΣS_i², ΣS_i·m_i, Σn_ij², Σn_ij·m_ij (ordered pairs).
+    ee, eg
+        Σe_i², Σe_i·g_i.
+    mm, pair_mm, gg
+        Σm_i², Σm_ij² (ordered pairs), Σg_i²: the same at all thresholds.
+    """
+
+    errors_total: IntArray
+    accepted_total: IntArray
+    ss: IntArray
+    sm: IntArray
+    nn: IntArray
+    nm: IntArray
+    ee: IntArray
+    eg: IntArray
+    mm: int
+    pair_mm: int
+    gg: int
+
+    def take(self, points: IntArray) -> CurveSums:
+        """The sums at some of the thresholds."""
+        picked = {
+            name: getattr(self, name)[points]
+            for name in ("errors_total", "accepted_total", "ss", "sm", "nn", "nm", "ee", "eg")
+        }
+        return replace(self, **picked)
+
+
+@dataclass(frozen=True, eq=False)
+class CurveTally:
+    """Errors at K thresholds from the strictest to the most lenient.
+
+    identities : array, shape (G,)
+    distance : bool
+        Whether a match is ``score <= threshold``.
+    thresholds : float64 array, shape (K,)
+        In the units of the scores.
+    false_matches, false_nonmatches : int64 arrays, shape (K,)
+        Impostor comparisons that match, genuine ones that do not.
+    genuine_comparisons, impostor_comparisons : int64 arrays, shape (G,)
+        g_i and m_i.
+    instances : int64 array, shape (G,), or None
+    """
+
+    identities: LabelArray = field(repr=False)
+    distance: bool
+    thresholds: FloatArray
+    false_matches: IntArray
+    false_nonmatches: IntArray
+    genuine_comparisons: IntArray
+    impostor_comparisons: IntArray
+    instances: IntArray | None
+
+    @property
+    def n_identities(self) -> int:
+        """G."""
+        return int(self.identities.size)
+
+    @cached_property
+    def n_impostor(self) -> int:
+        """N, the impostor comparisons."""
+        return int(self.impostor_comparisons.sum()) // 2
+
+    @cached_property
+    def n_genuine(self) -> int:
+        """T, the genuine comparisons."""
+        return int(self.genuine_comparisons.sum())
+
+    @cached_property
+    def similarity(self) -> FloatArray:
+        """The thresholds with large meaning "same", decreasing, shape (K,)."""
+        return -self.thresholds if self.distance else self.thresholds
+
+    @cached_property
+    def sums(self) -> CurveSums:
+        """The sums behind the variances at every threshold."""
+        raise NotImplementedError
+
+    def errors_at(self, points: IntArray) -> PointErrors:
+        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
+        raise NotImplementedError
+
+    def genuine_masses(self) -> tuple[FloatArray, IntArray]:
+        """Where genuine scores lie: (similarity, how many there), similarity decreasing."""
+        return _masses(self.similarity, self.n_genuine - self.false_nonmatches)
+
+    def impostor_masses(self) -> tuple[FloatArray, IntArray]:
+        """Where impostor scores lie: (similarity, how many there), similarity decreasing."""
+        return _masses(self.similarity, self.false_matches)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedCurve(CurveTally):
+    """A curve with every step, from scored comparisons.
+
+    source
+        The comparisons.
+    order : int64 array, shape (n,)
+        Rows of the source, strictest first; the order among equal scores means nothing.
+    """
+
+    source: Comparisons = field(repr=False)
+    order: IntArray = field(repr=False)
+
+    @cached_property
+    def impostor_rows(self) -> IntArray:
+        """Rows of impostor comparisons, strictest first, shape (N,)."""
+        return self.order[~self.source.genuine[self.order]]
+
+    @cached_property
+    def genuine_rows(self) -> IntArray:
+        """Rows of genuine comparisons, strictest first, shape (T,)."""
+        return self.order[self.source.genuine[self.order]]
+
+    @cached_property
+    def first(self) -> IntArray:
+        """One identity of each impostor comparison, strictest first, shape (N,)."""
+        return self.source.a[self.impostor_rows]
+
+    @cached_property
+    def second(self) -> IntArray:
+        """The other identity of each impostor comparison, shape (N,)."""
+        return self.source.b[self.impostor_rows]
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """The identity of each genuine comparison, strictest first, shape (T,)."""
+        return self.source.a[self.genuine_rows]
+
+    @cached_property
+    def genuine_matches(self) -> IntArray:
+        """Genuine comparisons that match at each threshold, shape (K,)."""
+        return self.n_genuine - self.false_nonmatches
+
+    @cached_property
+    def compact(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """`first` and `second` in as few bytes as they need, for passes that read them again and again."""
+        small = np.uint16 if self.n_identities <= 2**16 else np.uint32
+        return self.first.astype(small), self.second.astype(small)
+
+    @cached_property
+    def genuine_ranks(self) -> tuple[IntArray, IntArray]:
+        """Impostor comparisons stricter than each genuine one, and at least as strict; shapes (T,)."""
+        step = np.searchsorted(self.genuine_matches, np.arange(self.n_genuine), side="right")
+        return self.false_matches[step - 1], self.false_matches[step]
+
+    @cached_property
+    def pairs(self) -> tuple[IntArray, PairTable]:
+        """The number of the identity pair of each impostor comparison, shape (N,), and m_ij."""
+        size = np.int64(self.n_identities)
+        keys = np.minimum(self.first, self.second) * size + np.maximum(self.first, self.second)
+        if size * size <= max(4_000_000, 4 * keys.size):
+            count = np.bincount(keys, minlength=int(size * size))
+            distinct = np.flatnonzero(count)
+            place = np.zeros(count.size, dtype=np.int64)
+            place[distinct] = np.arange(distinct.size)
+            number, count = place[keys], count[distinct]
+        else:
+            distinct, number, count = np.unique(keys, return_inverse=True, return_counts=True)
+        table = PairTable(distinct // size, distinct % size, count.astype(np.int64))
+        return number.reshape(-1), table
+
+    @cached_property
+    def sums(self) -> CurveSums:
+        """The sums behind the variances at every threshold, from one pass over the comparisons."""
+        return self.weighted_sums(np.ones(self.n_identities, dtype=np.int64))
+
+    def weighted_sums(self, copies: IntArray) -> CurveSums:
+        """The sums of a sample with copies[i] copies of identity i, never compared with each other."""
+        from matchbound.kernels.sweep import genuine_sums, impostor_sums
+
+        number, table = self.pairs
+        m = _spread_over(table, copies)
+        out = np.zeros((5, self.thresholds.size), dtype=np.int64)
+        impostor_sums(self.first, self.second, number, m, table.count, copies, self.false_matches, out)
+        g = self.genuine_comparisons
+        matched = np.zeros((3, self.thresholds.size), dtype=np.int64)
+        genuine_sums(self.owner, g, copies, self.genuine_matches, matched)
+        gg = int((copies * g) @ g)
+        both = copies[table.first] * copies[table.second]
+        return CurveSums(
+            errors_total=out[0],
+            accepted_total=matched[0],
+            ss=out[1],
+            sm=out[2],
+            nn=out[3],
+            nm=out[4],
+            ee=gg - 2 * matched[2] + matched[1],
+            eg=gg - matched[2],
+            mm=int((copies * m) @ m),
+            pair_mm=2 * int((both * table.count) @ table.count),
+            gg=gg,
+        )
+
+    def errors_at(self, points: IntArray) -> PointErrors:
+        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
+        size = self.n_identities
+        matched = np.zeros((points.size, size), dtype=np.int64)
+        accepted = np.zeros((points.size, size), dtype=np.int64)
+        before, kin_before = 0, 0
+        for row, k in enumerate(points):
+            now, kin_now = int(self.false_matches[k]), int(self.genuine_matches[k])
+            both = np.concatenate([self.first[before:now], self.second[before:now]])
+            matched[row] = np.bincount(both, minlength=size)
+            accepted[row] = np.bincount(self.owner[kin_before:kin_now], minlength=size)
+            before, kin_before = now, kin_now
+        return PointErrors(self.genuine_comparisons - np.cumsum(accepted, axis=0), np.cumsum(matched, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class SteppedCurve(CurveTally):
+    """A curve at the thresholds of a tally, for data too large to sort.
+
+    tally
+        Thresholds from the strictest to the most lenient.
+    """
+
+    tally: Tally = field(repr=False)
+
+    @cached_property
+    def sums(self) -> CurveSums:
+        """The sums behind the variances at every threshold."""
+        impostor, genuine = self.tally.impostor, self.tally.genuine
+        m, g = impostor.comparisons, genuine.comparisons
+        return CurveSums(
+            errors_total=self.false_matches,
+            accepted_total=self.n_genuine - self.false_nonmatches,
+            ss=np.einsum("ki,ki->k", impostor.errors, impostor.errors),
+            sm=impostor.errors @ m,
+            nn=impostor.sum_nn,
+            nm=impostor.sum_nm,
+            ee=np.einsum("ki,ki->k", genuine.errors, genuine.errors),
+            eg=genuine.errors @ g,
+            mm=int(m.astype(object) @ m),
+            pair_mm=impostor.sum_mm,
+            gg=int(g.astype(object) @ g),
+        )
+
+    def errors_at(self, points: IntArray) -> PointErrors:
+        """Errors by identity at some of the thresholds, by their numbers in increasing order."""
+        return PointErrors(self.tally.genuine.errors[points], self.tally.impostor.errors[points])
+
+
+def curve_of_comparisons(source: Comparisons) -> SortedCurve:
+    """The curve of scored comparisons, with every step."""
+    size = source.n_identities
+    genuine = source.genuine
+    n_genuine = int(np.count_nonzero(genuine))
+    both_kinds(n_genuine, len(source) - n_genuine)
+    similarity = source.similarity
+    order = np.argsort(-similarity)
+    ranked = similarity[order]
+    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1)
+    accepted = np.cumsum(genuine[order], dtype=np.int64)[ends]
+    matched = ends + 1 - accepted
+    with np.errstate(over="ignore"):  # above the largest float there is infinity
+        strictest = np.nextafter(ranked[0], np.inf)
+    thresholds = np.concatenate([[strictest], ranked[ends]])
+    both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
+    g = np.bincount(source.a[genuine], minlength=size).astype(np.int64)
+    return SortedCurve(
+        identities=source.identities,
+        distance=source.distance,
+        thresholds=-thresholds if source.distance else thresholds,
+        false_matches=np.concatenate([[0], matched]),
+        false_nonmatches=np.concatenate([[n_genuine], n_genuine - accepted]),
+        genuine_comparisons=g,
+        impostor_comparisons=both - 2 * g,
+        instances=source.instance_counts,
+        source=source,
+        order=order,
+    )
+
+
+def curve_of_tally(tally: Tally) -> SteppedCurve:
+    """The curve at the thresholds of a tally, which run from the strictest to the most lenient."""
+    genuine, impostor = tally.genuine, tally.impostor
+    both_kinds(int(genuine.comparisons.sum()), int(impostor.comparisons.sum()))
+    return SteppedCurve(
+        identities=tally.identities,
+        distance=tally.distance,
+        thresholds=tally.thresholds,
+        false_matches=impostor.errors.sum(axis=1) // 2,
+        false_nonmatches=genuine.errors.sum(axis=1),
+        genuine_comparisons=genuine.comparisons,
+        impostor_comparisons=impostor.comparisons,
+        instances=tally.instances,
+        tally=tally,
+    )
+
+
+def complete(curve: CurveTally) -> bool:
+    """Whether every pair of instances of different identities was compared once, as far as counts can tell."""
+    if isinstance(curve, SteppedCurve) and isinstance(curve.tally.impostor.compared, AllPairs):
+        return True
+    if curve.instances is None or not isinstance(curve, SortedCurve):
+        return False
+    table = curve.pairs[1]
+    size = curve.n_identities
+    if table.count.size != size * (size - 1) // 2:
+        return False
+    return bool(np.array_equal(curve.instances[table.first] * curve.instances[table.second], table.count))
+
+
+def _masses(similarity: FloatArray, matched: IntArray) -> tuple[FloatArray, IntArray]:
+    """What each threshold adds to the matches: exact for a curve with every step, cells' ends otherwise."""
+    added = np.diff(matched, prepend=0)
+    kept = np.flatnonzero(added)
+    return similarity[kept], added[kept]
+
+
+def _spread_over(table: PairTable, copies: IntArray) -> IntArray:
+    """Σ_j copies_j·m_ij, shape (G,)."""
+    size = copies.size
+    left = np.bincount(table.first, weights=table.count * copies[table.second], minlength=size)
+    right = np.bincount(table.second, weights=table.count * copies[table.first], minlength=size)
+    result: IntArray = np.rint(left + right).astype(np.int64)
+    return result
+
+
+def both_kinds(genuine: int, impostor: int) -> None:
+    if genuine == 0 or impostor == 0:
+        missing = "genuine comparisons (of two instances of one identity)"
+        if impostor == 0:
+            missing = "impostor comparisons (of two different identities)"
+        raise DataError(f"a curve needs both kinds of comparison, and the data hold no {missing}")

@@ -1,0 +1,269 @@
+"""Tallies: the sufficient statistics of a set of comparisons at one or many thresholds.
+
+Notation (see docs/explanation/architecture.md): identities i = 1..G; of the unordered identity pair {i, j},
+m_ij impostor comparisons were made and n_ij of them erred; of identity i, g_i genuine comparisons were made
+and e_i erred. Everything the paper's estimators, variances and bootstraps need is a sum of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """A sparse symmetric table of whole numbers over unordered pairs of different identities.
+
+    first, second : int64 arrays, shape (P,)
+        Identity positions with first < second, sorted by (first, second), no pair twice.
+    count : int64 array, shape (P,)
+        What is counted for the pair, > 0.
+    """
+
+    first: IntArray
+    second: IntArray
+    count: IntArray
+
+    @staticmethod
+    def of(first: IntArray, second: IntArray, count: IntArray, n_identities: int) -> PairTable:
+        """Add up counts by unordered pair; entries may come in any order and either way round."""
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        keys = low.astype(np.int64) * np.int64(n_identities) + high
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        total = np.zeros(distinct.size, dtype=np.int64)
+        np.add.at(total, inverse.reshape(-1), count)
+        kept = total > 0
+        distinct, total = distinct[kept], total[kept]
+        return PairTable(distinct // n_identities, distinct % n_identities, total)
+
+    def relabel(self, position: IntArray, n_identities: int) -> PairTable:
+        """The same table with identity i renamed to position[i]."""
+        return PairTable.of(position[self.first], position[self.second], self.count, n_identities)
+
+    def plus(self, other: PairTable, n_identities: int) -> PairTable:
+        """The sum of two tables over the same identities."""
+        return PairTable.of(
+            np.concatenate([self.first, other.first]),
+            np.concatenate([self.second, other.second]),
+            np.concatenate([self.count, other.count]),
+            n_identities,
+        )
+
+    def look_up(self, other: PairTable, n_identities: int) -> IntArray:
+        """The counts that `other` has for the pairs of this table, shape (P,); 0 where it has none."""
+        mine = self.first * np.int64(n_identities) + self.second
+        theirs = other.first * np.int64(n_identities) + other.second
+        at = np.searchsorted(theirs, mine)
+        at[at == theirs.size] = 0
+        if not theirs.size:
+            return np.zeros(mine.size, dtype=np.int64)
+        return np.where(theirs[at] == mine, other.count[at], 0)
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairs:
+    """The comparisons of complete data, m_ij = M_i·M_j, without a table of G² numbers.
+
+    instances : int64 array, shape (G,)
+        M_i.
+    """
+
+    instances: IntArray
+
+    def look_up_in(self, table: PairTable) -> IntArray:
+        """m_ij of the pairs of a table, shape (P,)."""
+        return self.instances[table.first] * self.instances[table.second]
+
+
+@dataclass(frozen=True, eq=False)
+class GenuineTally:
+    """Comparisons of identities with themselves.
+
+    comparisons : int64 array, shape (G,)
+        g_i.
+    errors : int64 array, shape (K, G)
+        e_i at each threshold: comparisons that did not match.
+    """
+
+    comparisons: IntArray
+    errors: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class ImpostorTally:
+    """Comparisons between different identities. Sums over i≠j are over ordered pairs.
+
+    comparisons : int64 array, shape (G,)
+        m_i = Σ_j m_ij: each comparison is counted at both of its identities.
+    errors : int64 array, shape (K, G)
+        S_i = Σ_j n_ij at each threshold: comparisons that matched.
+    sum_mm : int
+        Σ_{i≠j} m_ij².
+    sum_nm, sum_nn : int64 arrays, shape (K,)
+        Σ_{i≠j} n_ij·m_ij and Σ_{i≠j} n_ij² at each threshold.
+    compared : PairTable or AllPairs or None
+        m_ij itself, where it was kept.
+    erred : tuple of K PairTables, or None
+        n_ij itself at each threshold, where it was kept.
+    """
+
+    comparisons: IntArray
+    errors: IntArray
+    sum_mm: int
+    sum_nm: IntArray
+    sum_nn: IntArray
+    compared: PairTable | AllPairs | None = None
+    erred: tuple[PairTable, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What a set of comparisons says at K thresholds, and all that the statistics ever see.
+
+    identities : array, shape (G,)
+        Labels, sorted.
+    thresholds : float64 array, shape (K,)
+        As the user wrote them.
+    distance : bool
+        Whether a match is ``score <= threshold`` instead of ``score >= threshold``.
+    instances : int64 array, shape (G,), or None
+        M_i, where instances are known.
+    """
+
+    identities: LabelArray = field(repr=False)
+    thresholds: FloatArray
+    distance: bool
+    genuine: GenuineTally = field(repr=False)
+    impostor: ImpostorTally = field(repr=False)
+    instances: IntArray | None = field(repr=False, default=None)
+
+    @property
+    def n_identities(self) -> int:
+        """G, the identities in the data."""
+        return int(self.identities.size)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether n_ij and m_ij were kept."""
+        return self.impostor.erred is not None and self.impostor.compared is not None
+
+    def __add__(self, other: Tally) -> Tally:
+        """The tally of both sets of comparisons together.
+
+        n_ij² does not add up over parts of a pair, so both tallies must have kept their pairs. Where the
+        number of instances is known it is the larger of the two (parts of a table show the same people).
+        """
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self.distance != other.distance or not np.array_equal(self.thresholds, other.thresholds):
+            raise DataError("tallies can be added only when thresholds and the sense of the score agree")
+        if not (self.has_pairs and other.has_pairs):
+            raise DataError("tallies can be added only when both kept their pairs (tally with pairs=True)")
+        labels, mine, theirs = union_of_labels(self.identities, other.identities)
+        return _sum(self._over(labels, mine), other._over(labels, theirs))
+
+    def _over(self, labels: LabelArray, position: IntArray) -> Tally:
+        """The same tally over a longer list of identities; position[i] is the new place of identity i."""
+        size = int(labels.size)
+
+        def spread(values: IntArray) -> IntArray:
+            wide = np.zeros((*values.shape[:-1], size), dtype=np.int64)
+            wide[..., position] = values
+            return wide
+
+        impostor = self.impostor
+        assert impostor.erred is not None
+        return replace(
+            self,
+            identities=labels,
+            instances=None if self.instances is None else spread(self.instances),
+            genuine=GenuineTally(spread(self.genuine.comparisons), spread(self.genuine.errors)),
+            impostor=replace(
+                impostor,
+                comparisons=spread(impostor.comparisons),
+                errors=spread(impostor.errors),
+                compared=compared_table(self).relabel(position, size),
+                erred=tuple(table.relabel(position, size) for table in impostor.erred),
+            ),
+        )
+
+
+def union_of_labels(mine: LabelArray, theirs: LabelArray) -> tuple[LabelArray, IntArray, IntArray]:
+    """Sorted union of two sorted label arrays, and where each of the two went."""
+    if (mine.dtype.kind in "iu") != (theirs.dtype.kind in "iu"):
+        mine, theirs = mine.astype(np.str_), theirs.astype(np.str_)
+    labels = np.union1d(mine, theirs)
+    return labels, np.searchsorted(labels, mine), np.searchsorted(labels, theirs)
+
+
+def compared_table(tally: Tally) -> PairTable:
+    """m_ij as a table, written out for complete data."""
+    compared = tally.impostor.compared
+    if isinstance(compared, PairTable):
+        return compared
+    assert compared is not None
+    first, second = np.triu_indices(tally.n_identities, k=1)
+    count = compared.instances[first] * compared.instances[second]
+    kept = count > 0
+    return PairTable(first[kept], second[kept], count[kept])
+
+
+def pair_moments(
+    compared: PairTable | AllPairs, erred: tuple[PairTable, ...], n_identities: int
+) -> tuple[int, IntArray, IntArray]:
+    """(Σm², Σnm, Σn²) over ordered pairs, from the pair tables; shapes (), (K,), (K,)."""
+    if isinstance(compared, AllPairs):
+        squares = compared.instances.astype(object) ** 2
+        sum_mm = int(squares.sum()) ** 2 - int((squares**2).sum())
+        products = [compared.look_up_in(table) for table in erred]
+    else:
+        sum_mm = 2 * int((compared.count.astype(object) ** 2).sum()) if compared.count.size else 0
+        products = [table.look_up(compared, n_identities) for table in erred]
+    sum_nm = whole_numbers([2 * exact_dot(t.count, m) for t, m in zip(erred, products, strict=True)])
+    sum_nn = whole_numbers([2 * exact_dot(t.count, t.count) for t in erred])
+    return sum_mm, sum_nm, sum_nn
+
+
+def exact_dot(a: IntArray, b: IntArray) -> int:
+    """Σ a·b of whole numbers, exact however large."""
+    if float(a.size) * float(a.max(initial=0)) * float(b.max(initial=0)) < 2.0**62:
+        return int((a * b).sum())
+    return int((a.astype(object) * b.astype(object)).sum())
+
+
+def whole_numbers(values: list[int]) -> IntArray:
+    """Whole numbers as int64, or as Python's own where one of them does not fit."""
+    fits = all(value < 2**63 for value in values)
+    return np.array(values, dtype=np.int64 if fits else object)
+
+
+def _sum(left: Tally, right: Tally) -> Tally:
+    """Add tallies over the same identities."""
+    size = left.n_identities
+    assert left.impostor.erred is not None
+    assert right.impostor.erred is not None
+    compared = compared_table(left).plus(compared_table(right), size)
+    erred = tuple(a.plus(b, size) for a, b in zip(left.impostor.erred, right.impostor.erred, strict=True))
+    sum_mm, sum_nm, sum_nn = pair_moments(compared, erred, size)
+    known = left.instances is not None and right.instances is not None
+    return replace(
+        left,
+        instances=np.maximum(left.instances, right.instances) if known else None,  # type: ignore[arg-type]
+        genuine=GenuineTally(
+            left.genuine.comparisons + right.genuine.comparisons, left.genuine.errors + right.genuine.errors
+        ),
+        impostor=ImpostorTally(
+            left.impostor.comparisons + right.impostor.comparisons,
+            left.impostor.errors + right.impostor.errors,
+            sum_mm,
+            sum_nm,
+            sum_nn,
+            compared,
+            erred,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What is compared: comparisons, embeddings, and the labels of identities."""

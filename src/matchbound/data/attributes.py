@@ -1,0 +1,92 @@
+"""Attributes of identities or instances, as people state them: columns, mappings, several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.data.grouping import group_of_identity
+from matchbound.data.labels import as_labels, encode
+from matchbound.errors import DataError, UsageError
+
+Source = Comparisons | Embeddings
+JOIN = " & "
+
+
+def identity_labels(source: Source, attribute: Any, name: str = "group") -> LabelArray:
+    """The attribute of each identity as text, shape (G,).
+
+    Parameters
+    ----------
+    attribute
+        None: the group that the data carry. A mapping from identity to label. A column: one label an identity
+        (in the order of ``source.identities``), or, for embeddings, one a row. A tuple of these: their
+        intersections, such as ``"f & old"``.
+    """
+    if isinstance(attribute, tuple):
+        if not attribute:
+            raise UsageError(f"{name} is an empty tuple; name at least one attribute")
+        columns = [identity_labels(source, one, name) for one in attribute]
+        joined = columns[0]
+        for column in columns[1:]:
+            joined = np.char.add(np.char.add(joined, JOIN), column)
+        return np.asarray(joined)
+    if attribute is None:
+        if source.group is None:
+            raise DataError(
+                f"the data name no {name}: read them with a {name} column, or give {name}= as a mapping from identity "
+                "to label"
+            )
+        return source.group.astype(np.str_)
+    if isinstance(attribute, Mapping):
+        return _mapped(source, attribute, name)
+    column = as_labels(attribute, name)
+    if column.shape[0] == source.n_identities:
+        return column.astype(np.str_)
+    if isinstance(source, Embeddings) and column.shape[0] == len(source):
+        return group_of_identity(source.identities, source.codes, column).astype(np.str_)
+    wanted = f"{source.n_identities} identities"
+    if isinstance(source, Embeddings):
+        wanted += f" or {len(source)} rows"
+    raise DataError(f"{name} has {column.shape[0]} labels and the data have {wanted}")
+
+
+def _mapped(source: Source, attribute: Mapping[Any, Any], name: str) -> LabelArray:
+    known = {str(key): str(value) for key, value in attribute.items()}
+    found = []
+    for identity in source.identities.tolist():
+        if str(identity) not in known:
+            raise DataError(f"{name}: identity {identity!s} is not in the mapping; give every identity a label")
+        found.append(known[str(identity)])
+    return np.array(found, dtype=np.str_)
+
+
+def comparison_units(source: Comparisons, attribute: Any, name: str = "cluster") -> tuple[IntArray, IntArray, bool]:
+    """The unit on either side of each comparison, shape (n,) each, and whether each identity has one unit only.
+
+    Parameters
+    ----------
+    attribute
+        As for `identity_labels`; or a list of two columns with one label a comparison, for the two sides of it.
+    """
+    if isinstance(attribute, list) and len(attribute) == 2:
+        columns = [as_labels(column, name) for column in attribute]
+        for column in columns:
+            if column.shape[0] != len(source):
+                raise DataError(f"{name} has {column.shape[0]} labels a side and there are {len(source)} comparisons")
+        _, (a, b) = encode(*columns)
+        return a, b, _nested(source, a, b)
+    _, (codes,) = encode(identity_labels(source, attribute, name))
+    return codes[source.a], codes[source.b], True
+
+
+def _nested(source: Comparisons, a: IntArray, b: IntArray) -> bool:
+    """Whether no identity has two units."""
+    identity, unit = np.concatenate([source.a, source.b]), np.concatenate([a, b])
+    pairs = np.unique(identity * np.int64(int(unit.max(initial=0)) + 1) + unit)
+    return bool(pairs.size == np.unique(identity).size)

@@ -1,0 +1,266 @@
+"""A source of comparisons that were scored elsewhere: two identities and a score a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.finite import check_finite
+from matchbound.data.grouping import group_of_identity
+from matchbound.data.labels import as_labels, encode
+from matchbound.errors import DataError
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Comparisons:
+    """Scored comparisons. A row joins two instances; it is genuine when both belong to one identity.
+
+    Parameters
+    ----------
+    identity_a, identity_b
+        Who is on either side: strings or integers, one a row.
+    score
+        The matcher's score, one a row. Finite.
+    distance
+        ``True`` when small scores mean "same" (a match is ``score <= threshold``); by default large
+        scores mean "same" (a match is ``score >= threshold``).
+    instance_a, instance_b
+        Which image, recording or record of that identity, optional. With them, repeated comparisons
+        and identities with a single instance can be seen. Names need to be unique within an identity.
+    group_a, group_b
+        An attribute of the identities (gender, device, …), optional.
+    notes
+        What the reader of the data had to assume; said again by `findings`.
+
+    Attributes
+    ----------
+    identities : array, shape (G,)
+        The distinct identities, sorted.
+    a, b : int64 arrays, shape (n,)
+        Positions in `identities`.
+    score : float64 array, shape (n,)
+    """
+
+    identities: LabelArray
+    a: IntArray
+    b: IntArray
+    score: FloatArray
+    distance: bool
+    instances: LabelArray | None = field(repr=False)
+    instance_a: IntArray | None = field(repr=False)
+    instance_b: IntArray | None = field(repr=False)
+    group: LabelArray | None = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)
+
+    def __init__(
+        self,
+        identity_a: ArrayLike,
+        identity_b: ArrayLike,
+        score: ArrayLike,
+        *,
+        distance: bool = False,
+        instance_a: ArrayLike | None = None,
+        instance_b: ArrayLike | None = None,
+        group_a: ArrayLike | None = None,
+        group_b: ArrayLike | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        left, right = as_labels(identity_a, "identity_a"), as_labels(identity_b, "identity_b")
+        values = _scores(score)
+        _same_length({"identity_a": left, "identity_b": right, "score": values})
+        identities, (a, b) = encode(left, right)
+        instances = _instances(a, b, instance_a, instance_b)
+        self._fill(identities, a, b, values, distance, instances, group_a, group_b, notes)
+
+    @classmethod
+    def from_codes(
+        cls,
+        identities: LabelArray,
+        a: IntArray,
+        b: IntArray,
+        score: ArrayLike,
+        *,
+        distance: bool = False,
+        names: LabelArray | None = None,
+        instance_a: IntArray | None = None,
+        instance_b: IntArray | None = None,
+        group_a: ArrayLike | None = None,
+        group_b: ArrayLike | None = None,
+        notes: Sequence[str] = (),
+    ) -> Comparisons:
+        """Comparisons whose labels are encoded already, as readers have them: no label is looked at twice.
+
+        Parameters
+        ----------
+        identities
+            The distinct identities, sorted, each of which occurs, shape (G,).
+        a, b
+            Positions in `identities`, int64, shape (n,).
+        names
+            The names of instances, shape (k,); `instance_a` and `instance_b` are positions in it.
+        """
+        values = _scores(score)
+        _same_length({"a": a, "b": b, "score": values})
+        made = cls.__new__(cls)
+        instances: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
+        if names is not None and instance_a is not None and instance_b is not None:
+            _same_length({"a": a, "instance_a": instance_a, "instance_b": instance_b})
+            instances = _within_identities(a, b, names, instance_a, instance_b)
+        made._fill(identities, a, b, values, distance, instances, group_a, group_b, notes)
+        return made
+
+    def _fill(
+        self,
+        identities: LabelArray,
+        a: IntArray,
+        b: IntArray,
+        score: FloatArray,
+        distance: bool,
+        instances: tuple[LabelArray | None, IntArray | None, IntArray | None],
+        group_a: ArrayLike | None,
+        group_b: ArrayLike | None,
+        notes: Sequence[str],
+    ) -> None:
+        if (group_a is None) != (group_b is None):
+            raise DataError("give both group_a and group_b, or neither")
+        group = None
+        if group_a is not None and group_b is not None:
+            columns = (as_labels(group_a, "group_a"), as_labels(group_b, "group_b"))
+            _same_length({"identity_a": a, "group_a": columns[0], "group_b": columns[1]})
+            group = group_of_identity(identities, np.concatenate([a, b]), np.concatenate(columns))
+        fields = {
+            "identities": identities,
+            "a": a,
+            "b": b,
+            "score": score,
+            "distance": bool(distance),
+            "instances": instances[0],
+            "instance_a": instances[1],
+            "instance_b": instances[2],
+            "group": group,
+            "notes": tuple(notes),
+        }
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return int(self.score.size)
+
+    @property
+    def n_identities(self) -> int:
+        """How many identities occur in the comparisons."""
+        return int(self.identities.size)
+
+    @cached_property
+    def genuine(self) -> NDArray[np.bool_]:
+        """Which rows compare an identity with itself, shape (n,)."""
+        return np.asarray(self.a == self.b)
+
+    @cached_property
+    def similarity(self) -> FloatArray:
+        """The scores with large meaning "same": distances change sign, shape (n,)."""
+        return -self.score if self.distance else self.score
+
+    @cached_property
+    def instance_counts(self) -> IntArray | None:
+        """M_i, the instances of each identity that occur, shape (G,); None when instances are unknown."""
+        if self.instances is None or self.instance_a is None or self.instance_b is None:
+            return None
+        owner = np.full(self.instances.shape[0], -1, dtype=np.int64)
+        owner[self.instance_a] = self.a
+        owner[self.instance_b] = self.b
+        return np.bincount(owner, minlength=self.n_identities).astype(np.int64)
+
+    @cached_property
+    def repeated(self) -> int:
+        """Rows whose pair of instances was already compared in an earlier row; 0 without instances."""
+        if self.instance_a is None or self.instance_b is None or not len(self):
+            return 0
+        low = np.minimum(self.instance_a, self.instance_b)
+        high = np.maximum(self.instance_a, self.instance_b)
+        keys = np.sort(low * np.int64(int(high.max()) + 1) + high)
+        return int(np.count_nonzero(keys[1:] == keys[:-1]))
+
+    @cached_property
+    def with_itself(self) -> int:
+        """Rows that compare an instance with itself; 0 without instances."""
+        if self.instance_a is None or self.instance_b is None:
+            return 0
+        return int(np.count_nonzero(self.instance_a == self.instance_b))
+
+    def findings(self) -> tuple[str, ...]:
+        """What a careful reader would want to know about these data before trusting a number."""
+        found: list[str] = list(self.notes)
+        if self.with_itself:
+            found.append(
+                f"{self.with_itself} comparisons are of an instance with itself: they never fail, so FRR comes out "
+                "too low. Drop them unless the matcher really meets such pairs"
+            )
+        if self.repeated:
+            found.append(
+                f"{self.repeated} comparisons repeat a pair of instances compared before (in either order): they add "
+                "no information. Keep one of each"
+            )
+        if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
+            found.append("all scores are equal: no threshold can tell genuine from impostor comparisons")
+        return tuple(found)
+
+
+def _scores(score: ArrayLike) -> FloatArray:
+    raw = np.asarray(score)
+    if raw.dtype.kind not in "iufb":
+        try:
+            raw = raw.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"score must hold numbers: {error}") from None
+    values = np.array(raw, dtype=np.float64)
+    if values.ndim != 1:
+        raise DataError(f"score must be one-dimensional, one number a row; it has shape {values.shape}")
+    check_finite(values, lambda row: f"score: row {row} holds")
+    return values
+
+
+def _same_length(columns: dict[str, NDArray[np.generic]]) -> None:
+    lengths = {name: column.shape[0] for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise DataError(f"columns differ in length: {said}")
+
+
+def _instances(
+    a: IntArray, b: IntArray, instance_a: ArrayLike | None, instance_b: ArrayLike | None
+) -> tuple[LabelArray | None, IntArray | None, IntArray | None]:
+    """Encode instances within their identities: (labels, codes of a, codes of b), or Nones."""
+    if instance_a is None and instance_b is None:
+        return None, None, None
+    if instance_a is None or instance_b is None:
+        raise DataError("give both instance_a and instance_b, or neither")
+    left, right = as_labels(instance_a, "instance_a"), as_labels(instance_b, "instance_b")
+    _same_length({"identity_a": a, "instance_a": left, "instance_b": right})
+    names, (name_a, name_b) = encode(left, right)
+    return _within_identities(a, b, names, name_a, name_b)
+
+
+def _within_identities(
+    a: IntArray, b: IntArray, names: LabelArray, name_a: IntArray, name_b: IntArray
+) -> tuple[LabelArray, IntArray, IntArray]:
+    """Number the instances that occur by identity and name: (name of each instance, codes of a, codes of b)."""
+    width = max(names.size, 1)
+    keys = np.concatenate([a * np.int64(width) + name_a, b * np.int64(width) + name_b])
+    span = int(keys.max()) + 1 if keys.size else 0
+    if span <= 4 * keys.size + 1_000_000:
+        occurs = np.zeros(span, dtype=np.bool_)
+        occurs[keys] = True
+        distinct = np.flatnonzero(occurs)
+        codes = (np.cumsum(occurs, dtype=np.int64) - 1)[keys]
+    else:
+        distinct, codes = np.unique(keys, return_inverse=True)
+        codes = codes.astype(np.int64, copy=False).reshape(-1)
+    return names[distinct % width], codes[: a.size], codes[a.size :]

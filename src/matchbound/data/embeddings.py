@@ -1,0 +1,255 @@
+"""A source of comparisons that are scored here: every pair of a set of embedding vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.grouping import group_of_identity
+from matchbound.data.labels import as_labels, encode
+from matchbound.errors import DataError, UsageError
+
+Similarity = Literal["cosine", "dot", "euclidean"]
+SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot", "euclidean")
+BLOCK_ROWS = 65536
+"""Rows that are looked at together, so that a memory map need not fit in memory."""
+
+
+def _place(row: int) -> str:
+    return f"vectors: row {row}"
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Embeddings:
+    """Embedding vectors with their identities; the comparisons are all pairs of different rows.
+
+    Parameters
+    ----------
+    vectors
+        Shape (n, d), float16, float32 or float64 (kept as they are), finite. A memory-mapped array stays
+        on disk.
+    identity
+        Who each row shows: strings or integers, shape (n,).
+    similarity
+        ``"cosine"`` or ``"dot"`` (large means same, a match is ``score >= threshold``), or ``"euclidean"``
+        (a distance: a match is ``score <= threshold``).
+    group
+        An attribute of the identity of each row, optional, shape (n,).
+    instance
+        The name of each row, optional, shape (n,).
+    notes
+        What the reader of the data had to assume; said again by `findings`.
+
+    Attributes
+    ----------
+    identities : array, shape (G,)
+        The distinct identities, sorted.
+    codes : int64 array, shape (n,)
+        Positions in `identities`.
+    """
+
+    vectors: NDArray[Any] = field(repr=False)
+    identities: LabelArray
+    codes: IntArray = field(repr=False)
+    similarity: Similarity
+    group: LabelArray | None = field(repr=False)
+    instance: LabelArray | None = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)
+
+    def __init__(
+        self,
+        vectors: ArrayLike,
+        identity: ArrayLike,
+        similarity: Similarity = "cosine",
+        *,
+        group: ArrayLike | None = None,
+        instance: ArrayLike | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        array = _as_vectors(vectors, similarity)
+        labels = as_labels(identity, "identity")
+        _same_rows(array, labels, "identity")
+        _check_rows(array, similarity, _place)
+        identities, (codes,) = encode(labels)
+        self._fill(array, identities, codes, similarity, group, instance, notes)
+
+    @classmethod
+    def from_codes(
+        cls,
+        vectors: NDArray[Any],
+        identities: LabelArray,
+        codes: IntArray,
+        similarity: Similarity = "cosine",
+        *,
+        group: ArrayLike | None = None,
+        instance: ArrayLike | None = None,
+        notes: Sequence[str] = (),
+        where: Callable[[int], str] = _place,
+    ) -> Embeddings:
+        """Embeddings whose identities are encoded already, as readers have them: no label is looked at twice.
+
+        Parameters
+        ----------
+        identities
+            The distinct identities, sorted, each of which occurs, shape (G,).
+        codes
+            Positions in `identities`, int64, shape (n,).
+        where
+            From a row number to its place in the source, for messages.
+        """
+        array = _as_vectors(vectors, similarity)
+        _same_rows(array, codes, "codes")
+        _check_rows(array, similarity, where)
+        made = cls.__new__(cls)
+        made._fill(array, identities, codes, similarity, group, instance, notes)
+        return made
+
+    def _fill(
+        self,
+        vectors: NDArray[Any],
+        identities: LabelArray,
+        codes: IntArray,
+        similarity: Similarity,
+        group: ArrayLike | None,
+        instance: ArrayLike | None,
+        notes: Sequence[str],
+    ) -> None:
+        groups = None
+        if group is not None:
+            column = as_labels(group, "group")
+            _same_rows(vectors, column, "group")
+            groups = group_of_identity(identities, codes, column)
+        names = None if instance is None else as_labels(instance, "instance")
+        if names is not None:
+            _same_rows(vectors, names, "instance")
+        object.__setattr__(self, "vectors", vectors)
+        object.__setattr__(self, "identities", identities)
+        object.__setattr__(self, "codes", codes)
+        object.__setattr__(self, "similarity", similarity)
+        object.__setattr__(self, "group", groups)
+        object.__setattr__(self, "instance", names)
+        object.__setattr__(self, "notes", tuple(notes))
+
+    def __len__(self) -> int:
+        return int(self.codes.size)
+
+    @property
+    def distance(self) -> bool:
+        """Whether small scores mean "same"."""
+        return self.similarity == "euclidean"
+
+    @property
+    def n_identities(self) -> int:
+        """How many identities there are."""
+        return int(self.identities.size)
+
+    @cached_property
+    def instance_counts(self) -> IntArray:
+        """M_i, the number of rows of each identity, shape (G,)."""
+        return np.bincount(self.codes, minlength=self.n_identities).astype(np.int64)
+
+    @cached_property
+    def repeated(self) -> int:
+        """Rows that equal an earlier row to the last bit."""
+        rng = np.random.default_rng(0)
+        direction = np.asarray(rng.standard_normal(self.vectors.shape[1]), dtype=self.vectors.dtype)
+        shadow = np.empty(len(self), dtype=self.vectors.dtype)
+        for start in range(0, len(self), BLOCK_ROWS):  # einsum sums every row in the same order, a product may not
+            np.einsum(
+                "ij,j->i", self.vectors[start : start + BLOCK_ROWS], direction, out=shadow[start : start + BLOCK_ROWS]
+            )
+        order = np.argsort(shadow, kind="stable")
+        near = np.flatnonzero(shadow[order[1:]] == shadow[order[:-1]])
+        suspects = np.unique(np.concatenate([order[near], order[near + 1]]))
+        if not suspects.size:
+            return 0
+        rows = np.ascontiguousarray(self.vectors[suspects])
+        return int(suspects.size - np.unique(rows, axis=0).shape[0])
+
+    def findings(self) -> tuple[str, ...]:
+        """What a careful reader would want to know about these data before trusting a number."""
+        found: list[str] = list(self.notes)
+        if self.repeated:
+            found.append(
+                f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect "
+                "genuine scores that mean nothing. Keep one of each"
+            )
+        return tuple(found)
+
+    def comparisons(self) -> Comparisons:
+        """All pairs of rows, scored one by one in float64: the reference that every fast path must equal."""
+        first, second = np.triu_indices(len(self), k=1)
+        scores = self.score_pairs(first, second)
+        rows = np.arange(len(self))
+        names = rows if self.instance is None else self.instance
+        return Comparisons(
+            self.identities[self.codes[first]],
+            self.identities[self.codes[second]],
+            scores,
+            distance=self.distance,
+            instance_a=names[first],
+            instance_b=names[second],
+            group_a=None if self.group is None else self.group[self.codes[first]],
+            group_b=None if self.group is None else self.group[self.codes[second]],
+        )
+
+    def score_pairs(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Scores of the given pairs of rows, in float64, shape of the arguments.
+
+        This is the definition of a score: each pair is summed in one fixed order, whatever other pairs
+        are asked for with it, so that the same pair always gets the same bits.
+        """
+        from matchbound.kernels.exact import pair_scores
+
+        a = np.ascontiguousarray(first, dtype=np.int64).reshape(-1)
+        b = np.ascontiguousarray(second, dtype=np.int64).reshape(-1)
+        for name, index in (("first", a), ("second", b)):
+            if index.size and not (int(index.min()) >= 0 and int(index.max()) < len(self)):
+                raise UsageError(f"{name} holds row numbers outside 0..{len(self) - 1}")
+        return pair_scores(self.vectors, a, b, self.similarity)
+
+
+def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
+    """Vectors of a type that can be scored, and a similarity that is one."""
+    if similarity not in SIMILARITIES:
+        raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
+    array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise DataError(f"vectors must have shape (rows, dimensions); got shape {array.shape}")
+    if array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+        raise DataError(f"vectors must be float16, float32 or float64; got {array.dtype}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _same_rows(vectors: NDArray[Any], column: NDArray[Any], name: str) -> None:
+    if column.shape[0] != vectors.shape[0]:
+        raise DataError(f"vectors has {vectors.shape[0]} rows and {name} has {column.shape[0]}; they must agree")
+
+
+def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[int], str]) -> None:
+    """Every row finite, and not zero where a direction is needed; read in blocks, for memory maps."""
+    for start in range(0, array.shape[0], BLOCK_ROWS):
+        part = array[start : start + BLOCK_ROWS]
+        total = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+        bad = np.flatnonzero(~np.isfinite(total))
+        if bad.size:
+            row = start + int(bad[0])
+            if np.isfinite(np.asarray(array[row], dtype=np.float64)).all():
+                raise DataError(f"{where(row)} has a squared length that overflows float64; rescale the vectors")
+            raise DataError(f"{where(row)} holds NaN or infinity; drop it or embed it again")
+        if similarity == "cosine":
+            zero = np.flatnonzero(~np.any(part, axis=1))
+            if zero.size:
+                raise DataError(
+                    f"{where(start + int(zero[0]))} is all zeros ({zero.size} such rows), and a zero vector has "
+                    "no cosine; drop it or embed it again"
+                )

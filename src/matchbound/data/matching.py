@@ -1,0 +1,322 @@
+"""Match the comparisons of several systems: the same instances, or the same rows; and say what had no match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import encode
+from matchbound.errors import DataError, UsageError
+
+Source = Comparisons | Embeddings
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Systems on the same comparisons, in the same order, with the same identities.
+
+    systems : tuple of Comparisons, or of Embeddings
+        All of one kind.
+    matched
+        Comparisons (or instances, for embeddings) that all systems have.
+    unmatched : tuple of int
+        How many each system had besides.
+    how
+        What they were matched by, in words.
+    """
+
+    systems: tuple[Comparisons, ...] | tuple[Embeddings, ...]
+    matched: int
+    unmatched: tuple[int, ...]
+    how: str
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the match; empty when everything matched by name."""
+        what = "instances" if isinstance(self.systems[0], Embeddings) else "comparisons"
+        left = [f"{count} of system {place + 1}" for place, count in enumerate(self.unmatched) if count]
+        found = []
+        if left:
+            found.append(
+                f"{self.matched} {what} were matched by {self.how}; left out because another system lacks them: "
+                f"{', '.join(left)}"
+            )
+        elif self.how == "row":
+            found.append(f"{what} name no instances: row n of one system was taken for row n of the others")
+        return tuple(found)
+
+
+def match(systems: Sequence[Source]) -> Matched:
+    """Bring systems to their common comparisons.
+
+    Comparisons are matched by the unordered pair of instances that they join, a repeated pair by its order of
+    appearance. Without names of instances they are matched row by row where the identities of every row agree, or by
+    identity pair where no pair occurs twice. Embeddings are matched by instance, or row by row. Embeddings and
+    comparisons together: the embeddings are compared as the comparisons say.
+    """
+    if len(systems) < 2:
+        raise DataError("there is nothing to match: give at least two systems")
+    strange = [type(s).__name__ for s in systems if not isinstance(s, Comparisons | Embeddings)]
+    if strange:
+        raise UsageError(f"systems must be Comparisons or Embeddings (see matchbound.read); got {strange[0]}")
+    embedded = [isinstance(source, Embeddings) for source in systems]
+    if all(embedded):
+        return _match_embeddings([source for source in systems if isinstance(source, Embeddings)])
+    return _match_tables(_as_tables(systems))
+
+
+def take(source: Comparisons, rows: IntArray) -> Comparisons:
+    """Some rows of a table of comparisons; identities and instances that no longer occur are gone."""
+    identities, a, b = _compact(source.identities, source.a[rows], source.b[rows])
+    instances, one, two = source.instances, source.instance_a, source.instance_b
+    if instances is not None and one is not None and two is not None:
+        instances, one, two = _compact(instances, one[rows], two[rows])
+    group = None
+    if source.group is not None:
+        used = np.unique(np.concatenate([source.a[rows], source.b[rows]]))
+        group = source.group[used]
+    return _build(
+        identities=identities,
+        a=a,
+        b=b,
+        score=source.score[rows],
+        distance=source.distance,
+        instances=instances,
+        instance_a=one,
+        instance_b=two,
+        group=group,
+        notes=source.notes,
+    )
+
+
+def rescored(source: Comparisons, score: FloatArray, distance: bool) -> Comparisons:
+    """The same comparisons with the scores of another system."""
+    fields = {name: getattr(source, name) for name in Comparisons.__dataclass_fields__}
+    return _build(**{**fields, "score": score, "distance": distance})
+
+
+def take_embeddings(source: Embeddings, rows: IntArray, identity: LabelArray | None = None) -> Embeddings:
+    """Some rows of a set of embeddings, with other labels where they are given (shape of `rows`)."""
+    labels = source.identities[source.codes[rows]] if identity is None else identity
+    return Embeddings(
+        source.vectors[rows],
+        labels,
+        source.similarity,
+        group=None if source.group is None else source.group[source.codes[rows]],
+        instance=None if source.instance is None else source.instance[rows],
+        notes=source.notes,
+    )
+
+
+def _build(**fields: object) -> Comparisons:
+    """A table from parts that are known to be good, without encoding labels again."""
+    made = object.__new__(Comparisons)
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.setflags(write=False)
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _compact(labels: LabelArray, one: IntArray, two: IntArray) -> tuple[LabelArray, IntArray, IntArray]:
+    """Drop labels that no code uses, and number the rest anew."""
+    used, inverse = np.unique(np.concatenate([one, two]), return_inverse=True)
+    inverse = inverse.astype(np.int64, copy=False).reshape(-1)
+    return labels[used], inverse[: one.size].copy(), inverse[one.size :].copy()
+
+
+def _match_embeddings(systems: list[Embeddings]) -> Matched:
+    first = systems[0]
+    names = [_instance_keys(source) for source in systems]
+    if any(keys is None for keys in names):
+        labels = [source.identities[source.codes].astype(np.str_) for source in systems]
+        if any(not np.array_equal(labels[0], other) for other in labels[1:]):
+            raise DataError(
+                "the embeddings name no instances and their identities differ from row to row; give instance= to each "
+                "system so that they can be matched"
+            )
+        matched = [take_embeddings(s, np.arange(len(s)), first.identities[first.codes]) for s in systems[1:]]
+        return Matched((first, *matched), len(first), (0,) * len(systems), "row")
+    keys = [key for key in names if key is not None]
+    rows = _common(keys, "instance")
+    labels_a = first.identities[first.codes[rows[0]]]
+    made = tuple(take_embeddings(source, row, labels_a) for source, row in zip(systems, rows, strict=True))
+    left = tuple(len(source) - rows[0].size for source in systems)
+    return Matched(made, int(rows[0].size), left, "identity and instance")
+
+
+def _instance_keys(source: Embeddings) -> LabelArray | None:
+    if source.instance is None:
+        return None
+    names = np.char.add(
+        np.char.add(source.identities[source.codes].astype(np.str_), "\x1f"), source.instance.astype(np.str_)
+    )
+    if np.unique(names).size < names.size:
+        _, first = np.unique(names, return_index=True)
+        row = int(np.setdiff1d(np.arange(names.size), first)[0])
+        raise DataError(
+            f"instance: row {row} has the identity and the name of an earlier row; names must differ to be matched"
+        )
+    return np.asarray(names)
+
+
+def _as_tables(systems: Sequence[Source]) -> list[Comparisons]:
+    """Score embeddings on the comparisons of the first table."""
+    table = next(source for source in systems if isinstance(source, Comparisons))
+    return [source if isinstance(source, Comparisons) else _score_as(source, table) for source in systems]
+
+
+def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
+    """The comparisons of a table that the embeddings can make, scored by them."""
+    names = _instance_keys(source)
+    if names is None or table.instances is None or table.instance_a is None or table.instance_b is None:
+        raise DataError(
+            "embeddings can be matched with comparisons only by instance; give instance= to the embeddings and "
+            "instance_a=, instance_b= to the comparisons"
+        )
+    owner = np.zeros(table.instances.size, dtype=np.int64)
+    owner[table.instance_a], owner[table.instance_b] = table.a, table.b
+    wanted = np.char.add(np.char.add(table.identities[owner].astype(np.str_), "\x1f"), table.instances.astype(np.str_))
+    order = np.argsort(names)
+    at = np.minimum(np.searchsorted(names[order], wanted), names.size - 1)
+    row = np.where(names[order[at]] == wanted, order[at], -1)
+    kept = np.flatnonzero((row[table.instance_a] >= 0) & (row[table.instance_b] >= 0))
+    if not kept.size:
+        raise DataError("no comparison joins two instances that the embeddings have; check how instances are named")
+    part = take(table, kept)
+    score = source.score_pairs(row[table.instance_a[kept]], row[table.instance_b[kept]])
+    return rescored(part, score, source.distance)
+
+
+def _match_tables(systems: list[Comparisons]) -> Matched:
+    first = systems[0]
+    if all(source.instances is not None for source in systems):
+        keys = _comparison_keys(systems)
+        if all(np.array_equal(keys[0], other) for other in keys[1:]):
+            rows = [np.arange(len(first))] * len(systems)
+        else:
+            rows = _common(_by_occurrence(keys), "comparison")
+        how = "instance"
+    elif all(_same_rows(first, other) for other in systems[1:]):
+        rows, how = [np.arange(len(first))] * len(systems), "row"
+    else:
+        rows, how = _by_identity_pair(systems), "identity pair"
+    size = int(rows[0].size)
+    whole = size == len(first) and np.array_equal(rows[0], np.arange(size))
+    base = first if whole else take(first, rows[0])
+    others = [rescored(base, s.score[row], s.distance) for s, row in zip(systems[1:], rows[1:], strict=True)]
+    return Matched((base, *others), size, tuple(len(source) - size for source in systems), how)
+
+
+def _same_rows(one: Comparisons, two: Comparisons) -> bool:
+    """Whether both compare the same two identities in every row, either way round."""
+    if len(one) != len(two) or one.n_identities != two.n_identities:
+        return False
+    _, (mine, theirs) = encode(one.identities.astype(np.str_), two.identities.astype(np.str_))
+    low = np.array_equal(np.minimum(mine[one.a], mine[one.b]), np.minimum(theirs[two.a], theirs[two.b]))
+    return low and np.array_equal(np.maximum(mine[one.a], mine[one.b]), np.maximum(theirs[two.a], theirs[two.b]))
+
+
+def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
+    """A number for each pair of instances, the same in all systems."""
+    names = []
+    for source in systems:
+        assert source.instances is not None
+        assert source.instance_a is not None
+        assert source.instance_b is not None
+        owner = np.zeros(source.instances.size, dtype=np.int64)
+        owner[source.instance_a], owner[source.instance_b] = source.a, source.b
+        names.append(
+            np.char.add(np.char.add(source.identities[owner].astype(np.str_), "\x1f"), source.instances.astype(np.str_))
+        )
+    labels, codes = encode(*names)
+    keys = []
+    for source, code in zip(systems, codes, strict=True):
+        assert source.instance_a is not None
+        assert source.instance_b is not None
+        one, two = code[source.instance_a], code[source.instance_b]
+        keys.append(np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two))
+    return keys
+
+
+def _by_occurrence(keys: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Tell the second time that a key occurs from the first."""
+    _, codes = encode(*keys)
+    times = [_times(code) for code in codes]
+    most = max(int(t.max(initial=0)) for t in times) + 1
+    return [code * np.int64(most) + t for code, t in zip(codes, times, strict=True)]
+
+
+def _times(code: IntArray) -> IntArray:
+    """How often the value of each row occurred in earlier rows."""
+    order = np.argsort(code, kind="stable")
+    ranked = code[order]
+    starts = np.flatnonzero(np.diff(ranked, prepend=-1))
+    rank = np.arange(code.size) - np.repeat(starts, np.diff(starts, append=code.size))
+    times = np.empty(code.size, dtype=np.int64)
+    times[order] = rank
+    return times
+
+
+def _by_identity_pair(systems: list[Comparisons]) -> list[IntArray]:
+    labels, codes = encode(*(source.identities.astype(np.str_) for source in systems))
+    keys = []
+    for place, (source, code) in enumerate(zip(systems, codes, strict=True)):
+        one, two = code[source.a], code[source.b]
+        key = np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two)
+        if np.unique(key).size < key.size:
+            raise DataError(
+                f"system {place + 1} compares an identity pair more than once and names no instances, so its "
+                "comparisons cannot be matched; give instance_a= and instance_b= to every system"
+            )
+        keys.append(key)
+    return _common(keys, "identity pair")
+
+
+def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:
+    """Rows of each system that hold the keys which all of them have, in the order of the first."""
+    shared = reduce(np.intersect1d, keys)
+    if not shared.size:
+        raise DataError(f"the systems have no {what} in common; check how identities and instances are named")
+    rows = []
+    for key in keys:
+        order = np.argsort(key, kind="stable")
+        rows.append(order[np.searchsorted(key[order], shared)])
+    place = np.argsort(rows[0], kind="stable")
+    return [row[place] for row in rows]
+
+
+def all_pairs(source: Embeddings) -> Comparisons:
+    """All pairs of rows with their scores; labels are not encoded again."""
+    first, second = np.triu_indices(len(source), k=1)
+    rows = np.arange(len(source))
+    return _build(
+        identities=source.identities,
+        a=source.codes[first],
+        b=source.codes[second],
+        score=source.score_pairs(first, second),
+        distance=source.distance,
+        instances=rows if source.instance is None else source.instance,
+        instance_a=first.astype(np.int64),
+        instance_b=second.astype(np.int64),
+        group=source.group,
+        notes=source.notes,
+    )
+
+
+def comparisons_of(source: Source, kind: str) -> int:
+    """How many genuine or impostor comparisons a source makes."""
+    if isinstance(source, Comparisons):
+        genuine = int(np.count_nonzero(source.genuine))
+        return genuine if kind == "genuine" else len(source) - genuine
+    sizes = source.instance_counts
+    genuine = int((sizes * (sizes - 1) // 2).sum())
+    return genuine if kind == "genuine" else len(source) * (len(source) - 1) // 2 - genuine

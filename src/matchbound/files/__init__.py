@@ -1,0 +1,1 @@
+"""Open, fetch and write files. Knows nothing of what is in them."""

@@ -1,0 +1,144 @@
+"""Files behind an address such as ``s3://bucket/scores.parquet``: by fsspec, or by Arrow where fsspec cannot."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from matchbound.errors import DataError, MissingExtraError
+from matchbound.files.opening import plainly
+
+ARROW_SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+"""What Arrow opens without help where fsspec, or the package that it needs for a scheme, is not installed."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """What an address leads to.
+
+    Attributes
+    ----------
+    size : int or None
+        Bytes in the file; None where the server does not say.
+    files : tuple of str, or None
+        The addresses of the files below, sorted, where it is a directory.
+    """
+
+    address: str
+    size: int | None
+    files: tuple[str, ...] | None
+    _start: Callable[[], Any] = field(repr=False)
+
+    def open(self) -> io.BufferedReader:
+        """The bytes; every call gives a stream of its own. What goes wrong is an OSError."""
+        try:
+            return io.BufferedReader(_Stream(self._start()), 1 << 16)
+        except Exception as error:  # a package for a file system may raise nearly anything
+            raise OSError(_said(error)) from error
+
+
+class _Stream(io.RawIOBase):
+    """A remote file read from a position of its own (fsspec may hand out one file twice)."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        self._file, self._at = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_END:
+            try:
+                self._file.seek(0, os.SEEK_END)
+                offset += self._file.tell()
+            except Exception as error:
+                raise OSError(_said(error)) from error
+        elif whence == os.SEEK_CUR:
+            offset += self._at
+        self._at = offset
+        return offset
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            self._file.seek(self._at)
+            got = self._file.read(len(buffer))
+        except Exception as error:
+            raise OSError(_said(error)) from error
+        buffer[: len(got)] = got
+        self._at += len(got)
+        return len(got)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def find_remote(address: str) -> Remote:
+    """Look up an address; a DataError where nothing can be read there, and what to install where that is why."""
+    try:
+        return _look(address)
+    except MissingExtraError:
+        raise
+    except FileNotFoundError:
+        raise DataError(f"{plainly(address, 1000)}: no such file") from None
+    except Exception as error:  # as above
+        raise DataError(f"{plainly(address, 1000)}: cannot be read ({_said(error)})") from None
+
+
+def _look(address: str) -> Remote:
+    scheme = address.partition(":")[0].lower()
+    try:
+        import fsspec.core
+
+        try:
+            filesystem, path = fsspec.core.url_to_fs(address)
+        except ImportError as error:
+            missing = f"{_said(error)}, with pip"
+        else:
+            return _with_fsspec(address, filesystem, path)
+    except ImportError:
+        missing = "fsspec is not installed: pip install 'matchbound[remote]'"
+    if scheme in ARROW_SCHEMES and "::" not in address:
+        try:
+            return _with_arrow(address)
+        except NotImplementedError:  # this Arrow was built without it
+            pass
+    raise MissingExtraError(f"{plainly(address, 1000)} needs a package that is not there ({missing})")
+
+
+def _with_fsspec(address: str, filesystem: Any, path: str) -> Remote:
+    info = filesystem.info(path)
+    files = None
+    if info.get("type") == "directory":
+        files = tuple(filesystem.unstrip_protocol(name) for name in sorted(filesystem.find(path)))
+    return Remote(address, info.get("size"), files, lambda: filesystem.open(path, "rb"))
+
+
+def _with_arrow(address: str) -> Remote:
+    from pyarrow import fs
+
+    filesystem, path = fs.FileSystem.from_uri(address)
+    info = filesystem.get_file_info(path)
+    if info.type == fs.FileType.NotFound:
+        raise FileNotFoundError(address)
+    files = None
+    if info.type == fs.FileType.Directory:
+        found = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+        scheme = address.partition("://")[0]
+        files = tuple(sorted(f"{scheme}://{item.path}" for item in found if item.type == fs.FileType.File))
+    return Remote(address, info.size, files, lambda: filesystem.open_input_file(path))
+
+
+def _said(error: Exception) -> str:
+    return plainly(str(error).strip() or type(error).__name__, 200)

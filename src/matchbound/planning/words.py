@@ -1,0 +1,145 @@
+"""Plans and protocols, for people and for programs."""
+
+from __future__ import annotations
+
+from matchbound.planning.plan import CostCurve, Plan
+from matchbound.planning.protocol import Protocol
+from matchbound.show.records import Record, percent
+from matchbound.show.text import table
+
+
+def protocol_record(protocol: Protocol, path: str) -> Record:
+    """What a protocol holds, in one record."""
+    visits = protocol.visits
+    return {
+        "kind": protocol.kind,
+        "comparisons": len(protocol),
+        "identities": protocol.n_identities,
+        "fewest_visits": int(visits.min()),
+        "most_visits": int(visits.max()),
+        "file": path,
+    }
+
+
+def protocol_text(record: Record, *, width: int = 80, colour: bool = False) -> str:
+    """The record as a small table."""
+    rows = [
+        (f"{record['kind']} comparisons", f"{record['comparisons']:,}"),
+        ("identities", f"{record['identities']:,}"),
+        ("comparisons of an identity", f"{record['fewest_visits']:,} to {record['most_visits']:,}"),
+        ("written to", str(record["file"])),
+    ]
+    return table(("what", ""), rows, width=width, colour=colour)
+
+
+def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
+    """One record for the plan, and one for each point of its cost curve and each rule of thumb."""
+    target, expected, clean = plan.target, plan.expected, plan.clean
+    records: list[Record] = [
+        {
+            "what": "plan",
+            "metric": target.metric,
+            "rate": target.rate,
+            "goal": target.goal,
+            "value": target.value,
+            "level": target.level,
+            "power": target.power,
+            "identities": plan.n_identities,
+            "instances": plan.instances,
+            "comparisons": plan.comparisons,
+            "chance": expected.chance,
+            "expected_errors": expected.errors,
+            "chance_of_no_error": expected.no_error,
+            "expected_low": expected.low,
+            "expected_high": expected.high,
+            "expected_upper": expected.upper,
+            "width_most": expected.width_most,
+            "upper_most": expected.upper_most,
+            "design_effect": expected.design_effect,
+            "effective_n": expected.effective_n,
+            "claim": plan.claim,
+            "claim_power": plan.claim_power,
+            "no_error_independent": clean.independent,
+            "no_error_modelled": clean.modelled,
+            "no_error_wilson": clean.wilson,
+            "correlation_shared": plan.dependence.shared,
+            "correlation_same": plan.dependence.same,
+            "correlation_genuine": plan.dependence.genuine,
+            "dependence": plan.dependence.source,
+        }
+    ]
+    for m, g, pairs in zip(curve.instances, curve.n_identities, curve.comparisons, strict=True):
+        records.append(
+            {
+                "what": "cost",
+                "metric": target.metric,
+                "instances": int(m),
+                "identities": int(g),
+                "comparisons": int(pairs),
+            }
+        )
+    for rule in plan.rules:
+        records.append(
+            {
+                "what": rule.name,
+                "metric": target.metric,
+                "instances": plan.instances,
+                "identities": rule.n_identities,
+                "comparisons": rule.comparisons,
+                "chance": rule.chance,
+            }
+        )
+    return records
+
+
+def plan_text(plan: Plan, curve: CostCurve, *, width: int = 80, colour: bool = False) -> str:
+    """The plan as tables and sentences."""
+    target, expected, clean = plan.target, plan.expected, plan.clean
+    name = target.metric.upper()
+    wanted = f"{percent(target.level)} interval of width {target.value:g} or less"
+    if target.goal == "upper":
+        wanted = f"{percent(target.level)} upper bound of {percent(target.value)} or less"
+    rows = [
+        ("people", f"{plan.n_identities:,}"),
+        ("instances of each", f"{plan.instances:,}"),
+        ("comparisons, all pairs", f"{plan.comparisons:,}"),
+        ("chance to meet the goal", percent(expected.chance)),
+        ("errors to expect", f"{expected.errors:.4g}"),
+        ("typical interval", f"{percent(expected.low)} to {percent(expected.high)}"),
+        ("typical upper bound", percent(expected.upper)),
+        ("comparisons that tell as much as one", f"{expected.design_effect:.3g}"),
+    ]
+    if plan.claim is not None and plan.claim_power is not None:
+        rows.append((f"power to show {name} below {percent(plan.claim)}", percent(plan.claim_power)))
+    parts = [
+        f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {target.power:g}.\n",
+        table(("plan", ""), rows, width=width, colour=colour),
+        table(
+            ("instances of each", "people", "recordings", "comparisons"),
+            [
+                (f"{m}", f"{g:,}", f"{r:,}", f"{c:,}")
+                for m, g, r, c in zip(
+                    curve.instances, curve.n_identities, curve.recordings, curve.comparisons, strict=True
+                )
+            ],
+            title="The same goal with",
+            width=width,
+            colour=colour,
+        ),
+    ]
+    if plan.rules:
+        parts.append(
+            table(
+                ("rule of thumb", "comparisons", "people", "meets the goal"),
+                [(r.name, f"{r.comparisons:,}", f"{r.n_identities:,}", percent(r.chance)) for r in plan.rules],
+                width=width,
+                colour=colour,
+            )
+        )
+    parts.append(
+        f"No error at all would show {name} below {percent(clean.independent)} if comparisons were independent,\n"
+        f"{percent(clean.modelled)} under the assumed dependence; upper_bound() then says {percent(clean.wilson)},\n"
+        "which rests on the number of people alone.\n"
+        f"Assumed correlations: {plan.dependence}.\n"
+    )
+    return "\n".join(parts)

@@ -1,0 +1,243 @@
+"""NumPy files and directories of embeddings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchbound.arraytypes import LabelArray
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.labels import text_array
+from matchbound.errors import DataError
+from matchbound.files.opening import MAX_BYTES, Input, open_input, plainly
+from matchbound.readers.npy import load_npy, load_npz
+from matchbound.readers.roles import plain
+from matchbound.readers.tables import check_similarity, from_table, named
+
+_VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
+_IDENTITY = (
+    "identity",
+    "identities",
+    "labels",
+    "label",
+    "ids",
+    "id",
+    "subject",
+    "person",
+    "speaker",
+    "y",
+    "targets",
+)
+_INSTANCE = ("instance", "instances", "names", "paths", "files", "image", "filename")
+_LABEL_FILES = ("identity", "identities", "labels", "label", "ids")
+
+
+def read_npz(
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+) -> Comparisons | Embeddings:
+    """Embeddings from `embeddings` and `identity`, or comparisons from `id_a`, `id_b` and `score`."""
+    arrays = load_npz(source)
+    by_plain: dict[str, str] = {}
+    for name in arrays:
+        by_plain.setdefault(plain(name), name)
+    given = dict(columns or {})
+    if "score" in by_plain or "score" in given or "distance" in by_plain:
+        return _pairs_of_arrays(source.name, arrays, distance, similarity, columns, group)
+    vectors = _pick(source.name, arrays, by_plain, _VECTORS, given.get("embedding"), "embeddings")
+    identity = _pick(source.name, arrays, by_plain, _IDENTITY, given.get("identity"), "identity")
+    if group is not None and plain(group) not in by_plain:
+        has = plainly(", ".join(arrays), 200)
+        raise DataError(f"{source.name}: there is no array {group!r} to group by; it has {has}")
+    group_name = by_plain.get(plain(group)) if group is not None else given.get("group") or by_plain.get("group")
+    instance_name = given.get("instance") or next((by_plain[n] for n in _INSTANCE if n in by_plain), None)
+    return named(
+        source.name,
+        lambda: Embeddings(
+            vectors,
+            identity,
+            check_similarity(source.name, distance, similarity),
+            group=None if group_name is None else arrays[group_name],
+            instance=None if instance_name is None else arrays[instance_name],
+        ),
+    )
+
+
+def _pick(
+    source: str,
+    arrays: Mapping[str, NDArray[Any]],
+    by_plain: Mapping[str, str],
+    spellings: Sequence[str],
+    given: str | None,
+    role: str,
+) -> NDArray[Any]:
+    name = given or next((by_plain[n] for n in spellings if n in by_plain), None)
+    if name is None or name not in arrays:
+        missing = repr(given) if given else repr(role)
+        raise DataError(
+            f"{source}: there is no array {missing}; it has {', '.join(repr(n) for n in arrays) or 'none'}. Save it "
+            "with np.savez(file, embeddings=…, identity=…)"
+        )
+    return arrays[name]
+
+
+def _pairs_of_arrays(
+    source: str,
+    arrays: Mapping[str, NDArray[Any]],
+    distance: bool | None,
+    similarity: Similarity,
+    columns: Mapping[str, str] | None,
+    group: str | None,
+) -> Comparisons | Embeddings:
+    import pyarrow as pa
+
+    from matchbound.readers.tables import Table
+
+    flat = {name: values for name, values in arrays.items() if values.ndim == 1}
+    lengths = {values.shape[0] for values in flat.values()}
+    if len(lengths) > 1:
+        said = ", ".join(f"{name} {values.shape[0]}" for name, values in flat.items())
+        raise DataError(f"{source}: the arrays differ in length: {said}")
+    columns_read = {}
+    for name, values in flat.items():
+        try:
+            native = values.astype(values.dtype.newbyteorder("="), copy=False)
+            columns_read[name] = pa.array(values.tolist() if values.dtype.kind in "SU" else native)
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(f"{source}: the array {name!r} holds {values.dtype}; give text or numbers") from None
+    data = pa.table(columns_read)
+    table = Table(source, data, lambda row: f"{source}, row {row}")
+    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
+
+
+def read_npy(
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    labels: str | os.PathLike[str] | ArrayLike | None = None,
+) -> Embeddings:
+    """Embeddings from an array of shape (rows, dimensions) and labels: an array, or a file of them.
+
+    Without `labels`, a file beside an array on disk is looked for: for ``faces.npy`` these are ``faces.labels.txt``,
+    ``faces_labels.npy`` and the like, then ``labels.txt``, ``identity.npy`` and the like.
+    """
+    vectors = load_npy(source)
+    if vectors.ndim != 2:
+        raise DataError(f"{source.name} has shape {vectors.shape}; embeddings have shape (rows, dimensions)")
+    if labels is None:
+        labels = None if source.path is None else _labels_beside(source.path)
+        if labels is None:
+            square = " For a matrix of scores use reader='matrix'." if vectors.shape[0] == vectors.shape[1] else ""
+            beside = ", or put labels.txt beside it" if source.path is not None else ""
+            raise DataError(
+                f"{source.name} has no labels; give labels=FILE (one identity a line, or .npy){beside}.{square}"
+            )
+    identity = load_labels(labels, vectors.shape[0], source.name)
+    kind = check_similarity(source.name, distance, similarity)
+    return named(source.name, lambda: Embeddings(vectors, identity, kind))
+
+
+def _labels_beside(path: Path) -> Path | None:
+    stems = [f"{path.stem}{sep}{word}" for word in _LABEL_FILES for sep in ("_", ".", "-")] + list(_LABEL_FILES)
+    for stem in stems:
+        for suffix in (".npy", ".txt", ".csv"):
+            candidate = path.with_name(stem + suffix)
+            if candidate != path and candidate.is_file():
+                return candidate
+    return None
+
+
+def load_labels(labels: Input | str | os.PathLike[str] | ArrayLike, rows: int, of: str) -> LabelArray:
+    """Labels from an array, an ``.npy`` file or a text file with one label a line."""
+    if not isinstance(labels, (Input, str, os.PathLike)):
+        return np.asarray(labels)
+    source = labels if isinstance(labels, Input) else open_input(labels)
+    if source.kind == "npy":
+        found = load_npy(source, mmap=False)
+    else:
+        texts = [(number, line.strip().strip('"')) for number, line in source.lines()]
+        while texts and not texts[-1][1]:
+            texts.pop()
+        for number, text in texts:
+            if not text:
+                raise DataError(f"{source.name}, line {number}: the label is empty; write one label a line")
+        if len(texts) == rows + 1 and plain(texts[0][1]) in (*_IDENTITY, *_LABEL_FILES, "identity"):
+            texts = texts[1:]
+        found = text_array([text for _, text in texts], source.name)
+    if found.ndim != 1 or found.shape[0] != rows:
+        raise DataError(
+            f"{source.name} holds {found.shape[0] if found.ndim else 0} labels, and {of} has {rows} rows; they must "
+            "agree"
+        )
+    return found
+
+
+def read_directory(
+    path: Path,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+    labels: str | os.PathLike[str] | ArrayLike | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> Comparisons | Embeddings:
+    """A directory: Parquet files that make one table; one array with labels; or a folder an identity.
+
+    In the last layout ``alice/1.npy`` is a vector of identity ``alice``, instance ``1``.
+    """
+    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
+    if not files:
+        raise DataError(f"{path} is a directory without files")
+    tables = [p for p in files if p.suffix in (".parquet", ".pq")]
+    if tables:
+        from matchbound.readers.parquet import read_parquet
+
+        inputs = [open_input(table, max_bytes) for table in tables]
+        return read_parquet(inputs, distance=distance, similarity=similarity, columns=columns, group=group)
+    here = [p for p in files if p.parent == path]
+    archives = [p for p in here if p.suffix == ".npz"]
+    if len(archives) == 1 and len(here) == 1:
+        archive = open_input(archives[0], max_bytes)
+        return read_npz(archive, distance=distance, similarity=similarity, columns=columns, group=group)
+    main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
+    if len(main) == 1:
+        return read_npy(open_input(main[0]), distance=distance, similarity=similarity, labels=labels)
+    nested = [p for p in files if p.suffix == ".npy" and p.parent != path]
+    if nested:
+        return _folders(path, nested, check_similarity(str(path), distance, similarity))
+    raise DataError(
+        f"{path}: a directory of embeddings holds Parquet files, embeddings.npy with identity.npy or labels.txt, or "
+        "a folder an identity with .npy files; this one has "
+        f"{', '.join(p.name for p in files[:4])}{' …' if len(files) > 4 else ''}"
+    )
+
+
+def _folders(path: Path, files: list[Path], similarity: Similarity) -> Embeddings:
+    vectors: list[NDArray[Any]] = []
+    identity: list[str] = []
+    instance: list[str] = []
+    for file in files:
+        array = load_npy(open_input(file), mmap=False)
+        rows = array.reshape(1, -1) if array.ndim == 1 else array
+        if array.dtype.kind not in "iuf":
+            raise DataError(f"{file} holds {array.dtype}; vectors are numbers")
+        if rows.ndim != 2 or (vectors and rows.shape[1] != vectors[0].shape[1]):
+            raise DataError(f"{file} has shape {array.shape}; every file must hold vectors of one length")
+        where = file.relative_to(path)
+        vectors.append(rows)
+        identity += [where.parts[0]] * rows.shape[0]
+        stem = where.relative_to(where.parts[0]).with_suffix("").as_posix()
+        instance += [stem] if rows.shape[0] == 1 else [f"{stem}:{row}" for row in range(rows.shape[0])]
+    return named(str(path), lambda: Embeddings(np.concatenate(vectors), identity, similarity, instance=instance))

@@ -1,0 +1,228 @@
+"""CSV and TSV: parsed by pyarrow; a line that cannot be read is found again and named."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.finite import FAILED
+from matchbound.errors import DataError, UsageError
+from matchbound.files.opening import Input, plainly, shorten
+from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
+from matchbound.readers.tables import Table, build
+
+_DELIMITERS = ("\t", ",", ";", "|")
+NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+"""How a finite number is written."""
+
+
+def read_delimited(
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+    delimiter: str | None = None,
+) -> Comparisons | Embeddings:
+    """Comparisons or embeddings from a delimited file with a header line.
+
+    Parameters
+    ----------
+    source
+        The file.
+    distance, similarity
+        As in `matchbound.read`.
+    columns, group
+        As in `matchbound.readers.roles.find_roles`.
+    delimiter
+        The character between columns; by default the one that the header uses most of tab, comma,
+        semicolon and bar.
+    """
+    if delimiter is not None and len(delimiter) != 1:
+        raise UsageError(f"delimiter must be one character; got {delimiter!r}")
+    at, header = read_header(source)
+    names, delimiter = split_header(header, source.name, delimiter)
+    try:
+        roles = find_roles(names, source.name, columns=columns, group=group)
+    except DataError as error:
+        raise DataError(f"{error}{_hint(header)}") from None
+    if isinstance(roles, RowRoles) and roles.embedding is not None:
+        raise DataError(
+            f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column a "
+            "number (feature_0, feature_1, …), or use Parquet or .npz"
+        )
+    numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
+    table = _parse(source, names, roles.labels(), numbers, delimiter, at)
+    return build(table, roles, distance=distance, similarity=similarity)
+
+
+def read_header(source: Input) -> tuple[int, str]:
+    """The first line that is not blank, with its number."""
+    for number, line in source.lines():
+        if len(line) > 1_000_000:
+            raise DataError(f"{source.name}, line {number} is over a million characters long: not a table of text")
+        if "\r" in line:
+            raise DataError(f"{source.name} ends its lines with a carriage return alone; save it with usual line ends")
+        if line.strip():
+            return number, line
+    raise DataError(f"{source.name} is empty")
+
+
+def split_header(header: str, source: str, delimiter: str | None = None) -> tuple[list[str], str]:
+    """The column names of a header line, and the character between them."""
+    if delimiter is None:
+        delimiter = max(_DELIMITERS, key=header.count)
+    try:
+        fields = next(csv.reader([header], delimiter=delimiter, skipinitialspace=True))
+    except csv.Error as error:
+        raise DataError(f"{source}, line 1: not a header of column names ({error})") from None
+    names = [name.strip() for name in fields]
+    unnamed = [position for position, name in enumerate(names, start=1) if not name]
+    if unnamed and unnamed != [1]:
+        raise DataError(f"{source}, line 1: column {unnamed[-1]} has no name; is there a delimiter too many?")
+    return [name or "(index)" for name in names], delimiter
+
+
+def load_text_table(
+    source: Input, numbers: Collection[str] | None = None, labels: Collection[str] = (), delimiter: str | None = None
+) -> Table:
+    """All columns of a delimited file with a header.
+
+    `numbers` are read as numbers and other columns as text; without it, the columns that hold a number in
+    the first row and are not among `labels` are numbers.
+    """
+    at, header = read_header(source)
+    names, delimiter = split_header(header, source.name, delimiter)
+    twice = repeated(names)
+    if twice is not None:
+        raise DataError(f"{source.name}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+    if numbers is None:
+        first = next(_rows(source, delimiter, at), (0, []))[1]
+        numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and NUMBER.match(text.strip())]
+    wanted = set(numbers)
+    chosen = tuple(name for name in names if name in wanted)
+    return _parse(source, names, tuple(n for n in names if n not in wanted), chosen, delimiter, at)
+
+
+def _parse(
+    source: Input, names: list[str], labels: tuple[str, ...], numbers: tuple[str, ...], delimiter: str, header_at: int
+) -> Table:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    kinds: dict[str, Any] = {name: pa.dictionary(pa.int32(), pa.string()) for name in labels}
+    kinds.update({name: pa.float64() for name in numbers})
+
+    def where(row: int) -> str:
+        for seen, (number, _) in enumerate(_rows(source, delimiter, header_at)):
+            if seen == row:
+                return f"{source.name}, line {number}"
+        return f"{source.name}, row {row}"
+
+    try:
+        with source.open() as stream:
+            data = pa_csv.read_csv(
+                stream,
+                read_options=pa_csv.ReadOptions(column_names=names, skip_rows=header_at),
+                parse_options=pa_csv.ParseOptions(delimiter=delimiter),
+                convert_options=pa_csv.ConvertOptions(column_types=kinds, include_columns=list(kinds)),
+            )
+        problem = ""
+    except pa.ArrowException as error:
+        problem = plainly(error, 200)
+    if problem or any(data.column(name).null_count for name in numbers):
+        _diagnose(source, names, numbers, delimiter, header_at)
+        raise DataError(f"{source.name}: {problem or 'a number is missing'}")
+    return Table(source.name, data, where)
+
+
+def _rows(source: Input, delimiter: str, header_at: int) -> Iterator[tuple[int, list[str]]]:
+    """The rows after the header, with the number of the line that each begins on."""
+    lines = source.lines()
+    last = [header_at]
+
+    def texts() -> Iterator[str]:
+        for number, line in lines:
+            if number > header_at and line:
+                last.append(number)
+                yield line
+
+    reader = csv.reader(texts(), delimiter=delimiter, strict=True)
+    done = 1
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(
+                f"{source.name}, line {last[min(done, len(last) - 1)]}: {error}; is a quote not closed?"
+            ) from None
+        yield last[min(done, len(last) - 1)], row
+        done = len(last)
+
+
+def _diagnose(source: Input, names: list[str], numbers: tuple[str, ...], delimiter: str, header_at: int) -> None:
+    """Find the first line that cannot be read, and say what is wrong with it."""
+    begun = False
+    place = {name: position for position, name in enumerate(names)}
+    positions = [(place[name], name) for name in numbers]
+    for number, row in _rows(source, delimiter, header_at):
+        begun = True
+        if len(row) != len(names):
+            raise DataError(
+                f"{source.name}, line {number}: {len(row)} columns where the header has {len(names)}: "
+                f"{shorten(delimiter.join(row))!r}. Correct or drop the line"
+            )
+        for position, name in positions:
+            raise_unless_number(row[position], name, f"{source.name}, line {number}")
+    if not begun:
+        raise DataError(f"{source.name} has a header and no rows")
+
+
+def raise_unless_number(text: str, name: str, where: str) -> float:
+    """A finite number from text, or a DataError that says what stands there instead."""
+    text = text.strip()
+    if NUMBER.match(text):
+        value = float(text)
+        if math.isfinite(value):
+            return value
+        raise DataError(f"{where}: {name} is {text}, too large for a number")
+    if not text:
+        raise DataError(f"{where}: {name} is missing; {FAILED}")
+    loose = _as_float(text)
+    if loose is not None and math.isfinite(loose):
+        raise DataError(f"{where}: {name} is {shorten(text)!r}; write plain numbers")
+    if loose is None and text.lower() not in ("na", "n/a", "#n/a", "null", "none"):
+        decimal = "; write numbers with a decimal point" if re.match(r"^[+-]?\d+,\d+$", text) else ""
+        raise DataError(f"{where}: {name} is {shorten(text)!r}, not a number{decimal}")
+    raise DataError(f"{where}: {name} is {shorten(text)}, not a finite number; {FAILED}")
+
+
+def _as_float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _hint(header: str) -> str:
+    """A guess at the reader for a file without a header."""
+    fields = header.split()
+    if len(fields) == 3 and fields[2].lower() in ("target", "nontarget"):
+        return ". It looks like a Kaldi trial list: reader='kaldi'"
+    if len(fields) == 3 and fields[0] in ("0", "1") and "/" in fields[1]:
+        return ". It looks like a VoxCeleb trial list: reader='voxceleb'"
+    if len(fields) == 3 and NUMBER.match(fields[2]):
+        return ". It looks like a score file of Kaldi: give the trials as well, read([trials, scores], reader='kaldi')"
+    if len(fields) in (4, 5) and NUMBER.match(fields[-1]):
+        return f". It looks like a {len(fields)}-column score file of bob: reader='bob{len(fields)}'"
+    if len(fields) == 1 and NUMBER.match(fields[0]):
+        return ". It looks like a list of scores without identities: reader='pyeer'"
+    return ""

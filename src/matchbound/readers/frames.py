@@ -1,0 +1,64 @@
+"""Data frames of any make into Comparisons or Embeddings; none of the makers is needed to import this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.errors import DataError, MatchboundError, UsageError
+from matchbound.files.opening import plainly
+from matchbound.readers.tables import Table, from_table
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a data frame: it speaks the Arrow PyCapsule interface, or can be collected to one."""
+    return hasattr(value, "__arrow_c_stream__") or hasattr(type(value), "columns")
+
+
+def from_frame(
+    frame: Any,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+) -> Comparisons | Embeddings:
+    """Comparisons or Embeddings from a pandas, polars or pyarrow frame, or any that speaks Arrow.
+
+    Columns are recognised by name as in files; see `matchbound.read`.
+    """
+    import pyarrow as pa
+
+    try:
+        data = _arrow(frame)
+    except MatchboundError:
+        raise
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"the frame cannot be turned into columns ({plainly(error, 200)})") from None
+    kind = type(frame).__module__.partition(".")[0]
+    source = f"{kind} frame"
+    table = Table(source, data, lambda row: f"{source}, row {row}")
+    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
+
+
+def _arrow(frame: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame
+    if hasattr(frame, "__arrow_c_stream__"):
+        return pa.table(frame)
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    try:
+        import narwhals
+    except ImportError:
+        raise UsageError(
+            f"{type(frame).__module__}.{type(frame).__name__} does not speak the Arrow interface; install narwhals, "
+            "or give a pandas, polars or pyarrow frame"
+        ) from None
+    native = narwhals.from_native(frame)
+    collected = native.collect() if isinstance(native, narwhals.LazyFrame) else native
+    return collected.to_arrow()

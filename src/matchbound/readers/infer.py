@@ -1,0 +1,176 @@
+"""Identities from labelled pairs: instances that genuine pairs join belong to one identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.errors import DataError
+from matchbound.files.opening import plainly
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """Identities of instances, known or inferred from genuine pairs.
+
+    Attributes
+    ----------
+    identity : array, shape (instances,)
+        The identity of each instance: its known label, or the name of the first instance that it is joined to.
+    n_identities : int
+        How many identities there are.
+    n_inferred : int
+        How many of them carry no known label.
+    n_alone : int
+        Instances without a known identity that no genuine pair joins to another: an identity each.
+    n_unknown : int
+        Instances without a known identity.
+    """
+
+    identity: LabelArray
+    n_identities: int
+    n_inferred: int
+    n_alone: int
+    n_unknown: int
+
+    def notes(self, what: str = "instances") -> list[str]:
+        """What was inferred, in words; empty when every identity was known."""
+        if not self.n_unknown:
+            return []
+        given = "identities were not given"
+        if self.n_unknown < self.identity.size:
+            given = f"the identities of {self.n_unknown} of {self.identity.size} {what} were not given"
+        return [
+            f"{given}: {self.n_inferred} identities were inferred from the genuine pairs ({what} that genuine pairs "
+            f"join, directly or through others, count as one identity; {self.n_alone} {what} that no genuine pair "
+            "joins to another count as an identity each). A person whose genuine pairs are not all in the list may "
+            "be split in two, and the intervals then come out too narrow"
+        ]
+
+
+def components(n: int, first: IntArray, second: IntArray) -> IntArray:
+    """Connected components of a graph: the smallest node of each node's component, shape (n,).
+
+    Every node points at a smaller node of its component; edges lower the pointers and pointers are
+    followed to their ends, until no edge joins two components.
+    """
+    parent = np.arange(n, dtype=np.int64)
+    while True:
+        a, b = parent[first], parent[second]
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        apart = low != high
+        if not apart.any():
+            return parent
+        np.minimum.at(parent, high[apart], low[apart])
+        while True:
+            shorter = parent[parent]
+            if np.array_equal(shorter, parent):
+                break
+            parent = shorter
+
+
+def infer_identities(
+    names: LabelArray,
+    first: IntArray,
+    second: IntArray,
+    genuine: NDArray[np.bool_],
+    where: Callable[[int], str],
+    known: LabelArray | None = None,
+) -> Inferred:
+    """Identities of instances from pairs that are labelled genuine or impostor.
+
+    Parameters
+    ----------
+    names
+        The instances, shape (instances,).
+    first, second
+        Positions in `names` of the two instances of each pair, shape (n,).
+    genuine
+        Whether each pair shows one identity, shape (n,).
+    where
+        From a pair's position to its place in the source, for messages.
+    known
+        The identity of each instance as text, empty where it is unknown, shape (instances,).
+
+    Raises
+    ------
+    DataError
+        The labels contradict each other or the known identities.
+    """
+    n = names.shape[0]
+    text = np.full(n, "", dtype=np.str_) if known is None else known.astype(np.str_)
+    has = text != ""
+    if known is not None:
+        _check_known(names, text, has, first, second, genuine, where)
+    labels, code = np.unique(text[has], return_inverse=True)
+    sure = np.flatnonzero(has)
+    root = components(
+        n + labels.size,
+        np.concatenate([first[genuine], sure]),
+        np.concatenate([second[genuine], n + code.reshape(-1)]),
+    )
+    _check_one_label(labels, root[n:], where)
+    clash = np.flatnonzero(~genuine & (root[first] == root[second]))
+    if clash.size:
+        at = int(clash[0])
+        raise DataError(
+            f"{where(at)}: the labels contradict each other: {plainly(names[first[at]])} and "
+            f"{plainly(names[second[at]])} are labelled impostor, and genuine pairs join them to one identity "
+            f"({clash.size} such pairs). Correct the labels, or give the identities"
+        )
+    label_of_root = np.full(n + labels.size, -1, dtype=np.int64)
+    label_of_root[root[n:]] = np.arange(labels.size)
+    owner = label_of_root[root[:n]]
+    fallback = names.astype(np.str_)[np.minimum(root[:n], n - 1)]
+    identity = np.where(owner >= 0, labels[owner] if labels.size else "", fallback)
+    joined = np.zeros(n, dtype=np.bool_)
+    apart = genuine & (first != second)
+    joined[first[apart]] = True
+    joined[second[apart]] = True
+    roots = np.unique(root[:n])
+    return Inferred(
+        identity,
+        int(roots.size),
+        int(np.count_nonzero(label_of_root[roots] < 0)),
+        int(np.count_nonzero(~joined & ~has)),
+        int(np.count_nonzero(~has)),
+    )
+
+
+def _check_known(
+    names: LabelArray,
+    text: LabelArray,
+    has: NDArray[np.bool_],
+    first: IntArray,
+    second: IntArray,
+    genuine: NDArray[np.bool_],
+    where: Callable[[int], str],
+) -> None:
+    """Known identities on both sides of a pair must agree with its label."""
+    clash = np.flatnonzero(has[first] & has[second] & ((text[first] == text[second]) != genuine))
+    if clash.size:
+        at = int(clash[0])
+        a, b = first[at], second[at]
+        said, seen = ("genuine", "differ") if genuine[at] else ("impostor", "are equal")
+        raise DataError(
+            f"{where(at)}: the pair is labelled {said}, and the identities {plainly(text[a])} (of "
+            f"{plainly(names[a])}) and {plainly(text[b])} (of {plainly(names[b])}) {seen} ({clash.size} such lines). "
+            "Correct the labels or the identities"
+        )
+
+
+def _check_one_label(labels: LabelArray, root: IntArray, where: Callable[[int], str]) -> None:
+    """No chain of genuine pairs may join two known identities."""
+    order = np.argsort(root, kind="stable")
+    same = np.flatnonzero(root[order[1:]] == root[order[:-1]])
+    if same.size:
+        a, b = labels[order[same[0]]], labels[order[same[0] + 1]]
+        source = where(0).partition(", line")[0]
+        raise DataError(
+            f"{source}: the labels contradict the identities: a chain of genuine pairs joins identity {plainly(a)} "
+            f"and identity {plainly(b)}. Correct the labels or the identities"
+        )

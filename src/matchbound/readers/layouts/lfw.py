@@ -1,0 +1,63 @@
+"""LFW's pairs.txt with one score a pair."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.labels import text_array
+from matchbound.errors import DataError, UsageError
+from matchbound.files.opening import Input, open_input, shorten
+from matchbound.readers.layouts.lines import load_scores
+from matchbound.readers.tables import named
+
+
+def read_lfw(
+    inputs: Sequence[Input], *, distance: bool | None = None, scores: str | os.PathLike[str] | None = None
+) -> Comparisons:
+    """``name n1 n2`` (one person) or ``name1 n1 name2 n2`` (two), in the order of the scores.
+
+    The first line holds the number of folds and of pairs a fold and kind (``10 300``), or of pairs of each
+    kind. Scores: text with one number a line, or an ``.npy`` array.
+    """
+    files = [*inputs, *([open_input(scores)] if scores is not None else [])]
+    if len(files) != 2:
+        raise UsageError("reader 'lfw' takes pairs.txt and a file of scores, one a pair and in its order")
+    source = files[0]
+    if source.kind not in ("text", "empty"):
+        raise DataError(f"{source.name} is not a text file; give pairs.txt")
+    rows: list[tuple[str, str, str, str]] = []
+    header: list[int] = []
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        fields = line.split("\t") if "\t" in line else line.split()
+        fields = [field.strip() for field in fields]
+        if not rows and not header and len(fields) <= 2 and all(_is_count(field) for field in fields):
+            header = [int(field) for field in fields]
+            continue
+        where = f"{source.name}, line {number}"
+        if len(fields) == 3:
+            fields.insert(2, fields[0])
+        if len(fields) != 4 or not all(fields):
+            raise DataError(f"{where}: {shorten(line)!r} is neither 'name n1 n2' nor 'name1 n1 name2 n2'")
+        if not (fields[1].isdigit() and fields[3].isdigit()):
+            raise DataError(f"{where}: image numbers must be whole numbers: {shorten(line)!r}")
+        rows.append((fields[0], fields[1], fields[2], fields[3]))
+    if not rows:
+        raise DataError(f"{source.name} is empty" if not header else f"{source.name} has a header and no pairs")
+    promised = 2 * math.prod(header) if header else len(rows)
+    if promised != len(rows):
+        raise DataError(f"{source.name}: the first line promises {promised} pairs, and there are {len(rows)}")
+    score = load_scores(files[1], len(rows), source.name)
+    a, i, b, j = (text_array(column, source.name) for column in zip(*rows, strict=True))
+    return named(source.name, lambda: Comparisons(a, b, score, distance=bool(distance), instance_a=i, instance_b=j))
+
+
+READERS = {"lfw": read_lfw}
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18

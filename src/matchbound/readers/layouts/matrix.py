@@ -1,0 +1,98 @@
+"""A matrix of scores with the labels of its rows and columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.finite import check_finite
+from matchbound.errors import DataError, UsageError
+from matchbound.files.opening import Input
+from matchbound.readers.arrays import load_labels
+from matchbound.readers.npy import load_npy
+from matchbound.readers.tables import named
+
+Labels = Input | str | os.PathLike[str] | ArrayLike
+
+
+def read_matrix(
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    labels: Labels | None = None,
+    column_labels: Labels | None = None,
+) -> Comparisons:
+    """Scores of all rows against all columns, from an ``.npy`` file.
+
+    With one file of labels the rows and columns are the same instances: the diagonal is left out, and a
+    symmetric matrix counts each pair once. With labels of its own for the columns, every entry counts.
+    """
+    rest = list(inputs[1:])
+    labels = rest.pop(0) if labels is None and rest else labels
+    column_labels = rest.pop(0) if column_labels is None and rest else column_labels
+    if rest:
+        raise UsageError(f"reader 'matrix' takes a matrix, labels and column labels; got {len(inputs)} files")
+    source = inputs[0]
+    if source.kind != "npy":
+        raise DataError(f"{source.name} is not an .npy file; save the matrix with numpy.save")
+    matrix = load_npy(source)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "iuf":
+        raise DataError(f"{source.name} holds {matrix.dtype} of shape {matrix.shape}; a matrix of numbers is needed")
+    if labels is None:
+        raise DataError(f"{source.name} has no labels; give read([matrix, labels], reader='matrix')")
+    rows = load_labels(labels, matrix.shape[0], source.name)
+    if column_labels is None:
+        return _square(source.name, matrix, rows, bool(distance))
+    columns = load_labels(column_labels, matrix.shape[1], f"{source.name} transposed")
+    first, second = (index.reshape(-1) for index in np.indices(matrix.shape))
+    score = _finite(source.name, matrix, first, second)
+    return named(
+        source.name,
+        lambda: Comparisons(
+            rows[first],
+            columns[second],
+            score,
+            distance=bool(distance),
+            instance_a=first,
+            instance_b=second + matrix.shape[0],
+        ),
+    )
+
+
+READERS = {"matrix": read_matrix}
+
+
+def _square(name: str, matrix: NDArray[Any], labels: NDArray[Any], distance: bool) -> Comparisons:
+    n = matrix.shape[0]
+    if matrix.shape != (n, n):
+        raise DataError(f"{name} has shape {matrix.shape}; a matrix that is not square needs column labels as well")
+    first, second = np.triu_indices(n, k=1)
+    score = _finite(name, matrix, first, second)
+    other = _finite(name, matrix, second, first)
+    notes = []
+    if not np.allclose(score, other, rtol=1e-5, atol=1e-8):
+        notes.append(
+            "the matrix is not symmetric: each pair of instances is compared twice, once in either order, and both "
+            "scores are kept"
+        )
+        first, second = np.concatenate([first, second]), np.concatenate([second, first])
+        score = np.concatenate([score, other])
+    return named(
+        name,
+        lambda: Comparisons(
+            labels[first], labels[second], score, distance=distance, instance_a=first, instance_b=second, notes=notes
+        ),
+    )
+
+
+def _finite(
+    name: str, matrix: NDArray[Any], first: NDArray[np.int64], second: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    score = np.asarray(matrix[first, second], dtype=np.float64)
+    check_finite(score, lambda at: f"{name}, row {first[at]}, column {second[at]}: the score is")
+    return score

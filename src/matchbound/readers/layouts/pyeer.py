@@ -1,0 +1,71 @@
+"""PyEER: a file of genuine scores and a file of impostor scores, without identities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.data.comparisons import Comparisons
+from matchbound.errors import DataError, UsageError
+from matchbound.files.opening import Input
+from matchbound.readers.delimited import raise_unless_number
+from matchbound.readers.tables import unseen
+
+
+def read_pyeer(
+    inputs: Sequence[Input], *, distance: bool | None = None, histogram: bool = False, max_scores: int = 10**8
+) -> Comparisons:
+    """Genuine scores, then impostor scores: the last number of each line.
+
+    With `histogram`, line k of the impostor file (from 0) says how many comparisons scored k; at most
+    `max_scores` comparisons are unfolded. Nobody can be told apart in such files, and the findings say so.
+    """
+    if len(inputs) != 2:
+        raise UsageError(f"reader 'pyeer' takes two files, genuine scores and impostor scores; got {len(inputs)}")
+    names = [_kind_by_name(source.name) for source in inputs]
+    if names == ["impostor", "genuine"]:
+        raise DataError(
+            f"{inputs[0].name} is named like impostor scores and {inputs[1].name} like genuine scores; give the "
+            "genuine scores first"
+        )
+    genuine = _scores(inputs[0])
+    impostor = _unfold(inputs[1], max_scores) if histogram else _scores(inputs[1])
+    labels = np.concatenate([np.ones(genuine.size, np.bool_), np.zeros(impostor.size, np.bool_)])
+    return unseen(np.concatenate([genuine, impostor]), labels, bool(distance))
+
+
+READERS = {"pyeer": read_pyeer}
+
+
+def _kind_by_name(name: str) -> str:
+    stem = name.replace("\\", "/").rpartition("/")[2].lower()
+    if any(word in stem for word in ("impost", "nonmate", "non_mate", "false")):
+        return "impostor"
+    return "genuine" if any(word in stem for word in ("genuine", "mated", "true")) else ""
+
+
+def _scores(source: Input) -> NDArray[np.float64]:
+    if source.kind not in ("text", "empty"):
+        raise DataError(f"{source.name} is not a text file; write one score a line")
+    values = [
+        raise_unless_number(line.split()[-1], "the score", f"{source.name}, line {number}")
+        for number, line in source.lines()
+        if line.strip()
+    ]
+    if not values:
+        raise DataError(f"{source.name} is empty")
+    return np.asarray(values, dtype=np.float64)
+
+
+def _unfold(source: Input, most: int) -> NDArray[np.float64]:
+    counts = _scores(source)
+    bad = np.flatnonzero((counts < 0) | (counts != np.round(counts)))
+    if bad.size:
+        raise DataError(
+            f"{source.name}: the count for score {int(bad[0])} is {counts[bad[0]]}; counts are whole numbers"
+        )
+    if counts.sum() > most:
+        raise DataError(f"{source.name}: counts {int(counts.sum()):,} comparisons, more than max_scores={most:,}")
+    return np.repeat(np.arange(counts.size, dtype=np.float64), counts.astype(np.int64))

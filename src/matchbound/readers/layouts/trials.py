@@ -1,0 +1,339 @@
+"""Trial lists of speaker recognition: VoxCeleb, Kaldi and the NIST SRE keys, each with its score file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.data.coded import Coded, coded_texts, merge
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.labels import text_array
+from matchbound.errors import DataError, UsageError
+from matchbound.files.opening import Input, open_input, plainly, shorten
+from matchbound.readers.infer import infer_identities
+from matchbound.readers.layouts.lines import Fields, first_line, is_number, load_scores, read_fields
+from matchbound.readers.roles import plain
+from matchbound.readers.tables import GENUINE_WORDS
+
+FilePath = str | os.PathLike[str]
+IdentityMap = FilePath | Mapping[str, str]
+
+_SPEAKER = re.compile(r"^id\d+$")
+
+
+@dataclass(frozen=True)
+class Trials:
+    """A trial list: two names and a label a row, and where each row stands."""
+
+    source: str
+    a: Coded
+    b: Coded
+    genuine: NDArray[np.bool_]
+    where: Callable[[int], str]
+
+
+def read_voxceleb(
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    scores: FilePath | None = None,
+    identity_regex: str | None = None,
+) -> Comparisons:
+    """A VoxCeleb trial list (``1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav``) with scores.
+
+    The speaker is the part of the path like ``id10270``, or else the first part. Scores are one a line in
+    the order of the list, or lines with both paths and a score. A fourth column of the list can hold the score.
+    """
+    trials_file, score_file, _ = _files(inputs, scores, None, "voxceleb")
+    layout = "1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav"
+    fields = read_fields(trials_file, (3, 4), layout)
+    trials = Trials(fields.source.name, fields.coded(1), fields.coded(2), fields.truths(0), fields.where)
+    score = _own_or_joined(fields, trials, score_file, "voxceleb")
+    identity = _by_regex(identity_regex) if identity_regex is not None else _speaker_of_path
+    return attribute(trials, score, identity, distance)
+
+
+def read_kaldi(
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    scores: FilePath | None = None,
+    map: IdentityMap | None = None,
+    identity_regex: str | None = None,
+) -> Comparisons:
+    """Kaldi trials (``enroll test target``) with scores (``enroll test 0.98``).
+
+    Identities come from `map` (a file of ``sample identity`` lines such as utt2spk, or a dictionary), or
+    from `identity_regex` (its first group, searched in the sample name); what neither names is inferred from
+    the target trials. One file with ``enroll test score target`` lines is read as well.
+    """
+    trials_file, score_file, map_file = _files(inputs, scores, map, "kaldi")
+    fields = read_fields(trials_file, (3, 4), "enroll test target|nontarget")
+    label = 2
+    if fields.width == 4 and fields.first(3).lower() in GENUINE_WORDS and is_number(fields.first(2)):
+        label = 3
+    trials = Trials(fields.source.name, fields.coded(0), fields.coded(1), fields.truths(label), fields.where)
+    score = _own_or_joined(fields, trials, score_file, "kaldi", 5 - label)
+    return attribute(trials, score, _identity(map_file, identity_regex), distance)
+
+
+def read_sre(
+    inputs: Sequence[Input],
+    *,
+    distance: bool | None = None,
+    scores: FilePath | None = None,
+    map: IdentityMap | None = None,
+    identity_regex: str | None = None,
+) -> Comparisons:
+    """A NIST SRE trial key with the scores of a submission.
+
+    Keys: tab-separated with a header ``modelid segmentid side targettype`` (2016 and later), or
+    comma-separated ``model,segment,side,target`` (2008, 2010). Scores: the same columns with ``LLR``, lines of
+    ``model segment [side] score``, or the nine columns of a 2008 submission. `map` names the speaker of
+    models or segments (two columns, or a model key); the rest is inferred from the target trials.
+    """
+    trials_file, score_file, map_file = _files(inputs, scores, map, "sre")
+    if score_file is None:
+        raise DataError(f"{trials_file.name} is a key without scores; give read([key, scores], reader='sre')")
+    trials = _sre_key(trials_file)
+    score = _join(trials, *_sre_scores(score_file))
+    of_name = _identity(map_file, identity_regex)
+
+    def identity(name: str) -> str:
+        bare = name.partition(":")[2]
+        return of_name(bare) or of_name(bare.rpartition("-")[0]) if of_name is not None else ""
+
+    return attribute(trials, score, identity, distance)
+
+
+READERS = {"voxceleb": read_voxceleb, "kaldi": read_kaldi, "sre": read_sre}
+
+
+def attribute(
+    trials: Trials, score: NDArray[np.float64], identity: Callable[[str], str] | None, distance: bool | None
+) -> Comparisons:
+    """Comparisons from trials: identities by name where they are known, by genuine trials where not."""
+    names, (first, second) = merge(trials.a, trials.b)
+    known = None
+    if identity is not None:
+        known = text_array([identity(str(name)) for name in names], trials.source)
+    found = infer_identities(names, first, second, trials.genuine, trials.where, known)
+    identities, (a, b) = merge(Coded(found.identity, first), Coded(found.identity, second))
+    return Comparisons.from_codes(
+        identities,
+        a,
+        b,
+        score,
+        distance=bool(distance),
+        names=names,
+        instance_a=first,
+        instance_b=second,
+        notes=found.notes(),
+    )
+
+
+def _files(
+    inputs: Sequence[Input], scores: FilePath | None, map: IdentityMap | None, reader: str
+) -> tuple[Input, Input | None, Input | Mapping[str, str] | None]:
+    """The trial list, the scores and the map, from positions or from options."""
+    rest = list(inputs[1:])
+    score_file = open_input(scores) if scores is not None else (rest.pop(0) if rest else None)
+    if map is None:
+        map_file: Input | Mapping[str, str] | None = rest.pop(0) if rest else None
+    else:
+        map_file = map if isinstance(map, Mapping) else open_input(map)
+    if rest or (reader == "voxceleb" and map_file is not None):
+        raise UsageError(f"reader {reader!r} does not take {len(inputs)} files; it takes the trials and the scores")
+    return inputs[0], score_file, map_file
+
+
+def _own_or_joined(
+    fields: Fields, trials: Trials, score_file: Input | None, reader: str, own: int = 3
+) -> NDArray[np.float64]:
+    if score_file is None:
+        if fields.width < 4:
+            raise DataError(
+                f"{fields.source.name} is a trial list without scores; give read([trials, scores], reader={reader!r})"
+            )
+        return fields.numbers(own)
+    if score_file.kind == "npy" or (score_file.kind == "text" and len(first_line(score_file).split()) == 1):
+        return load_scores(score_file, len(fields), fields.source.name)
+    return _join(trials, *_pair_scores(score_file))
+
+
+def _pair_scores(source: Input) -> tuple[str, Coded, Coded, NDArray[np.float64], Callable[[int], str]]:
+    """Scores with both names: ``a b score``, ``score a b`` or ``a b score label``."""
+    fields = read_fields(source, (3, 4), "enroll test score")
+    first = [fields.first(k) for k in range(fields.width)]
+    if is_number(first[2]) or not is_number(first[0]):
+        a, b, at = 0, 1, 2
+    else:
+        a, b, at = 1, 2, 0
+    return fields.source.name, fields.coded(a), fields.coded(b), fields.numbers(at), fields.where
+
+
+def _join(
+    trials: Trials,
+    source: str,
+    a: Coded,
+    b: Coded,
+    score: NDArray[np.float64],
+    where: Callable[[int], str],
+) -> NDArray[np.float64]:
+    """The score of each trial, whatever the order of the score file; a trial without one is an error."""
+    names, (left, right, want_left, want_right) = merge(a, b, trials.a, trials.b)
+    keys, wanted = left * np.int64(names.size) + right, want_left * np.int64(names.size) + want_right
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    twice = np.flatnonzero((ordered[1:] == ordered[:-1]) & (score[order[1:]] != score[order[:-1]]))
+    if twice.size:
+        row = int(order[twice[0] + 1])
+        raise DataError(
+            f"{where(row)}: {plainly(names[left[row]])} {plainly(names[right[row]])} has another score in an earlier "
+            "line; keep one"
+        )
+    at = np.minimum(np.searchsorted(ordered, wanted), ordered.size - 1)
+    missing = np.flatnonzero(ordered[at] != wanted)
+    if missing.size:
+        row = int(missing[0])
+        raise DataError(
+            f"{trials.where(row)}: no score for {plainly(names[want_left[row]])} {plainly(names[want_right[row]])} "
+            f"in {source} ({missing.size} of {wanted.size} trials have none). Score every trial, or drop those "
+            "trials from the list"
+        )
+    return np.asarray(score[order[at]])
+
+
+def _speaker_of_path(name: str) -> str:
+    parts = name.split("/")
+    return next((part for part in parts if _SPEAKER.match(part)), parts[0] if len(parts) > 1 else "")
+
+
+def _by_regex(pattern: str) -> Callable[[str], str]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"identity_regex is not a regular expression ({error})") from None
+
+    def identity(name: str) -> str:
+        match = compiled.search(name)
+        if match is None:
+            raise DataError(f"identity_regex {pattern!r} does not match the sample {shorten(name)!r}")
+        return match[1] if compiled.groups else match[0]
+
+    return identity
+
+
+def _identity(map: Input | Mapping[str, str] | None, identity_regex: str | None) -> Callable[[str], str] | None:
+    if map is not None and identity_regex is not None:
+        raise UsageError("give map or identity_regex, not both")
+    if identity_regex is not None:
+        return _by_regex(identity_regex)
+    if map is None:
+        return None
+    known = {str(name): str(label) for name, label in map.items()} if isinstance(map, Mapping) else read_map(map)
+    return lambda name: known.get(name, "")
+
+
+def read_map(source: Input) -> dict[str, str]:
+    """Sample → identity from a file: two columns, a table with a header, or a NIST model key."""
+    header = first_line(source)
+    delimiter = "," if "," in header else None
+    names = [plain(name) for name in (header.split(delimiter) if delimiter else header.split())]
+    subjects = ("subjectid", "subject_id", "speakerid", "speaker_id", "speaker", "subject", "identity", "pin", "sid")
+    samples = (
+        "segmentid",
+        "segment_id",
+        "modelid",
+        "model_id",
+        "model",
+        "segment",
+        "sample",
+        "utterance",
+        "utt",
+        "name",
+    )
+    sample = next((names.index(name) for name in samples if name in names), None)
+    subject = next((names.index(name) for name in subjects if name in names), None)
+    if sample is not None and subject is not None:
+        fields = read_fields(source, (len(names),), shorten(header), delimiter=delimiter, skip=1)
+    else:
+        fields = read_fields(source, (2, 4), "sample identity", delimiter=delimiter)
+        sample, subject = 0, fields.width - 1
+    known: dict[str, str] = {}
+    for row, (name, label) in enumerate(zip(fields.texts(sample), fields.texts(subject), strict=True)):
+        if known.setdefault(name, label) != label:
+            raise DataError(
+                f"{fields.where(row)}: {plainly(name)} is {plainly(label)} here and {plainly(known[name])} in an "
+                "earlier line"
+            )
+    return known
+
+
+def _delimiter(line: str) -> str | None:
+    return "," if "," in line else None
+
+
+def _sre_names(models: list[str], segments: list[str], sides: list[str] | None, where: str) -> tuple[Coded, Coded]:
+    """Names of models and segments that cannot be taken for each other."""
+    right = segments if sides is None else [f"{s}-{side.lower()}" for s, side in zip(segments, sides, strict=True)]
+    return coded_texts([f"model:{m}" for m in models], where), coded_texts([f"segment:{s}" for s in right], where)
+
+
+def _sre_header(line: str, delimiter: str | None) -> dict[str, int]:
+    """Which column is what, from a header; empty when the first line is no header."""
+    roles = {
+        "model": ("modelid", "model_id", "model"),
+        "segment": ("segmentid", "segment_id", "segment", "segid", "testseg"),
+        "side": ("side", "channel"),
+        "label": ("targettype", "target_type", "key", "label", "target", "trial_type"),
+        "score": ("llr", "score"),
+    }
+    names = [plain(name) for name in (line.split(delimiter) if delimiter else line.split())]
+    found = {role: names.index(n) for role, spellings in roles.items() for n in reversed(spellings) if n in names}
+    return found if "model" in found and "segment" in found else {}
+
+
+def _sre_key(source: Input) -> Trials:
+    line = first_line(source)
+    delimiter = _delimiter(line)
+    width = len(line.split(delimiter))
+    at = _sre_header(line, delimiter)
+    if at and "label" not in at:
+        raise DataError(f"{source.name}, line 1: a key needs a column targettype; the header is {shorten(line)!r}")
+    layout = "modelid segmentid side target|nontarget"
+    headed = bool(at)
+    if not at:
+        side = {"side": 2} if width >= 4 else {}
+        at = {"model": 0, "segment": 1, "label": 3 if width >= 4 else 2, **side}
+        first = [field.strip().lower() for field in line.split(delimiter)]
+        headed = width > at["label"] and first[at["label"]] not in GENUINE_WORDS
+    fields = read_fields(source, (width,) if width >= 3 else (3, 4), layout, delimiter=delimiter, skip=int(headed))
+    sides = fields.texts(at["side"]) if "side" in at else None
+    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides, source.name)
+    return Trials(fields.source.name, a, b, fields.truths(at["label"]), fields.where)
+
+
+def _sre_scores(source: Input) -> tuple[str, Coded, Coded, NDArray[np.float64], Callable[[int], str]]:
+    line = first_line(source)
+    delimiter = _delimiter(line)
+    width = len(line.split(delimiter))
+    at = _sre_header(line, delimiter)
+    if at and "score" not in at:
+        raise DataError(f"{source.name}, line 1: scores need a column LLR; the header is {shorten(line)!r}")
+    headed = bool(at)
+    if not at and width == 9:
+        at = {"model": 4, "segment": 5, "side": 6, "score": 8}
+    elif not at:
+        at = {"model": 0, "segment": 1, "score": width - 1, **({"side": 2} if width == 4 else {})}
+    layout = "modelid segmentid [side] score"
+    fields = read_fields(source, (width,) if width in (3, 4, 9) or headed else (3, 4, 9), layout,
+                         delimiter=delimiter, skip=int(headed))  # fmt: skip
+    sides = fields.texts(at["side"]) if "side" in at else None
+    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides, source.name)
+    return fields.source.name, a, b, fields.numbers(at["score"]), fields.where

@@ -1,0 +1,209 @@
+"""`read`: the one entry for files, standard input and data frames."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import SIMILARITIES, Embeddings, Similarity
+from matchbound.errors import DataError, UsageError
+from matchbound.files.opening import MAX_BYTES, Input, file_digest, is_address, local_path, open_input
+
+__all__ = ["READERS", "file_digest", "read"]
+
+READERS: dict[str, str] = {
+    "voxceleb": "trials",
+    "kaldi": "trials",
+    "sre": "trials",
+    "bob4": "bob",
+    "bob5": "bob",
+    "bob-csv": "bob",
+    "pyeer": "pyeer",
+    "lfw": "lfw",
+    "ijb": "ijb",
+    "matrix": "matrix",
+    "splink": "splink",
+    "cimat": "cimat",
+    "embedding-table": "embedding_table",
+}
+"""Readers by name, and the module of `matchbound.readers.layouts` that holds each."""
+
+AnyPath = str | os.PathLike[str]
+Source = Comparisons | Embeddings
+
+
+def read(
+    path: AnyPath | Sequence[AnyPath] | Any,
+    *,
+    reader: str | None = None,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    **options: Any,
+) -> Comparisons | Embeddings:
+    """Read comparisons or embeddings; what a file is, is told by its content.
+
+    Parameters
+    ----------
+    path
+        A file (CSV, TSV, Parquet, ``.npz``, ``.npy`` with labels; CSV and TSV may be gzipped), the address of one
+        that fsspec understands (``s3://bucket/scores.parquet``), a directory of embeddings, ``"-"`` for standard
+        input, a data frame (pandas, polars, pyarrow), or a sequence of files for the readers that need more
+        than one.
+    reader
+        The layout of another tool: see `READERS`. By default the content decides.
+    distance
+        Whether small scores mean "same". By default they do when the score column is called a distance.
+    similarity
+        How embeddings are scored: ``"cosine"``, ``"dot"`` or ``"euclidean"``.
+    **options
+        For plain files: ``columns={"id_a": "my column", …}``, ``group="gender"``, ``delimiter=";"``,
+        ``labels=`` (for ``.npy``), ``max_bytes=`` (how much a compressed file may unpack to). Readers take
+        further options; an unknown one is an error that lists them.
+
+    Returns
+    -------
+    Comparisons or Embeddings
+
+    Raises
+    ------
+    DataError
+        The file cannot be used; the message names the file, the line and what to do.
+    UsageError
+        An argument is not one that the reader takes.
+    """
+    if similarity not in SIMILARITIES:
+        raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
+    if distance is not None and not isinstance(distance, bool):
+        raise UsageError(f"distance must be True, False or None; got {distance!r}")
+    if reader is not None and reader not in READERS:
+        raise UsageError(f"reader must be one of {', '.join(READERS)}; got {reader!r}")
+    if not isinstance(path, (str, os.PathLike)):
+        from matchbound.readers.frames import from_frame, is_frame
+
+        if is_frame(path):
+            if reader is not None:
+                raise UsageError("reader names a file layout; a data frame is read by its columns")
+            return _call(from_frame, path, "a data frame", distance=distance, similarity=similarity, **options)
+    paths = _paths(path)
+    max_bytes = _limit(options.pop("max_bytes", MAX_BYTES))
+    if reader is not None:
+        module = import_module(f"matchbound.readers.layouts.{READERS[reader]}")
+        function = module.READERS[reader]
+        inputs = [_exists(p) if _is_dir(p) else open_input(p, max_bytes) for p in paths]
+        return _call(function, inputs, f"reader {reader!r}", distance=distance, similarity=similarity, **options)
+    if len(paths) > 1:
+        return _several(paths, max_bytes, distance=distance, similarity=similarity, **options)
+    if _is_dir(paths[0]):
+        from matchbound.readers.arrays import read_directory
+
+        options |= {"distance": distance, "similarity": similarity, "max_bytes": max_bytes}
+        return _call(read_directory, Path(paths[0]), "a directory", **options)
+    parts = _remote_parts(paths[0])
+    if parts is not None:
+        return _several(parts, max_bytes, distance=distance, similarity=similarity, **options)
+    source = open_input(paths[0], max_bytes)
+    return _by_content(source, distance=distance, similarity=similarity, **options)
+
+
+def _remote_parts(path: AnyPath) -> list[AnyPath] | None:
+    """The Parquet files of a directory elsewhere; None where the path is anything else."""
+    if not is_address(path):
+        return None
+    from matchbound.files.remote import find_remote
+
+    files = find_remote(os.fspath(path)).files
+    if files is None:
+        return None
+    parts: list[AnyPath] = [file for file in files if file.endswith((".parquet", ".pq"))]
+    if not parts:
+        raise DataError(f"{path} is a directory without Parquet files; give the address of a file")
+    return parts
+
+
+def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
+    if source.kind == "empty":
+        raise DataError(f"{source.name} is empty")
+    if source.kind == "text":
+        from matchbound.readers.delimited import read_delimited
+
+        return _call(read_delimited, source, "a delimited text file", **options)
+    if source.kind == "parquet":
+        from matchbound.readers.parquet import read_parquet
+
+        if source.piped:
+            raise DataError(f"{source.name} holds Parquet; only CSV and TSV can be read from a pipe")
+        return _call(read_parquet, [source], "a Parquet file", **options)
+    from matchbound.readers.arrays import read_npy, read_npz
+
+    if source.piped:
+        raise DataError(f"{source.name} holds binary data; only CSV and TSV can be read from a pipe")
+    if source.kind == "npy":
+        return _call(read_npy, source, "an .npy file", **options)
+    return _call(read_npz, source, "an .npz file", **options)
+
+
+def _several(paths: list[AnyPath], max_bytes: int, **options: Any) -> Comparisons | Embeddings:
+    """Several plain files: an array and its labels, or the parts of one Parquet table."""
+    inputs = [open_input(path, max_bytes) for path in paths]
+    kinds = [source.kind for source in inputs]
+    if all(kind == "parquet" for kind in kinds):
+        from matchbound.readers.parquet import read_parquet
+
+        return _call(read_parquet, inputs, "Parquet files", **options)
+    if len(paths) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
+        return _by_content(inputs[0], labels=paths[1], **options)
+    raise UsageError(
+        f"{len(paths)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
+        "file, Parquet files, or an .npy file and its labels"
+    )
+
+
+def _paths(path: Any) -> list[AnyPath]:
+    if isinstance(path, (str, os.PathLike)):
+        return [local_path(path)]
+    if isinstance(path, Sequence) and path and all(isinstance(p, (str, os.PathLike)) for p in path):
+        return [local_path(p) for p in path]
+    raise UsageError(
+        f"path must be a file, a directory, '-', a data frame, or a list of files; got {type(path).__name__}"
+    )
+
+
+def _limit(max_bytes: object) -> int:
+    """A number of bytes, from Python or as the command line has it."""
+    try:
+        limit = int(str(max_bytes))
+    except ValueError:
+        limit = 0
+    if limit <= 0:
+        raise UsageError(f"max_bytes must be a whole number of bytes; got {max_bytes!r}")
+    return limit
+
+
+def _is_dir(path: AnyPath) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _exists(path: AnyPath) -> Input:
+    return Input(str(path), Path(path))
+
+
+def _call(function: Callable[..., Source], first: Any, what: str, **options: Any) -> Source:
+    """Call a reader with the options that it takes; others are an error that lists the right ones."""
+    takes = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    unknown = [name for name in options if name not in takes]
+    if unknown:
+        if unknown == ["similarity"]:
+            options.pop("similarity")
+        else:
+            wrong = next(name for name in unknown if name != "similarity")
+            own = [name for name in takes if name not in ("distance", "similarity")]
+            raise UsageError(f"{what} takes no option {wrong!r}; it takes {', '.join(own) or 'none'}")
+    return function(first, **options)

@@ -1,0 +1,234 @@
+"""Read a score table batch by batch, in memory that does not depend on its length."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.data.coded import Coded
+from matchbound.errors import DataError
+from matchbound.files.opening import Input, open_input, plainly
+from matchbound.readers.delimited import read_header, split_header
+from matchbound.readers.parquet import batches, open_parquet, place
+from matchbound.readers.roles import PairRoles, find_roles
+from matchbound.readers.tables import Table
+
+T = TypeVar("T")
+
+BATCH_ROWS = 1 << 20
+BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBatch:
+    """Some rows of a score table: the identities of both sides, and the scores, shape (rows,)."""
+
+    a: Coded
+    b: Coded
+    score: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreScan:
+    """A score table that is read while it is used.
+
+    rows : int
+        How many rows there are; 0 where that is not known before reading.
+    distance : bool
+        Whether the name of the score column says that small scores mean "same".
+    """
+
+    source: str
+    rows: int
+    distance: bool
+    batches: Iterator[ScoreBatch] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """A table of comparisons that stays in its file and is read batch by batch whenever it is counted.
+
+    path
+        Parquet, CSV or TSV, or an address that fsspec understands.
+    distance
+        Whether small scores mean "same"; None for what the name of the score column says.
+    columns
+        Which column plays which part, where the names do not say.
+    group
+        The column with the group of identities: ``"sex"`` finds ``sex_a`` and ``sex_b``; None for one named so.
+    """
+
+    path: str
+    distance: bool | None = None
+    columns: Mapping[str, str] | None = None
+    group: str | None = None
+
+    def findings(self) -> tuple[str, ...]:
+        """What reading in batches cannot see."""
+        return ("the table was read in batches: repeated comparisons and numbers of instances were not looked at",)
+
+
+def scan(
+    path: str | os.PathLike[str],
+    *,
+    distance: bool | None = None,
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+) -> ScoreFile:
+    """A score table too large for memory, for `evaluate` and `by_group`: nothing is read until it is counted.
+
+    What needs scores in order or comparisons matched (`compare`, systems in a report) reads the table into memory.
+
+    Parameters
+    ----------
+    path
+        Parquet, CSV or TSV with two identity columns and a score; a file, or an address that fsspec understands.
+    distance, columns, group
+        As in `read`.
+    """
+    return ScoreFile(os.fspath(path), distance, columns, group)
+
+
+def scan_scores(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> ScoreScan:
+    """Open a Parquet, CSV or TSV table of comparisons, in a file or at an address, for reading in batches."""
+    found = _open(path, columns, None)
+
+    def scored(table: Table) -> ScoreBatch:
+        return ScoreBatch(table.coded(found.id_a), table.coded(found.id_b), table.numbers(found.roles.score))
+
+    return ScoreScan(found.name, found.rows, found.roles.distance, _decoded(found, scored))
+
+
+def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
+    """The group of each identity of a table, by one pass over it; contradictions are an error.
+
+    Parameters
+    ----------
+    group
+        The column; by default that of the source, else one named group.
+    """
+    found = _open(source.path, source.columns, group or source.group, groups=True)
+    roles = found.roles
+    if roles.group_a is None or roles.group_b is None:
+        raise DataError(
+            f"{found.name}: the table names no group: it has no columns group_a and group_b. Name the column, or give "
+            "group= as a mapping from identity to label"
+        )
+    sides = (found.id_a, roles.group_a), (found.id_b, roles.group_b)
+
+    def stated(table: Table) -> list[tuple[str, str]]:
+        return [pair for identity, label in sides for pair in _distinct(table.coded(identity), table.coded(label))]
+
+    known: dict[str, str] = {}
+    for pairs in _decoded(found, stated):
+        for identity, label in pairs:
+            if known.setdefault(identity, label) != label:
+                raise DataError(
+                    f"{found.name}: identity {identity} is in group {known[identity]} in one row and in group {label} "
+                    "in another; a group belongs to an identity"
+                )
+    return known
+
+
+def _distinct(one: Coded, two: Coded) -> list[tuple[str, str]]:
+    """The pairs of labels that occur side by side in two columns, each once."""
+    width = np.int64(max(two.labels.size, 1))
+    keys = np.unique(one.codes.astype(np.int64) * width + two.codes)
+    return [(str(one.labels[key // width]), str(two.labels[key % width])) for key in keys]
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """A table of comparisons that is open: what its columns are, and batches of its rows."""
+
+    name: str
+    rows: int
+    roles: PairRoles
+    id_a: str
+    id_b: str
+    batches: Iterator[Any] = field(repr=False)
+
+
+def _open(
+    path: str | os.PathLike[str], columns: Mapping[str, str] | None, group: str | None, *, groups: bool = False
+) -> _Opened:
+    """Open a table for its identities and scores, or for its identities and groups."""
+    source = open_input(path)
+    if source.kind == "parquet" and not source.piped:
+        return _open_parquet(source, columns, group, groups)
+    if source.kind == "text":
+        return _open_text(source, columns, group, groups)
+    raise DataError(f"{source.name} holds no table of scores; give Parquet, CSV or TSV")
+
+
+def _pair_roles(
+    names: list[str], source: str, columns: Mapping[str, str] | None, group: str | None
+) -> tuple[PairRoles, str, str]:
+    roles = find_roles(names, source, columns=columns, group=group)
+    if not isinstance(roles, PairRoles) or roles.id_a is None or roles.id_b is None:
+        raise DataError(f"{source}: a table is read in batches when it has two identity columns and a score")
+    return roles, roles.id_a, roles.id_b
+
+
+def _wanted(roles: PairRoles, id_a: str, id_b: str, groups: bool) -> tuple[list[str], list[str]]:
+    """The columns that hold labels, and those that hold numbers."""
+    if not groups:
+        return [id_a, id_b], [roles.score]
+    return list(dict.fromkeys(name for name in (id_a, id_b, roles.group_a, roles.group_b) if name is not None)), []
+
+
+def _open_parquet(source: Input, columns: Mapping[str, str] | None, group: str | None, groups: bool) -> _Opened:
+    import pyarrow as pa
+
+    with open_parquet(source) as file:
+        roles, id_a, id_b = _pair_roles(file.schema_arrow.names, source.name, columns, group)
+        labels, numbers = _wanted(roles, id_a, id_b, groups)
+        text = [at for at in labels if pa.types.is_string(file.schema_arrow.field(at).type)]
+        rows = file.metadata.num_rows
+
+    def found() -> Iterator[Any]:
+        with open_parquet(source, read_dictionary=text) as file:
+            yield from batches(file, [*labels, *numbers], BATCH_ROWS)
+
+    return _Opened(source.name, rows, roles, id_a, id_b, found())
+
+
+def _open_text(source: Input, columns: Mapping[str, str] | None, group: str | None, groups: bool) -> _Opened:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    at, header = read_header(source)
+    names, delimiter = split_header(header, source.name)
+    roles, id_a, id_b = _pair_roles(names, source.name, columns, group)
+    labels, numbers = _wanted(roles, id_a, id_b, groups)
+    kinds = {name: pa.string() for name in labels} | {name: pa.float64() for name in numbers}
+
+    def found() -> Iterator[Any]:
+        with source.open() as stream:
+            reader = pa_csv.open_csv(
+                stream,
+                read_options=pa_csv.ReadOptions(column_names=names, skip_rows=at, block_size=BATCH_BYTES),
+                parse_options=pa_csv.ParseOptions(delimiter=delimiter),
+                convert_options=pa_csv.ConvertOptions(column_types=kinds, include_columns=list(kinds)),
+            )
+            yield from reader
+
+    return _Opened(source.name, 0, roles, id_a, id_b, found())
+
+
+def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:
+    """What is made of each batch; rows are counted for messages."""
+    import pyarrow as pa
+
+    seen = 0
+    try:
+        for batch in found.batches:
+            yield convert(Table(found.name, pa.Table.from_batches([batch]), place(found.name, seen)))
+            seen += batch.num_rows
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{found.name}, after row {seen}: {plainly(error, 200)}") from None

@@ -1,0 +1,145 @@
+"""The report as one self-contained page: styles, script, plots and data are inside, and nothing is fetched."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from matchbound.errors import MissingExtraError
+from matchbound.report import svg, words
+from matchbound.report import systems_words as systems
+from matchbound.report.forest import forest_svg
+from matchbound.report.page import Drivers, PanelRate, Report
+from matchbound.show.records import p_text, percent
+
+HERE = Path(__file__).resolve().parent
+
+
+def to_html(report: Report) -> str:
+    """The page."""
+    try:
+        import jinja2
+        from markupsafe import Markup
+    except ImportError:
+        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    style, script = (HERE / "style.css").read_text("utf-8"), (HERE / "report.js").read_text("utf-8")
+    drawings = {
+        "roc": svg.roc_drawing(report),
+        "det": svg.det_drawing(report),
+        "scores": svg.scores_drawing(report),
+    }
+    payload = _payload(report, {name: drawing.moves for name, drawing in drawings.items()})
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = percent
+    environment.filters["p"] = p_text
+    environment.filters["unbroken"] = unbroken
+    shown = {key: values[report.panel.start] for key, values in payload["text"].items()}
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        words=words,
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        payload=Markup(safe_json(payload)),
+        plots={name: Markup(drawing.svg) for name, drawing in drawings.items()},
+        shown=shown,
+        level=words.level_text(report.level),
+        jumps=_jumps(report),
+        against=None if report.systems is None else systems,
+        forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),
+        drivers=[_driver_table(item) for item in report.drivers],
+    )
+
+
+def safe_json(value: Any) -> str:
+    """JSON that cannot end the script element that holds it, nor be taken for markup."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def unbroken(text: str) -> str:
+    """The same, with intervals and p-values that no line break divides."""
+    return text.replace("–", "\u2060–\u2060").replace("p = ", "p\u00a0=\u00a0").replace("p <", "p\u00a0<")
+
+
+def _policy(style: str, script: str) -> str:
+    """A content security policy under which only this style sheet and this script run, and nothing is fetched."""
+
+    def digest(text: str) -> str:
+        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+    return (
+        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _payload(report: Report, moves: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
+    """What the slider moves over: numbers as they are, the same numbers as text, and pixels."""
+    panel = report.panel
+    numbers = {"threshold": panel.thresholds.tolist()}
+    text: dict[str, list[str]] = {
+        "threshold": list(panel.readings),
+        "exact": [repr(value) for value in panel.thresholds.tolist()],
+    }
+    for name, rate in (("far", panel.far), ("frr", panel.frr)):
+        numbers |= {
+            name: rate.estimate.tolist(),
+            f"{name}_low": rate.low.tolist(),
+            f"{name}_high": rate.high.tolist(),
+            f"{name}_upper": rate.upper.tolist(),
+            f"{name}_errors": rate.errors.tolist(),
+        }
+        text |= _texts(name, rate)
+    return {
+        "numbers": numbers,
+        "text": text,
+        "moves": moves,
+        "plot": {"left": svg.LEFT, "right": svg.RIGHT, "distance": report.description.distance},
+    }
+
+
+def _texts(name: str, rate: PanelRate) -> dict[str, list[str]]:
+    limits = zip(rate.low.tolist(), rate.high.tolist(), strict=True)
+    return {
+        name: [percent(value) for value in rate.estimate.tolist()],
+        f"{name}_interval": [words.span(low, high) for low, high in limits],
+        f"{name}_upper": [percent(value) for value in rate.upper.tolist()],
+        f"{name}_errors": [f"{value:,} of {rate.comparisons:,}" for value in rate.errors.tolist()],
+    }
+
+
+def _jumps(report: Report) -> list[tuple[str, int]]:
+    """Buttons that set the slider: (name, place)."""
+    thresholds = report.panel.thresholds
+    made = [(words.point_name(point), int(abs(thresholds - point.threshold).argmin())) for point in report.points]
+    return [(name[:1].upper() + name[1:], place) for name, place in made]
+
+
+def _driver_table(drivers: Drivers) -> dict[str, Any]:
+    """A table of contributors, with the width of each bar in whole percents of the largest."""
+    largest = max((item.share for item in drivers.top), default=1.0)
+    rows = [
+        {
+            "name": words.contributor_name(item.label, rank, drivers.metric),
+            "labelled": item.label is not None,
+            "share": f"{100 * item.share:.3g}%",
+            "bar": round(100 * item.share / largest),
+            "more": item.more,
+            "counted": f"{item.errors:,} of {item.comparisons:,}",
+            "without": percent(item.rate_without),
+        }
+        for rank, item in enumerate(drivers.top, start=1)
+    ]
+    return {"metric": drivers.metric, "sentence": words.driver_sentence(drivers), "rows": rows, "rate": drivers.rate}

@@ -1,0 +1,90 @@
+"""The report's tables in LaTeX, to be included in a paper; they need the booktabs package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matchbound.report import systems_words as systems
+from matchbound.report import words
+from matchbound.report.markdown import Table, curve_table, gaps_table, groups_table, points_table
+from matchbound.report.page import Report
+
+ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "–": "--",
+    "−": "$-$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "×": r"$\times$",
+    "“": "``",
+    "”": "''",
+}
+
+
+def to_latex(report: Report) -> str:
+    """Tables of operating points, of the whole curve, and of groups, each a table environment with a caption."""
+    level = words.level_text(report.level)
+    source = "; ".join(f"{name} {value}" for name, value in words.provenance_rows(report))
+    d = report.description
+    counts = f"{d.n_genuine:,} genuine and {d.n_impostor:,} impostor comparisons of {d.n_identities:,} identities."
+    parts = [
+        f"% {_comment(report.title)}\n% {_comment(source)}\n% needs \\usepackage{{booktabs}}",
+        _table(
+            points_table(report),
+            f"{words.headline(report)} {counts} Intervals at level {level}; “below” is a one-sided bound.",
+            "points",
+        ),
+        _table(curve_table(report), f"Equal error rate and area under the ROC curve, with {level} intervals.", "curve"),
+    ]
+    if report.groups is not None:
+        told = f"Rates within groups at threshold {report.groups.reading}, with {level} intervals."
+        parts.append(_table(groups_table(report), told, "groups"))
+        if report.groups.gaps:
+            told = f"Differences between groups, with {level} intervals that hold for all pairs at once."
+            parts.append(_table(gaps_table(report), told, "gaps"))
+    if report.systems is not None:
+        told = " ".join([*systems.verdict(report.systems, report.level), systems.caption(report.systems, report.level)])
+        parts.append(_table(systems.systems_table(report.systems), told, "systems"))
+    return "\n\n".join(parts) + "\n"
+
+
+def text(value: str) -> str:
+    """Text that LaTeX prints as it is, on one line."""
+    return "".join(ESCAPES.get(c, c) for c in " ".join(value.split()))
+
+
+def _comment(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _table(made: Table, caption: str, label: str) -> str:
+    headings, rows = made
+    columns = "l" + "r" * (len(headings) - 1)
+    lines: Sequence[str] = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{text(caption)}}}",
+        rf"\label{{tab:matchbound-{label}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        " & ".join(text(cell) for cell in headings) + r" \\",
+        r"\midrule",
+        *[" & ".join(text(cell) for cell in row) + r" \\" for row in rows],
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)

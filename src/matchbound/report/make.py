@@ -1,0 +1,382 @@
+"""Reports: gather everything that a page says about a data set, and write it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from matchbound.arraytypes import IntArray
+from matchbound.calls.provenance import provenance_of
+from matchbound.calls.rates import evaluate, roc
+from matchbound.counting.recount import Recount, Source
+from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.report.page import Claim, GroupSection, Report, ReportedPoint, reading_of, reading_of_number
+from matchbound.report.panels import score_histogram
+from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tally_at
+from matchbound.results.description import describe
+from matchbound.results.error_rates import ErrorRates, error_rates
+from matchbound.results.interval import tail_of
+from matchbound.results.points import CurveStatistic
+from matchbound.results.rates import METHODS, Rate
+from matchbound.results.roc import RocCurve
+from matchbound.stats.intervals import wilson
+
+if TYPE_CHECKING:
+    from matchbound.counting.executors import Executor, Progress
+    from matchbound.report.systems import SystemsSection
+    from matchbound.report.systems_section import Against
+
+DEFAULT_FAR = (1e-1, 1e-2, 1e-3)
+FEW_ERRORS = 10
+Format = Literal["html", "markdown", "latex"]
+SUFFIXES: dict[str, Format] = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".tex": "latex",
+}
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    data: Source,
+    *,
+    format: Format | None = None,
+    far: Sequence[float] | float | None = None,
+    threshold: Sequence[float] | float | None = None,
+    level: float = 0.95,
+    method: str = "wilson",
+    title: str | None = None,
+    show_labels: bool = False,
+    group: Any = None,
+    against: Against | None = None,
+    name: str | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    rng: int = 0,
+    n_resamples: int = 2000,
+    provenance: Mapping[str, Any] | None = None,
+) -> Report:
+    """Write a report about a data set: one self-contained page, or tables for a paper.
+
+    Parameters
+    ----------
+    path
+        Where to; written whole or not at all.
+    data
+        `Comparisons`, or `Embeddings` of which all pairs are compared.
+    format
+        ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
+    far, threshold, level, method, title, show_labels, group, against, name, rng, n_resamples, provenance
+        What it says: see `make_report`.
+    workers, executor, progress, checkpoint
+        How large sets of embeddings are counted: see `make_report`.
+
+    Returns
+    -------
+    Report
+        What it says.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> report = mb.write_report("report.html", mb.demo_data(), far=[1e-1, 1e-2])  # doctest: +SKIP
+    """
+    from matchbound.files.writing import write_atomically
+    from matchbound.report import render
+
+    chosen = format or SUFFIXES.get(Path(path).suffix.lower(), "html")
+    report = make_report(
+        data,
+        far=far,
+        threshold=threshold,
+        level=level,
+        method=method,
+        title=title,
+        show_labels=show_labels,
+        group=group,
+        against=against,
+        name=name,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        checkpoint=checkpoint,
+        rng=rng,
+        n_resamples=n_resamples,
+        provenance=provenance,
+    )
+    write_atomically(path, render(report, chosen))
+    return report
+
+
+def make_report(
+    data: Source,
+    *,
+    far: Sequence[float] | float | None = None,
+    threshold: Sequence[float] | float | None = None,
+    level: float = 0.95,
+    method: str = "wilson",
+    title: str | None = None,
+    show_labels: bool = False,
+    group: Any = None,
+    against: Against | None = None,
+    name: str | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    rng: int = 0,
+    n_resamples: int = 2000,
+    provenance: Mapping[str, Any] | None = None,
+) -> Report:
+    """Everything that a report says, from one pass over the data (two where thresholds are given).
+
+    Parameters
+    ----------
+    data
+        `Comparisons`, or `Embeddings` of which all pairs are compared.
+    far
+        FARs at which FRR is reported; by default those of 0.1, 0.01 and 0.001 that the data can support.
+    threshold
+        Thresholds at which both rates are reported.
+    level
+        Confidence level of every interval and bound.
+    method
+        Of the intervals in the table of operating points. The slider's are Wilson's.
+    title
+        By default "Matching accuracy report".
+    show_labels
+        Name the identities that drive the uncertainty; by default they have numbers only.
+    group
+        For the section on groups, as in `by_group`; by default the group that the data carry, if any.
+    against
+        Other systems on the same comparisons, for a section that compares them: one, several in a sequence, or by name
+        (``{"vendor B": data}``). They are compared at the report's FARs, at its thresholds, and at EER.
+    name
+        What to call the system that the report is about, beside others.
+    workers, executor, progress, checkpoint
+        How large sets of embeddings are counted: see `evaluate`. The curve, which takes longest, is what a checkpoint
+        saves. Other systems are compared on this machine.
+    rng, n_resamples
+        For bootstraps.
+    provenance
+        What made the report; by default version, parameters and the digest of the data.
+    """
+    tail_of(level, "two-sided")
+    if method not in METHODS:
+        raise UsageError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    asked = _numbers("threshold", threshold)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        systems = None if against is None else _systems(data, name, against)
+        engine: dict[str, Any] = {"workers": workers, "executor": executor}
+        series = list(evaluate(data, asked, progress=progress, **engine)) if asked else []
+        curve = roc(data, progress=progress, checkpoint=checkpoint, **engine)
+        parameters = {
+            "far": None if far is None else _numbers("far", far),
+            "threshold": asked or None,
+            "level": level,
+            "method": method,
+            "distance": data.distance,
+            "systems": None if systems is None else list(systems),
+        }
+        made = _Maker(data, curve, level, method, engine, rng, n_resamples)
+        report = made.report(
+            _targets(far, curve),
+            series,
+            title or "Matching accuracy report",
+            show_labels,
+            group,
+            systems,
+            provenance or provenance_of(parameters, rng, [data] if systems is None else list(systems.values())),
+        )
+    said = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
+    notes = tuple(dict.fromkeys([*said, *report.warnings]))
+    for text in notes:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    for item in caught:
+        if not issubclass(item.category, MatchboundWarning):
+            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+    object.__setattr__(report, "warnings", notes)
+    return report
+
+
+class _Maker:
+    """The steps from a curve to a report; they share the data and the settings."""
+
+    def __init__(
+        self,
+        data: Source,
+        curve: RocCurve,
+        level: float,
+        method: str,
+        engine: Mapping[str, Any],
+        rng: int,
+        n_resamples: int,
+    ) -> None:
+        self.data, self.curve, self.level, self.method = data, curve, level, method
+        self.engine, self.rng, self.n_resamples = engine, rng, n_resamples
+
+    def report(
+        self,
+        targets: Sequence[float],
+        series: Sequence[ErrorRates],
+        title: str,
+        show_labels: bool,
+        group: Any,
+        systems: Mapping[str, Source] | None,
+        provenance: Mapping[str, Any],
+    ) -> Report:
+        """All of it."""
+        curve = self.curve
+        aims = [curve.at_far(target) for target in targets]
+        at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
+        points = [self._asked_point(rates) for rates in series]
+        points += [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
+        focus = 0 if series else _best_supported(points)
+        eer = curve.eer()
+        always = np.unique(np.array([0, len(curve) - 1, eer.index, *(aim.index for aim in aims)], dtype=np.int64))
+        focus_rates = series[0] if series else at_aims[aims[focus].index]
+        description = describe(self.data)
+        return Report(
+            title=title,
+            level=self.level,
+            description=description,
+            points=tuple(points),
+            focus=focus,
+            eer=self._statistic(eer),
+            eer_reading=reading_of(curve.tally, eer.index),
+            auc=self._statistic(curve.auc()),
+            panel=curve_panel(curve, self.level, always, series, points[focus].threshold),
+            picture=curve_picture(curve, self.level),
+            histogram=score_histogram(curve.tally),
+            drivers=tuple(drivers_of(rate, show_labels) for rate in (focus_rates.far, focus_rates.frr)),
+            groups=self._groups(points[focus], group),
+            systems=None if systems is None else self._against(systems, targets, [rates.threshold for rates in series]),
+            warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
+            provenance=provenance,
+        )
+
+    def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
+        """Error rates at points of the curve."""
+        again = Recount(self.data, **self.engine)
+        made = error_rates(tally_at(self.curve.tally, points), self.data.findings(), again)
+        return dict(zip(points.tolist(), made, strict=True))
+
+    def _asked_point(self, rates: ErrorRates) -> ReportedPoint:
+        reading = reading_of_number(rates.threshold)
+        return ReportedPoint(None, rates.threshold, reading, self._rate(rates.far), self._rate(rates.frr))
+
+    def _aimed_point(self, aim: CurveStatistic, rates: ErrorRates) -> ReportedPoint:
+        target = float(getattr(aim, "target"))  # noqa: B009
+        reading = reading_of(self.curve.tally, aim.index)
+        return ReportedPoint(target, aim.threshold, reading, self._rate(rates.far), self._statistic(aim))
+
+    def _rate(self, rate: Rate) -> Claim:
+        """A rate at a fixed threshold."""
+        made = rate.interval(self.method, self.level, n_resamples=self.n_resamples, rng=self.rng)
+        bound = rate.interval(self.method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
+        return Claim(
+            metric=rate.metric,
+            estimate=rate.estimate,
+            low=made.low,
+            high=made.high,
+            upper=bound.high,
+            method=made.method,
+            errors=rate.errors,
+            comparisons=rate.comparisons,
+            naive_ratio=_times_naive(made.width, rate.estimate, rate.comparisons, self.level),
+        )
+
+    def _statistic(self, statistic: CurveStatistic) -> Claim:
+        """A number read from the curve."""
+        method = self.method if self.method in statistic.methods else "influence"
+        options: dict[str, Any] = {"n_resamples": self.n_resamples, "rng": self.rng}
+        made = statistic.interval(method, self.level, **options)
+        area = statistic.metric == "auc"
+        upper = None if area else statistic.interval(method, self.level, side="upper", **options).high
+        errors = comparisons = ratio = None
+        if statistic.metric == "frr@far":
+            errors = int(statistic.curve.false_nonmatches[statistic.index])
+            comparisons = statistic.curve.n_genuine
+            ratio = _times_naive(made.width, statistic.estimate, comparisons, self.level)
+        return Claim(
+            statistic.metric, statistic.estimate, made.low, made.high, upper, made.method, errors, comparisons, ratio
+        )
+
+    def _groups(self, point: ReportedPoint, group: Any) -> GroupSection | None:
+        """Rates by group at a threshold, and the largest gaps; None without groups."""
+        if group is None and self.data.group is None:
+            return None
+        from matchbound.report.group_section import group_section
+
+        return group_section(self.data, point, group, self._rate, **self._settings)
+
+    def _against(
+        self, systems: Mapping[str, Source], targets: Sequence[float], thresholds: Sequence[float]
+    ) -> SystemsSection:
+        """Other systems on the same comparisons."""
+        from matchbound.report.systems_section import systems_section
+
+        return systems_section(systems, targets, thresholds, method=self.method, **self._settings)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What the sections on groups and systems need to know."""
+        return {
+            "level": self.level,
+            "n_resamples": self.n_resamples,
+            "rng": self.rng,
+            "workers": self.engine["workers"],
+            "known": self.curve.warnings,
+        }
+
+
+def _systems(data: Source, name: str | None, against: Against) -> dict[str, Source]:
+    from matchbound.report.systems_section import named_systems
+
+    return named_systems(data, name, against)
+
+
+def _times_naive(width: float, estimate: float, comparisons: int, level: float) -> float | None:
+    """How many times wider an interval is than Wilson's for independent comparisons."""
+    low, high = wilson(estimate, comparisons, (1.0 - level) / 2.0)
+    return width / (high - low) if high > low else None
+
+
+def _best_supported(points: Sequence[ReportedPoint]) -> int:
+    """The point of the lowest FAR that rests on enough errors of both kinds; else the one of the highest FAR."""
+    for k in sorted(range(len(points)), key=lambda k: points[k].far.estimate):
+        if min(points[k].far.errors or 0, points[k].frr.errors or 0) >= FEW_ERRORS:
+            return k
+    return max(range(len(points)), key=lambda k: points[k].far.estimate)
+
+
+def _targets(far: Sequence[float] | float | None, curve: RocCurve) -> list[float]:
+    if far is None:
+        supported = [f for f in DEFAULT_FAR if f * curve.tally.n_impostor >= FEW_ERRORS]
+        return supported or [DEFAULT_FAR[0]]
+    given = _numbers("far", far)
+    if not given:
+        raise UsageError("far holds no rates; leave it out for the usual ones")
+    return sorted(set(given), reverse=True)
+
+
+def _numbers(name: str, values: Sequence[float] | float | None) -> list[float]:
+    if values is None:
+        return []
+    try:
+        found = np.array(values, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} must be a number or a sequence of numbers; got {values!r}") from None
+    if not np.isfinite(found).all():
+        raise UsageError(f"{name} must hold finite numbers; got {values!r}")
+    return list(dict.fromkeys(found.tolist()))

@@ -1,0 +1,126 @@
+"""The report's tables in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matchbound.report import systems_words as systems
+from matchbound.report import words
+from matchbound.report.page import Report
+from matchbound.show.records import p_text, percent
+
+SPECIAL = "\\`*_{}[]<>|#~$"
+
+
+def to_markdown(report: Report) -> str:
+    """Summary, operating points, groups, drivers, data and provenance."""
+    level = words.level_text(report.level)
+    parts = [f"# {text(report.title)}", text(words.headline(report)), *(text(line) for line in words.in_full(report))]
+    if words.cautions(report):
+        parts.append("\n".join(f"- {text(line)}" for line in words.cautions(report)))
+    parts += [f"## Operating points ({level} intervals)", table(*points_table(report))]
+    parts += ["## Numbers of the whole curve", table(*curve_table(report))]
+    if report.groups is not None:
+        parts += [f"## Groups at threshold {report.groups.reading}", table(*groups_table(report))]
+        if report.groups.gaps:
+            parts.append(table(*gaps_table(report)))
+        parts += [text(line) for line in (*words.range_sentences(report), *report.groups.notes)]
+    if report.systems is not None:
+        parts.append("## Other systems on the same comparisons")
+        parts += [text(line) for line in systems.verdict(report.systems, report.level)]
+        parts += [table(*systems.systems_table(report.systems)), text(systems.caption(report.systems, report.level))]
+        parts += [table(("What", ""), systems.facts(report.systems))]
+        parts += [text(line) for line in report.systems.notes]
+    parts.append("## Which identities drive the uncertainty")
+    for drivers in report.drivers:
+        rows = [
+            (
+                words.contributor_name(item.label, rank, drivers.metric),
+                f"{100 * item.share:.3g}%",
+                f"{item.errors:,} of {item.comparisons:,}",
+                percent(item.rate_without),
+            )
+            for rank, item in enumerate(drivers.top, start=1)
+        ]
+        name = drivers.metric.upper()
+        parts.append(text(words.driver_sentence(drivers)))
+        if rows:
+            parts.append(table(("Identity", "Share of variance", "Errors", f"{name} without it"), rows))
+    parts += ["## Data", table(("What", ""), words.description_rows(report.description))]
+    parts += ["## Provenance", table(("What", ""), words.provenance_rows(report))]
+    return "\n\n".join(parts) + "\n"
+
+
+def text(value: str) -> str:
+    """Plain text that Markdown leaves as it is, on one line."""
+    flat = " ".join(value.split())
+    return "".join("\\" + c if c in SPECIAL else c for c in flat)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A pipe table; the first column is flush left, the others flush right."""
+    marks = ["---", *["---:"] * (len(headings) - 1)]
+    lines = [[text(cell) for cell in headings], marks, *[[text(cell) for cell in row] for row in rows]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
+def points_table(report: Report) -> Table:
+    """Headings and rows of the operating points."""
+    level = words.level_text(report.level)
+    headings = ("Operating point", "Threshold", "FAR", f"FAR {level}", "FAR below", "FRR", f"FRR {level}", "FRR below")
+    rows = [
+        (
+            words.point_name(point),
+            point.reading,
+            words.value_text(point.far),
+            words.span_text(point.far),
+            percent(point.far.upper),
+            words.value_text(point.frr),
+            words.span_text(point.frr),
+            percent(point.frr.upper),
+        )
+        for point in report.points
+    ]
+    return headings, list(rows)
+
+
+def curve_table(report: Report) -> Table:
+    """Headings and rows of EER and AUC."""
+    headings = ("Number", "Threshold", "Estimate", words.level_text(report.level), "Below")
+    eer, auc = report.eer, report.auc
+    return headings, [
+        ("EER", report.eer_reading, words.value_text(eer), words.span_text(eer), percent(eer.upper)),
+        ("AUC", "–", words.value_text(auc), words.span_text(auc), "–"),
+    ]
+
+
+def groups_table(report: Report) -> Table:
+    """Headings and rows of the groups."""
+    assert report.groups is not None
+    level = words.level_text(report.level)
+    rows = []
+    for row in report.groups.rows:
+        cells = [words.group_name(row), f"{row.n_identities:,}"]
+        for claim in (row.far, row.frr):
+            cells += ["–", "–"] if claim is None else [words.value_text(claim), words.span_text(claim)]
+        rows.append(tuple(cells))
+    return ("Group", "Identities", "FAR", f"FAR {level}", "FRR", f"FRR {level}"), rows
+
+
+def gaps_table(report: Report) -> Table:
+    """Headings and rows of the differences between groups."""
+    assert report.groups is not None
+    rows = [
+        (
+            f"{gap.metric.upper()}: {gap.first} − {gap.second}",
+            percent(gap.estimate),
+            percent(gap.low),
+            percent(gap.high),
+            p_text(gap.p_value),
+        )
+        for gap in report.groups.gaps
+    ]
+    return ("Difference", "Estimate", "Low", "High", "p"), list(rows)

@@ -1,0 +1,108 @@
+"""What a picture of a curve needs: a few hundred of its points, limits at each, and histograms of the scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.stats.intervals import effective_n, wilson
+
+OUTSIDE = 2e-4
+"""Share of a kind of comparison that a histogram may leave out at either end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Wilson's limits of a rate at P thresholds; float64 arrays, shape (P,).
+
+    low, high
+        Two-sided.
+    upper
+        One-sided, at the same level.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Scores by kind.
+
+    edges : float64 array, shape (B + 1,)
+        Increasing, in the units of the scores. Bins may differ in width.
+    genuine, impostor : int64 arrays, shape (B,)
+    outside : int
+        Comparisons beyond the edges.
+    """
+
+    edges: FloatArray
+    genuine: IntArray
+    impostor: IntArray
+    outside: int
+
+
+def panel_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray) -> IntArray:
+    """Points of a curve for a slider, in increasing order, at most `points` and those of `always`.
+
+    They follow both rates evenly on the probit scale, so that neither tail is jumped over.
+    """
+    from scipy.special import ndtr, ndtri
+
+    half = max((points - always.size) // 2, 2)
+
+    def spread(rates: FloatArray) -> FloatArray:
+        inside = rates[(rates > 0.0) & (rates < 1.0)]
+        if not inside.size:
+            return np.array([0.5])
+        targets: FloatArray = ndtr(np.linspace(ndtri(inside.min()), ndtri(inside.max()), half))
+        return targets
+
+    by_far = np.searchsorted(far, spread(far))
+    by_frr = np.searchsorted(-frr, -spread(frr))
+    chosen = np.concatenate([by_far, by_frr, always])
+    return np.unique(np.clip(chosen, 0, far.size - 1)).astype(np.int64)
+
+
+def wilson_panel(estimate: FloatArray, variance: FloatArray, floor: float, level: float) -> Limits:
+    """Wilson's limits at N* = max{p(1−p)/Var, floor} (the paper's eq. 7), at each of P thresholds."""
+    limits = np.empty((3, estimate.size))
+    for k, (p, v) in enumerate(zip(estimate.tolist(), variance.tolist(), strict=True)):
+        n = effective_n(p, v, floor)
+        limits[0, k], limits[1, k] = wilson(p, n, (1.0 - level) / 2.0)
+        limits[2, k] = wilson(p, n, 1.0 - level)[1]
+    return Limits(limits[0], limits[1], limits[2])
+
+
+def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:
+    """Exact counts of scores between edges.
+
+    A curve with every step is counted between even edges. A curve with some points has edges at the points nearest
+    to even ones, because only there the counts are known.
+    """
+    score = curve.thresholds if curve.distance else curve.thresholds[::-1]
+    matched = np.stack([curve.n_genuine - curve.false_nonmatches, curve.false_matches])
+    total = np.array([[curve.n_genuine], [curve.n_impostor]])
+    below = matched if curve.distance else (total - matched)[:, ::-1]
+    low = np.count_nonzero(below <= OUTSIDE * total, axis=1) - 1
+    high = score.size - np.count_nonzero(below >= (1.0 - OUTSIDE) * total, axis=1)
+    first, last = max(int(low.min()), 0), min(int(high.max()), score.size - 1)
+    if score[last] - score[first] <= 1e-9 * max(abs(float(score[last])), 1e-300):  # one score, or scores all alike
+        middle = float(score[last])
+        reach = max(abs(middle), 1.0) / 2.0
+        return Histogram(np.array([middle - reach, middle + reach]), total[0], total[1], 0)
+    edges = np.linspace(score[first], score[last], bins + 1)
+    if isinstance(curve, SortedCurve):
+        right = np.searchsorted(score, edges, side="right") - 1
+        place = right if curve.distance else np.searchsorted(score, edges, side="left")
+        place[0], place[-1] = first, last
+    else:
+        place = np.unique(np.abs(score[:, None] - edges[None, :]).argmin(axis=0))
+        edges = score[place]
+    counts = np.diff(below[:, np.clip(place, 0, score.size - 1)], axis=1)
+    outside = int(total.sum()) - int(counts.sum())
+    return Histogram(edges, counts[0].astype(np.int64), counts[1].astype(np.int64), outside)

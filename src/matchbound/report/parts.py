@@ -1,0 +1,147 @@
+"""Parts of a report that are read from a curve: the slider's panel, the picture, who drives the uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.report.page import (
+    Contributor,
+    CurvePicture,
+    Drivers,
+    Panel,
+    PanelRate,
+    reading_of,
+    reading_of_number,
+)
+from matchbound.report.panels import panel_points, wilson_panel
+from matchbound.results.error_rates import ErrorRates
+from matchbound.results.rates import Rate
+from matchbound.results.roc import RocCurve
+from matchbound.stats.contributions import contributions
+
+PANEL_POINTS = 390
+"""Thresholds of the slider, with those that were asked for."""
+TOP = 8
+"""How many identities are listed."""
+
+
+def tally_at(curve: CurveTally, points: IntArray) -> Tally:
+    """The tally at some points of a curve, numbered in increasing order."""
+    errors, sums = curve.errors_at(points), curve.sums.take(points)
+    return Tally(
+        identities=curve.identities,
+        thresholds=curve.thresholds[points],
+        distance=curve.distance,
+        genuine=GenuineTally(curve.genuine_comparisons, errors.genuine),
+        impostor=ImpostorTally(curve.impostor_comparisons, errors.impostor, sums.pair_mm, sums.nm, sums.nn),
+        instances=curve.instances,
+    )
+
+
+def curve_panel(
+    curve: RocCurve,
+    level: float,
+    always: IntArray,
+    extra: Sequence[ErrorRates],
+    start: float,
+    points: int = PANEL_POINTS,
+) -> Panel:
+    """Both rates with Wilson's limits at a few hundred thresholds: what `evaluate` gives at each of them.
+
+    Parameters
+    ----------
+    always : int64 array
+        Points of the curve that must be among them.
+    extra
+        Rates at thresholds that are not points of the curve.
+    start
+        The threshold at which the slider begins.
+    """
+    chosen = panel_points(curve.far, curve.frr, points - len(extra), always)
+    inner = curve.tally
+    floors = (
+        int(np.count_nonzero(inner.impostor_comparisons)) // 2,
+        int(np.count_nonzero(inner.genuine_comparisons)),
+    )
+    rates = [
+        _panel_rate(inner.n_impostor, inner.false_matches[chosen], curve.far_variance[chosen], floors[0], level),
+        _panel_rate(inner.n_genuine, inner.false_nonmatches[chosen], curve.frr_variance[chosen], floors[1], level),
+    ]
+    thresholds = curve.thresholds[chosen]
+    readings = [reading_of(inner, int(k)) for k in chosen]
+    if extra:
+        thresholds = np.concatenate([thresholds, [item.threshold for item in extra]])
+        readings += [reading_of_number(item.threshold) for item in extra]
+        rates[0] = _with_rates(rates[0], [item.far for item in extra], level)
+        rates[1] = _with_rates(rates[1], [item.frr for item in extra], level)
+    _, first = np.unique(thresholds[::-1], return_index=True)
+    order = thresholds.size - 1 - first  # of two at one threshold, the one that was asked for
+    thresholds = thresholds[order]
+    return Panel(
+        thresholds=thresholds,
+        readings=tuple(readings[k] for k in order),
+        far=_panel_rate_in_order(rates[0], order),
+        frr=_panel_rate_in_order(rates[1], order),
+        exact=isinstance(inner, SortedCurve),
+        start=int(np.abs(thresholds - start).argmin()),
+    )
+
+
+def curve_picture(curve: RocCurve, level: float) -> CurvePicture:
+    """The curve and its pointwise band, for drawing."""
+    band = curve.band(level)
+    return CurvePicture(curve.far, curve.frr, band.far, band.low, band.high)
+
+
+def _panel_rate(comparisons: int, errors: IntArray, variance: FloatArray, floor: float, level: float) -> PanelRate:
+    estimate = errors / comparisons
+    limits = wilson_panel(estimate, variance, floor, level)
+    return PanelRate(comparisons, errors, estimate, limits.low, limits.high, limits.upper)
+
+
+def _with_rates(panel: PanelRate, rates: Sequence[Rate], level: float) -> PanelRate:
+    made = [rate.interval("wilson", level) for rate in rates]
+    return PanelRate(
+        panel.comparisons,
+        np.concatenate([panel.errors, [rate.errors for rate in rates]]),
+        np.concatenate([panel.estimate, [rate.estimate for rate in rates]]),
+        np.concatenate([panel.low, [interval.low for interval in made]]),
+        np.concatenate([panel.high, [interval.high for interval in made]]),
+        np.concatenate([panel.upper, [rate.upper_bound(level) for rate in rates]]),
+    )
+
+
+def _panel_rate_in_order(rate: PanelRate, order: IntArray) -> PanelRate:
+    return PanelRate(
+        rate.comparisons, rate.errors[order], rate.estimate[order], rate.low[order], rate.high[order], rate.upper[order]
+    )
+
+
+def drivers_of(rate: Rate, show_labels: bool) -> Drivers:
+    part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
+    found = contributions(part.errors[rate.index], part.comparisons, shared=rate.metric == "far")
+    top = found.largest(TOP)
+    return Drivers(
+        metric=rate.metric,
+        threshold=rate.threshold,
+        rate=rate.estimate,
+        top=tuple(
+            Contributor(
+                label=str(rate.tally.identities[i]) if show_labels else None,
+                share=float(found.share[i]),
+                more=bool(found.excess[i] > 0.0),
+                errors=int(found.errors[i]),
+                comparisons=int(found.comparisons[i]),
+                rate_without=float(found.rate_without[i]),
+            )
+            for i in top
+        ),
+        top_share=float(found.share[top].sum()),
+        half=found.how_many_make(0.5),
+        n_identities=rate.n_identities,
+    )

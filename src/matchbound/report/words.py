@@ -1,0 +1,271 @@
+"""The words of a report: numbers and sentences, the same on a page, in Markdown and in LaTeX."""
+
+from __future__ import annotations
+
+import math
+
+from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
+from matchbound.results.description import Description
+from matchbound.show.records import percent
+
+MINUS = "\u2212"
+
+
+def level_text(level: float) -> str:
+    """95%."""
+    return f"{100 * level:.5g}%"
+
+
+def target_text(rate: float) -> str:
+    """A target rate: 1e-3, 5e-4, 0.25."""
+    if rate <= 0.0:
+        return "0"
+    exponent = math.floor(math.log10(rate) + 1e-9)
+    lead = rate / 10.0**exponent
+    if exponent <= -1 and abs(lead - round(lead)) < 1e-9:
+        return f"{round(lead)}e{exponent}"
+    return f"{rate:g}"
+
+
+def span(low: float, high: float) -> str:
+    """3.1–5.6%; both signs where the two are written differently."""
+    left, right = percent(low), percent(high)
+    if left.endswith("%") and "e" not in left + right:
+        left = left[:-1]
+    return f"{left}–{right}"
+
+
+def value_text(claim: Claim) -> str:
+    """The estimate: a percentage, or a number of five digits for an area."""
+    return f"{claim.estimate:.5f}" if claim.metric == "auc" else percent(claim.estimate)
+
+
+def span_text(claim: Claim) -> str:
+    """The interval of a claim."""
+    return f"{claim.low:.5f}–{claim.high:.5f}" if claim.metric == "auc" else span(claim.low, claim.high)
+
+
+def counted(claim: Claim) -> str:
+    """212 of 1,671."""
+    return "–" if claim.errors is None or claim.comparisons is None else f"{claim.errors:,} of {claim.comparisons:,}"
+
+
+def point_name(point: ReportedPoint) -> str:
+    """FAR 1e-3, or threshold 0.62."""
+    return f"threshold {point.reading}" if point.target is None else f"FAR {target_text(point.target)}"
+
+
+def headline(report: Report) -> str:
+    """The summary in one sentence or two."""
+    point = report.points[report.focus]
+    level = level_text(report.level)
+    if point.target is not None:
+        claim = point.frr
+        return (
+            f"FRR at FAR {target_text(point.target)} is {percent(claim.estimate)}, {level} interval {span_text(claim)}"
+            f"{_naive(claim)}."
+        )
+    return (
+        f"At threshold {point.reading}, FAR is {percent(point.far.estimate)}, {level} interval {span_text(point.far)}"
+        f"{_naive(point.far)}. FRR is {percent(point.frr.estimate)}, {level} interval {span_text(point.frr)}"
+        f"{_naive(point.frr)}."
+    )
+
+
+def _naive(claim: Claim) -> str:
+    if claim.naive_ratio is None or claim.naive_ratio < 1.05:
+        return ""
+    return f"; a naive interval would be {claim.naive_ratio:.1f} times too narrow"
+
+
+def in_full(report: Report) -> list[str]:
+    """What the headline rests on, in a few plain sentences."""
+    d, point = report.description, report.points[report.focus]
+    match = "at most" if d.distance else "at least"
+    told = [
+        f"The data hold {d.n_genuine:,} genuine and {d.n_impostor:,} impostor comparisons of {d.n_identities:,} "
+        f"identities. Two instances match when their score is {match} the threshold.",
+    ]
+    if point.target is not None:
+        told.append(
+            f"FAR {target_text(point.target)} is reached at threshold {point.reading}. With that threshold fixed, "
+            f"FAR is {percent(point.far.estimate)}, {level_text(report.level)} interval "
+            f"{span_text(point.far)}{_naive(point.far)}."
+        )
+    told.append(
+        f"The equal error rate is {percent(report.eer.estimate)}, {level_text(report.level)} interval "
+        f"{span_text(report.eer)}."
+    )
+    if report.systems is not None:
+        from matchbound.report.systems_words import verdict
+
+        told.append(verdict(report.systems, report.level)[0])
+    return told
+
+
+FEW_DRIVERS = 3
+
+
+def cautions(report: Report) -> list[str]:
+    """What a reader must keep in mind: the warnings, and where a rate hangs on very few identities."""
+    told = list(report.warnings)
+    for drivers in report.drivers:
+        if 0 < drivers.half <= FEW_DRIVERS < drivers.n_identities:
+            told.append(
+                f"half of the uncertainty of {drivers.metric.upper()} comes from {drivers.half} of "
+                f"{drivers.n_identities:,} identities: its interval rests on very few people, and other people could "
+                "move it far"
+            )
+    return told
+
+
+def group_name(row: GroupRow) -> str:
+    """A group, and whether it is too small to be compared."""
+    return row.name if row.compared else f"{row.name} (too few to compare)"
+
+
+def range_sentences(report: Report) -> list[str]:
+    """From the best group to the worst, one sentence a rate."""
+    assert report.groups is not None
+    told = []
+    for item in report.groups.ranges:
+        high = "" if item.high is None else f" to {item.high:.3g}"
+        low = f"{'above ' if item.high is None else ''}{item.low:.3g}"
+        ratio = "" if item.ratio is None else f", {item.ratio:.3g} times as high"
+        told.append(
+            f"{item.metric.upper()} is highest in {item.worst} ({percent(item.rate_worst)}) and lowest in {item.best} "
+            f"({percent(item.rate_best)}){ratio}; {level_text(report.level)} interval of the ratio, which counts that "
+            f"these two were picked as the extremes: {low}{high}."
+        )
+    return told
+
+
+def driver_sentence(drivers: Drivers) -> str:
+    """How few identities make the uncertainty of a rate."""
+    name = drivers.metric.upper()
+    if not drivers.top:
+        return f"No identity differs from the others in {name} here, so none stands out."
+    few = f"{drivers.half:,} of {drivers.n_identities:,} identities make"
+    if drivers.half == 1:
+        few = f"One of {drivers.n_identities:,} identities makes"
+    return (
+        f"{few} half of the uncertainty of {name}. The {len(drivers.top)} largest together make "
+        f"{100 * drivers.top_share:.0f}% of it."
+    )
+
+
+def description_rows(d: Description) -> list[tuple[str, str]]:
+    """What the data are, as (what, value)."""
+    rows = [
+        ("Kind", d.kind),
+        ("Identities", f"{d.n_identities:,}"),
+        ("Genuine comparisons", f"{d.n_genuine:,}"),
+        ("Impostor comparisons", f"{d.n_impostor:,}"),
+    ]
+    if d.n_instances is not None and d.instances_range is not None:
+        low, middle, high = d.instances_range
+        rows.append(("Instances", f"{d.n_instances:,}; {low} to {high:,} an identity, median {middle:g}"))
+        rows.append(("Identities with one instance", f"{d.n_single:,}"))
+    else:
+        rows.append(("Instances", "not named"))
+    if d.dimensions is not None:
+        rows.append(("Vectors", f"{d.dimensions} dimensions, {d.dtype}, {d.similarity}; all pairs compared"))
+    else:
+        told = {True: "yes", False: "no", None: "unknown, instances are not named"}[d.complete]
+        rows.append(("Every pair compared", told))
+        rows.append(("Identity pairs compared", percent(d.identity_pairs)))
+    for name, scores in (("Genuine scores", d.genuine_scores), ("Impostor scores", d.impostor_scores)):
+        if scores is not None:
+            rows.append((name, f"{scores[0]:.6g} to {scores[2]:.6g}, median {scores[1]:.6g}"))
+    rows.append(("A match is", "score ≤ threshold" if d.distance else "score ≥ threshold"))
+    return rows
+
+
+def method_notes(report: Report) -> list[tuple[str, str]]:
+    """How the numbers were made, as (heading, text)."""
+    level = level_text(report.level)
+    methods = list(dict.fromkeys(claim.method for point in report.points for claim in (point.far, point.frr)))
+    notes = [
+        (
+            "Rates",
+            "FAR is the share of impostor comparisons that match, FRR the share of genuine comparisons that do not. "
+            "Each pools all comparisons, so an identity weighs by how many it takes part in.",
+        ),
+        (
+            "Why not count comparisons",
+            "Comparisons that share an identity err together. An interval that takes them for independent is too "
+            "narrow, often several times. Here the variance counts every pair of comparisons that share an identity "
+            "(Fogliato, Patil and Perona, Confidence Intervals for Error Rates in 1:1 Matching Tasks, 2024).",
+        ),
+        (
+            "At a fixed threshold",
+            f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never "
+            "below the number of disjoint identity pairs (FAR) or of identities (FRR). The slider shows these.",
+        ),
+        (
+            "At a target FAR, EER, AUC",
+            "The threshold comes from the same data, so its uncertainty counts too: the influence of each identity on "
+            "the number, through the errors and through the threshold, makes the variance, with Student's t.",
+        ),
+        ("Methods used here", f"{', '.join(methods)} for operating points; {report.eer.method} for EER and AUC."),
+        (
+            "Bands",
+            f"Pointwise: each covers FRR at its own FAR with level {level}. A whole curve lies within the band less "
+            "often.",
+        ),
+        (
+            "One-sided bounds",
+            f"“Below” columns: the rate lies below the bound with confidence {level}. A rate of zero errors is not "
+            "zero; it is below its bound.",
+        ),
+        (
+            "What no method can see",
+            "Identities that are not in the sample. With few identities, rare errors, or a few identities that make "
+            "most errors, intervals cover less often than promised. The section on identities shows how near these "
+            "data are to that.",
+        ),
+    ]
+    if any(method.startswith("latent") for method in methods):
+        told = (
+            "An error is modelled as a latent Gaussian that crosses a threshold; how comparisons that share an "
+            "identity go together is learned where errors are plentiful and carried to where they are rare. Made for "
+            "few identities and rare errors, where the other intervals cover too little."
+        )
+        notes.insert(4, ("The latent interval", told))
+    if report.systems is not None:
+        told = (
+            "All systems met the same people, so that they share most of their luck; the variance of a difference "
+            "counts every pair of comparisons, of either system, that share an identity. At equal FAR and at EER the "
+            "threshold of each system is estimated, and that is counted."
+        )
+        if report.systems.n_pairs > 1:
+            told += " One critical value serves all pairs of systems at an operating point (max-t)."
+        notes.insert(len(notes) - 1, ("Differences between systems", told))
+    return notes
+
+
+def provenance_rows(report: Report) -> list[tuple[str, str]]:
+    """What made the report, as (what, value)."""
+    source = report.provenance
+    rows = [("matchbound", str(source.get("version", "–")))]
+    parameters = source.get("parameters") or {}
+    rows += [(str(key), _plain(value)) for key, value in parameters.items()]
+    if source.get("seed") is not None:
+        rows.append(("seed", str(source["seed"])))
+    rows.append(("input", _plain(source.get("input")) if source.get("input") else "not hashed"))
+    return rows
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join("not hashed" if item is None else _plain(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def contributor_name(label: str | None, rank: int, metric: str) -> str:
+    """Its label, or a number that says nothing about who it is."""
+    if label is not None:
+        return label
+    return f"identity\u00a0{'A' if metric == 'far' else 'R'}{rank}"

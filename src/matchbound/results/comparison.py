@@ -1,0 +1,416 @@
+"""Two systems on the same comparisons: differences and ratios of their error rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.joint import JointTally
+from matchbound.errors import DataError, UsageError
+from matchbound.results.error_rates import ErrorRates
+from matchbound.results.interval import Bootstrap, Interval, Side, tail_of
+from matchbound.results.rates import Rate
+from matchbound.stats import differences as stats
+from matchbound.stats.differences import PointTerms, Spread
+from matchbound.stats.latent.differences import DifferenceModel
+from matchbound.stats.resampling import percentile, seed_of
+from matchbound.stats.variance import far_bias_factor, frr_bias_factor
+
+METHODS = ("auto", "dyadic", "latent", "vertex", "double-or-nothing")
+DEFAULT_METHOD = "auto"
+NOTHING = 1e-9
+"""A variance below this share of the binomial one is rounding: nothing in the data tells the systems apart."""
+Models = Callable[[str], DifferenceModel | None]
+"""The latent model of the difference of FAR (``"far"``) or FRR (``"frr"``), fitted when first asked for."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference:
+    """An error rate of system A minus the same rate of system B.
+
+    metric
+        ``"far"``, ``"frr"``, ``"frr@far"``, ``"far@frr"`` or ``"eer"``.
+    rate_a, rate_b
+        The rates of the two systems.
+    freedom
+        Degrees of freedom of Student's t: effective identities − 1.
+    """
+
+    metric: str
+    rate_a: float
+    rate_b: float
+    freedom: float
+    methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
+
+    def __repr__(self) -> str:
+        return f"Difference({self.metric}: {self.rate_a:.6g} − {self.rate_b:.6g} = {self.estimate:.6g})"
+
+    @property
+    def estimate(self) -> float:
+        """rate_a − rate_b."""
+        return self.rate_a - self.rate_b
+
+    @property
+    def ratio(self) -> float:
+        """rate_a / rate_b; infinite or NaN where rate_b is 0."""
+        if self.rate_b > 0.0:
+            return self.rate_a / self.rate_b
+        return math.inf if self.rate_a > 0.0 else math.nan
+
+    @property
+    def variance(self) -> float:
+        """Variance of the difference: the dyadic one, corrected for bias and not below its floor."""
+        return self._variance("dyadic")
+
+    @cached_property
+    def unpaired_variance(self) -> float:
+        """What the variance would be if the two systems had been tried on different people."""
+        raise NotImplementedError
+
+    @cached_property
+    def influence(self) -> FloatArray:
+        """What each identity adds to the difference, shape (G,)."""
+        raise NotImplementedError
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the number."""
+        if self._never_differ:
+            return (f"{self.metric}: the systems never disagree here; the interval rests on the latent model",)
+        return ()
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of "the rates are equal": the difference over its dyadic standard error, by Student's t."""
+        if math.isnan(self.estimate):
+            return math.nan
+        if self.estimate == 0.0 or self._never_differ:
+            return 1.0
+        return stats.t_tails(self.estimate / math.sqrt(self.variance), self.freedom)
+
+    def interval(
+        self,
+        method: str = DEFAULT_METHOD,
+        level: float = 0.95,
+        *,
+        side: Side = "two-sided",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+    ) -> Interval:
+        """A confidence interval for the difference.
+
+        Parameters
+        ----------
+        method
+            ``"dyadic"``: the difference ± t standard errors from identity pairs, corrected for bias. It is right for
+            systems that are nearly equal; where they truly differ, real data lie beyond its far limit too often.
+            ``"latent"``: the same with the latent model's variance where that is larger; safe, and wide for nearly
+            equal systems. ``"auto"``: the dyadic limit towards 0, the latent one away from 0, so that the interval
+            leaves out 0 when the p-value says so. ``"vertex"``, ``"double-or-nothing"``: bootstraps in which both
+            systems meet the same people.
+        level, side
+            Coverage, and whether both limits are claimed.
+        n_resamples, rng
+            For bootstraps.
+        """
+        tail = tail_of(level, side)
+        self._check(method)
+        low, high = self._limits(method, tail, n_resamples, rng)
+        low, high = max(low, -1.0), min(high, 1.0)
+        return Interval(
+            -1.0 if side == "upper" else low, 1.0 if side == "lower" else high, level, method, side, self.notes
+        )
+
+    def ratio_interval(
+        self, method: str = DEFAULT_METHOD, level: float = 0.95, *, side: Side = "two-sided"
+    ) -> Interval:
+        """A confidence interval for rate_a / rate_b, on the log scale; [0, ∞) where neither system erred.
+
+        The limit towards 1 is test-based (Miettinen 1976): log r·(1 − t/T) with T the size of the difference over its
+        standard error, so that the interval leaves out 1 exactly when that of the difference leaves out 0. (The
+        usual variance of log r would vanish where the errors of both systems are those of the same identity.) The limit
+        away from 1 is the farther of that and of the latent model's.
+        """
+        tail = tail_of(level, side)
+        self._check(method)
+        if method not in ("auto", "dyadic", "latent"):
+            raise UsageError(f"method must be one of auto, dyadic, latent for a ratio; got {method!r}")
+        if self.rate_a == 0.0 and self.rate_b == 0.0:
+            return Interval(0.0, math.inf, level, method, side, ("no error in either system: the ratio is not known",))
+        t = stats.t_quantile(tail, self.freedom)
+        centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")
+        near = wide
+        if self.estimate != 0.0:
+            near = centre**2 * self._variance("latent" if method == "latent" else "dyadic") / self.estimate**2
+        below, above = _halves(centre, t * math.sqrt(near), t * math.sqrt(max(near, wide)))
+        low = 0.0 if side == "upper" else math.exp(centre - below)
+        high = math.inf if side == "lower" else math.exp(min(centre + above, 700.0))
+        return Interval(low, high, level, method, side, self.notes)
+
+    def _check(self, method: str) -> None:
+        if math.isnan(self.estimate):
+            raise DataError(f"the data hold no comparisons for {self.metric.upper()}, so there is no difference of it")
+        if method not in self.methods:
+            raise UsageError(f"method must be one of {', '.join(self.methods)}; got {method!r}")
+
+    def _limits(
+        self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
+    ) -> tuple[float, float]:
+        t = stats.t_quantile(tail, self.freedom)
+        near = self._variance("latent" if method == "latent" else "dyadic")
+        wide = self._variance("latent") if method == "auto" else near
+        below, above = _halves(self.estimate, t * math.sqrt(near), t * math.sqrt(wide))
+        return self.estimate - below, self.estimate + above
+
+    @property
+    def _never_differ(self) -> bool:
+        """Whether nothing in the data tells the systems apart, so that the dyadic variance is 0."""
+        raise NotImplementedError
+
+    def _variance(self, method: str) -> float:
+        raise NotImplementedError
+
+    def _log_ratio(self, method: str) -> tuple[float, float]:
+        """(log of the softened ratio, its variance)."""
+        raise NotImplementedError
+
+
+def _halves(estimate: float, near: float, far: float) -> tuple[float, float]:
+    """How far an interval reaches below and above: `near` towards 0, `far` away from it."""
+    if estimate == 0.0:
+        return far, far
+    return (far, near) if estimate < 0.0 else (near, far)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RateDifference(Difference):
+    """FAR or FRR of A minus that of B, each at its own fixed threshold.
+
+    a, b : Rate
+        The rates of the two systems on the comparisons that both made.
+    joint : JointTally
+        One pair of thresholds.
+    """
+
+    a: Rate = field(kw_only=True)
+    b: Rate = field(kw_only=True)
+    joint: JointTally = field(kw_only=True)
+    models: Models = field(kw_only=True)
+    methods: ClassVar[tuple[str, ...]] = METHODS
+
+    @property
+    def disagreements(self) -> int:
+        """Comparisons on which exactly one of the systems errs."""
+        both = self.joint.both_impostor if self.metric == "far" else self.joint.both_genuine
+        return self.a.errors + self.b.errors - 2 * int(both[0])
+
+    @cached_property
+    def unpaired_variance(self) -> float:
+        """What the variance would be if the two systems had been tried on different people."""
+        return self.factor * (max(self.a.variance, 0.0) + max(self.b.variance, 0.0))
+
+    @cached_property
+    def influence(self) -> FloatArray:
+        """What each identity adds to the difference, shape (G,)."""
+        of = stats.far_influence if self.metric == "far" else stats.frr_influence
+        return of(self.joint)
+
+    def bootstrap(
+        self,
+        method: str = "vertex",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+        *,
+        workers: int = 1,
+    ) -> Bootstrap:
+        """Replicates of the difference: each draw of identities serves both systems."""
+        if method not in ("vertex", "double-or-nothing"):
+            raise UsageError(f"method must be one of vertex, double-or-nothing; got {method!r}")
+        seed = seed_of(rng)
+        drawn = [rate.bootstrap(method, n_resamples, seed, workers=workers).replicates for rate in (self.a, self.b)]
+        return Bootstrap(drawn[0] - drawn[1], self.estimate, method, seed)
+
+    @property
+    def _never_differ(self) -> bool:
+        return self._spread().floor <= 0.0
+
+    @cached_property
+    def factor(self) -> float:
+        """What the plug-in variance is multiplied by to lose its bias."""
+        factor = (far_bias_factor if self.metric == "far" else frr_bias_factor)(self.a.effective_identities)
+        return factor if math.isfinite(factor) else 1.0
+
+    def _spread(self, u: float = 1.0, v: float = 1.0) -> Spread:
+        of = stats.far_spread if self.metric == "far" else stats.frr_spread
+        return of(self.joint, 0, u, v)
+
+    def _limits(
+        self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
+    ) -> tuple[float, float]:
+        if self.a.errors == 0 and self.b.errors == 0:
+            level = 1.0 - 2.0 * tail
+            return -self.b.interval("latent", level).high, self.a.interval("latent", level).high
+        if method in ("vertex", "double-or-nothing") and not self._never_differ:
+            made = self.bootstrap(method, n_resamples, rng).replicates
+            return percentile(made, tail), percentile(made, 1.0 - tail)
+        return super()._limits(method, tail, n_resamples, rng)
+
+    def _variance(self, method: str) -> float:
+        spread = self._spread()
+        value = max(self.factor * spread.variance, spread.floor)
+        if method == "latent" or value <= 0.0:
+            value = max(value, self._model(1.0, 1.0))
+        return value
+
+    def _model(self, u: float, v: float) -> float:
+        model = self.models(self.metric)
+        n = float(self.a.comparisons)
+        a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
+        if model is None:
+            return (u * u * a * (1.0 - a) + v * v * b * (1.0 - b)) / max(self.a.floor, 1)
+        own = (self.disagreements + 1.0) / n * min(u * u, v * v)
+        return max(model.variance(a, b, u, v), own / n)
+
+    def _log_ratio(self, method: str) -> tuple[float, float]:
+        n = float(self.a.comparisons)
+        a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
+        spread = self._spread(1.0 / a, 1.0 / b)
+        value = max(self.factor * spread.variance, spread.floor)
+        if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
+            value = max(value, self._model(1.0 / a, 1.0 / b))
+        return math.log(a / b), value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointDifference(Difference):
+    """A number read from the curve of A minus the same of B; the thresholds are estimated, and that is counted.
+
+    FRR at equal FAR, FAR at equal FRR, or EER: to first order each is a combination of FRR and FAR at its threshold
+    (`PointTerms`).
+
+    threshold_a, threshold_b
+        Where the two numbers were read.
+    """
+
+    threshold_a: float = field(kw_only=True)
+    threshold_b: float = field(kw_only=True)
+    terms: PointTerms = field(kw_only=True)
+    models: Models = field(kw_only=True)
+
+    @cached_property
+    def unpaired_variance(self) -> float:
+        """What the variance would be if the two systems had been tried on different people."""
+        return self.terms.variance(1.0, 0.0) + self.terms.variance(0.0, 1.0)
+
+    @cached_property
+    def influence(self) -> FloatArray:
+        """What each identity adds to the difference, shape (G,)."""
+        return self.terms.influence(1.0, 1.0)
+
+    @property
+    def _never_differ(self) -> bool:
+        return self.terms.variance(1.0, 1.0) <= NOTHING * self.terms.binomial(1.0, 1.0)
+
+    def _variance(self, method: str) -> float:
+        value = self.terms.variance(1.0, 1.0)
+        if method == "latent" or self._never_differ:
+            value = max(value, self._model(1.0, 1.0))
+        return value
+
+    def _model(self, u: float, v: float) -> float:
+        total = 0.0
+        for kind, (a, b), (share_a, share_b) in (
+            ("frr", self.terms.frr_softened, self.terms.frr_shares),
+            ("far", self.terms.far_softened, self.terms.far_shares),
+        ):
+            if share_a <= 0.0 and share_b <= 0.0:
+                continue
+            model = self.models(kind)
+            if model is None:
+                return self.terms.binomial(u, v, identities=True)
+            total += model.variance(a, b, u * share_a, v * share_b)
+        return total
+
+    def _log_ratio(self, method: str) -> tuple[float, float]:
+        half = 0.5 / self.terms.comparisons
+        a, b = self.rate_a + half, self.rate_b + half
+        value = self.terms.variance(1.0 / a, 1.0 / b)
+        if method == "latent" or self._never_differ or min(self.rate_a, self.rate_b) <= 0.0:
+            value = max(value, self._model(1.0 / a, 1.0 / b))
+        return math.log(a / b), value
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two systems on the same comparisons.
+
+    mode
+        ``"threshold"``: rates at fixed thresholds; ``"far"`` or ``"frr"``: the other rate where this one is equal.
+    target
+        The rate that was set equal, or None.
+    far, frr : Difference
+        A minus B. With ``mode="far"`` the difference of FRR counts the uncertainty of both thresholds, and
+        that of FAR is near 0 by construction.
+    a, b : ErrorRates
+        Each system alone, on the comparisons that both made.
+    matched, unmatched
+        How many comparisons were matched, and how many of A and of B were not.
+    matched_by
+        What they were matched by.
+    warnings
+        What a reader must know.
+    """
+
+    mode: Literal["threshold", "far", "frr"]
+    target: float | None
+    far: Difference
+    frr: Difference
+    a: ErrorRates
+    b: ErrorRates
+    matched: int
+    unmatched: tuple[int, ...]
+    matched_by: str
+    warnings: tuple[str, ...] = field(repr=False, default=())
+    at_crossing: Callable[[], Difference] | None = field(repr=False, default=None)
+
+    @property
+    def threshold(self) -> tuple[float, float]:
+        """The thresholds of A and of B."""
+        return self.a.threshold, self.b.threshold
+
+    @property
+    def n_identities(self) -> int:
+        """Identities in the matched comparisons."""
+        return self.a.n_identities
+
+    @cached_property
+    def eer(self) -> Difference:
+        """The difference of the equal error rates, whatever the mode."""
+        if self.at_crossing is None:
+            raise DataError("EER needs genuine and impostor comparisons")
+        return self.at_crossing()
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """FAR and FRR, those of them that are defined."""
+        return tuple(d for d in (self.far, self.frr) if not math.isnan(d.estimate))
+
+    @property
+    def p_value(self) -> float:
+        """Of "the systems are equally good".
+
+        Where FAR (or FRR) was set equal: that of the other rate. At fixed thresholds: twice the smaller of
+        the two p-values, at most 1 (Bonferroni).
+        """
+        if self.mode == "far":
+            return self.frr.p_value
+        if self.mode == "frr":
+            return self.far.p_value
+        values = [difference.p_value for difference in self.differences]
+        return min(1.0, len(values) * min(values)) if values else math.nan

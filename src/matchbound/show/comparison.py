@@ -1,0 +1,206 @@
+"""Comparisons of systems and groups as records and as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from matchbound.results.comparison import Comparison, Difference
+from matchbound.results.groups import GroupRates, GroupRow
+from matchbound.results.interval import Interval, percent
+from matchbound.results.systems import SystemsTable
+from matchbound.show.records import Record, p_text
+from matchbound.show.text import table
+
+
+def comparison_records(
+    comparison: Comparison,
+    names: tuple[str, str],
+    method: str = "auto",
+    level: float = 0.95,
+    *,
+    n_resamples: int = 2000,
+    rng: int | np.random.Generator | None = None,
+) -> list[Record]:
+    """FAR, FRR and EER of two systems: one record each, the difference being the first system minus the second."""
+    records = []
+    differences = list(comparison.differences)
+    if len(differences) == 2:
+        differences.append(comparison.eer)
+    for difference in differences:
+        chosen = method if method in difference.methods else "auto"
+        interval = difference.interval(chosen, level, n_resamples=n_resamples, rng=rng)
+        records.append(_difference_record(difference, names, interval, difference.p_value, comparison))
+    return records
+
+
+def systems_records(systems: SystemsTable, method: str = "auto", level: float = 0.95, *, rng: int = 0) -> list[Record]:
+    """FAR and FRR of all pairs of systems with simultaneous intervals."""
+    records = []
+    for metric in ("far", "frr"):
+        if any(math.isnan(rate) for rate in systems.rates(metric).values()):
+            continue
+        for row in systems.differences(metric, level, method=method, rng=rng):
+            comparison = systems.comparisons[row.a, row.b]
+            records.append(_difference_record(row.difference, (row.a, row.b), row.interval, row.p_value, comparison))
+    return records
+
+
+def _difference_record(
+    difference: Difference, names: tuple[str, str], interval: Interval, p_value: float, comparison: Comparison
+) -> Record:
+    ratio = difference.ratio_interval("auto", interval.level)
+    return {
+        "metric": difference.metric,
+        "a": names[0],
+        "b": names[1],
+        "threshold_a": getattr(difference, "threshold_a", comparison.threshold[0]),
+        "threshold_b": getattr(difference, "threshold_b", comparison.threshold[1]),
+        "rate_a": _number(difference.rate_a),
+        "rate_b": _number(difference.rate_b),
+        "estimate": _number(difference.estimate),
+        "low": _number(interval.low),
+        "high": _number(interval.high),
+        "level": interval.level,
+        "method": interval.method,
+        "ratio": _number(difference.ratio),
+        "ratio_low": _number(ratio.low),
+        "ratio_high": _number(ratio.high),
+        "p_value": _number(p_value),
+        "variance": _number(difference.variance),
+        "matched": comparison.matched,
+        "identities": comparison.n_identities,
+    }
+
+
+def comparison_text(records: Sequence[Record], *, width: int = 80, colour: bool = False) -> str:
+    """The records as a table for people."""
+    many = len({(r["a"], r["b"]) for r in records}) > 1
+    headings = ["metric", *(["pair"] if many else []), "A", "B", "A − B", "low", "high", "p"]
+    rows = [
+        [
+            str(r["metric"]).upper(),
+            *([f"{_short(r['a'])} − {_short(r['b'])}"] if many else []),
+            percent(r["rate_a"]),
+            percent(r["rate_b"]),
+            percent(r["estimate"]),
+            percent(r["low"]),
+            percent(r["high"]),
+            p_text(r["p_value"]),
+        ]
+        for r in records
+    ]
+    made = table(headings, rows, width=width, colour=colour)
+    if not records:
+        return made
+    first = records[0]
+    level, methods = first["level"], ", ".join(dict.fromkeys(str(r["method"]) for r in records))
+    if many:
+        return made + f"{100 * level:.5g}% intervals that hold together ({methods}); p adjusted for all pairs.\n"
+    named = f"A is {_short(first['a'])}, B is {_short(first['b'])}"
+    return made + f"{named}; {100 * level:.5g}% intervals ({methods}).\n"
+
+
+def group_records(rates: GroupRates, method: str = "wilson", level: float = 0.95) -> list[Record]:
+    """Rates within groups, impostor rates between groups, and gaps: ``what`` tells which.
+
+    The intervals of rates are by `method`, one at a time; those of gaps hold together over all pairs of groups.
+    """
+    records = []
+    for group in rates.groups:
+        for metric in ("far", "frr"):
+            rate = getattr(rates[group], metric)
+            interval = rate.interval(method, level) if rate.comparisons else None
+            records.append(_group_record("within", metric, group, group, rate, interval))
+    for i, one in enumerate(rates.groups):
+        for two in rates.groups[i + 1 :]:
+            cell = rates.between(one, two)
+            if cell.comparisons:
+                records.append(_group_record("between", "far", one, two, cell, cell.interval(level)))
+    gap_method = method if method in ("wilson", "latent") else "dyadic"
+    for metric in ("far", "frr"):
+        for row in rates.gaps(metric, level, method="dyadic" if gap_method == "wilson" else gap_method):  # type: ignore[arg-type]
+            records.append(_gap_record(row, level))
+    return records
+
+
+def _group_record(what: str, metric: str, one: str, two: str, rate: object, interval: Interval | None) -> Record:
+    return {
+        "what": what,
+        "metric": metric,
+        "group_a": one,
+        "group_b": two,
+        "estimate": _number(getattr(rate, "estimate")),  # noqa: B009
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "level": None if interval is None else interval.level,
+        "method": None if interval is None else interval.method,
+        "errors": getattr(rate, "errors"),  # noqa: B009
+        "comparisons": getattr(rate, "comparisons"),  # noqa: B009
+        "identities": getattr(rate, "n_identities", None),
+        "variance": _number(getattr(rate, "variance")),  # noqa: B009
+        "ratio": None,
+        "ratio_low": None,
+        "ratio_high": None,
+        "p_value": None,
+    }
+
+
+def _gap_record(row: GroupRow, level: float) -> Record:
+    gap = row.gap
+    ratio = gap.ratio_interval("wilson", level)
+    return {
+        "what": "gap",
+        "metric": gap.metric,
+        "group_a": gap.group_a,
+        "group_b": gap.group_b,
+        "estimate": _number(gap.estimate),
+        "low": row.interval.low,
+        "high": row.interval.high,
+        "level": level,
+        "method": row.interval.method,
+        "errors": None,
+        "comparisons": None,
+        "identities": None,
+        "variance": _number(gap.variance),
+        "ratio": _number(gap.ratio),
+        "ratio_low": _number(ratio.low),
+        "ratio_high": _number(ratio.high),
+        "p_value": row.p_value,
+    }
+
+
+def group_text(records: Sequence[Record], *, width: int = 80, colour: bool = False) -> str:
+    """The records as three tables for people: within groups, between groups, gaps."""
+    parts = []
+    for what, title in (("within", "Within groups"), ("between", "Impostors between groups"), ("gap", "Gaps")):
+        chosen = [r for r in records if r["what"] == what]
+        if not chosen:
+            continue
+        headings = ["group", "metric", "estimate", "low", "high"]
+        headings += ["p"] if what == "gap" else ["errors", "comparisons"]
+        rows = []
+        for r in chosen:
+            name = r["group_a"] if what == "within" else f"{r['group_a']} − {r['group_b']}"
+            if what == "between":
+                name = f"{r['group_a']}, {r['group_b']}"
+            last = [p_text(r["p_value"])] if what == "gap" else [f"{r['errors']:,}", f"{r['comparisons']:,}"]
+            numbers = [percent(r["estimate"]), percent(r["low"]), percent(r["high"])]
+            rows.append([name, str(r["metric"]).upper(), *numbers, *last])
+        parts.append(table(headings, rows, title=title, width=width, colour=colour))
+    level = next((r["level"] for r in records if r["level"]), None)
+    if level is not None:
+        together = " The intervals of gaps hold together." if any(r["what"] == "gap" for r in records) else ""
+        parts.append(f"{100 * level:.5g}% intervals.{together}\n")
+    return "\n".join(parts)
+
+
+def _short(name: object) -> str:
+    text = str(name)
+    return text if len(text) <= 24 else f"…{text[-23:]}"
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

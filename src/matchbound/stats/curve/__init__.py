@@ -1,0 +1,1 @@
+"""Statistics of whole curves: rates, influences, bands, limits."""

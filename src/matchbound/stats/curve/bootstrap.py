@@ -1,0 +1,217 @@
+"""Bootstrap curves: draw identities, walk the sorted comparisons with their weights, read the curve.
+
+Vertical averaging: each replicate gives FRR at the same FARs. Read by the same rule as the curve of the data: FRR at
+the most lenient threshold whose FAR is at most the target. Replicates are made in blocks, seeded by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import SortedCurve, complete
+from matchbound.errors import DataError
+from matchbound.stats.resampling import BLOCK, Scheme, block_rng, configuration, identity_weights
+
+CURVE_BOOTSTRAPS = ("vertex", "double-or-nothing", "subsets", "two-level")
+ATTEMPTS = 1000
+
+T = TypeVar("T")
+Groups = tuple[tuple[IntArray, NDArray[Any]], tuple[IntArray, NDArray[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class CurveReplicates:
+    """What B replicates of a curve say.
+
+    far_targets, frr_targets : float64 arrays, shapes (L,) and (M,)
+    frr : float64 array, shape (B, L)
+        FRR at each FAR.
+    far : float64 array, shape (B, M)
+        FAR at each FRR.
+    eer, auc : float64 arrays, shape (B,)
+    """
+
+    far_targets: FloatArray
+    frr_targets: FloatArray
+    frr: FloatArray
+    far: FloatArray
+    eer: FloatArray
+    auc: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Weights of one block of replicates.
+
+    weights : float64 array, shape (B, G)
+    extra : float64 array, shape (B,)
+        What each impostor comparison weighs on top: copies of one identity, at the observed rates (the paper's swap).
+    additive
+        An impostor comparison weighs W_i + W_j instead of W_i·W_j.
+    rng
+        The block's generator, for draws within identities.
+    """
+
+    weights: FloatArray
+    extra: FloatArray
+    additive: bool
+    rng: np.random.Generator
+
+
+def curve_replicates(
+    curve: SortedCurve,
+    method: str,
+    n_resamples: int,
+    seed: int,
+    *,
+    far_targets: FloatArray,
+    frr_targets: FloatArray,
+    workers: int = 1,
+) -> CurveReplicates:
+    """Bootstrap curves, read at FAR targets and FRR targets.
+
+    Parameters
+    ----------
+    method
+        ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
+    far_targets, frr_targets : float64 arrays, shapes (L,) and (M,)
+    workers
+        Threads; the replicates do not depend on it.
+    """
+
+    groups = (_members(curve, True), _members(curve, False)) if method == "two-level" else None
+
+    def one(draw: Draw) -> CurveReplicates:
+        return _read(curve, draw, groups, far_targets, frr_targets)
+
+    parts = in_blocks(curve, method, n_resamples, seed, one, workers)
+    return CurveReplicates(
+        far_targets,
+        frr_targets,
+        np.concatenate([part.frr for part in parts]),
+        np.concatenate([part.far for part in parts]),
+        np.concatenate([part.eer for part in parts]),
+        np.concatenate([part.auc for part in parts]),
+    )
+
+
+def in_blocks(
+    curve: SortedCurve, method: str, n_resamples: int, seed: int, work: Callable[[Draw], T], workers: int
+) -> list[T]:
+    """Run `work` on the draws of each block of replicates, in order."""
+    sizes = [min(BLOCK, n_resamples - start) for start in range(0, n_resamples, BLOCK)]
+    copies = self_comparisons(curve) if method == "vertex" else None
+    _warm(curve)
+
+    def one(block: int) -> T:
+        return work(_draw(curve, Scheme(method), sizes[block], block_rng(seed, block), copies))
+
+    if workers <= 1 or len(sizes) == 1:
+        return [one(block) for block in range(len(sizes))]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(one, range(len(sizes))))
+
+
+def self_comparisons(curve: SortedCurve) -> FloatArray:
+    """Comparisons that two copies of an identity stand for: M_i² in complete data, fewer where fewer were made."""
+    if complete(curve) and curve.instances is not None:
+        return curve.instances.astype(np.float64) ** 2
+    g = curve.genuine_comparisons
+    sizes = np.round((1.0 + np.sqrt(1.0 + 8.0 * g)) / 2.0) if curve.instances is None else curve.instances
+    return np.minimum(sizes.astype(np.float64) ** 2, configuration(curve.impostor_comparisons.astype(np.float64)))
+
+
+def impostor_totals(curve: SortedCurve, draw: Draw) -> FloatArray:
+    """Σ of the weights of all impostor comparisons, shape (B,)."""
+    from matchbound.kernels.sweep import quadratic_totals
+
+    if draw.additive:
+        return draw.weights @ curve.impostor_comparisons.astype(np.float64)
+    table = curve.pairs[1]
+    out = np.empty(draw.weights.shape[0])
+    quadratic_totals(table.first, table.second, table.count.astype(np.float64), draw.weights, out)
+    result: FloatArray = out + draw.extra * curve.n_impostor
+    return result
+
+
+def _warm(curve: SortedCurve) -> None:
+    """Work out what is kept on first use before threads ask for it."""
+    _ = (curve.compact, curve.owner, curve.genuine_matches, curve.genuine_ranks, curve.pairs)
+
+
+def _draw(curve: SortedCurve, scheme: Scheme, rows: int, rng: np.random.Generator, copies: FloatArray | None) -> Draw:
+    """Weights for `rows` replicates; a draw that leaves FAR or FRR without comparisons is drawn again."""
+    additive = scheme.method in ("subsets", "two-level")
+    size = curve.n_identities
+    weights, extra = np.empty((rows, size)), np.zeros(rows)
+    todo = np.arange(rows)
+    for _ in range(ATTEMPTS):
+        drawn = identity_weights(scheme, size, todo.size, rng)
+        more = np.zeros(todo.size)
+        if copies is not None:
+            more = (drawn * (drawn - 1.0)) @ copies / (2.0 * curve.n_impostor)
+        weights[todo], extra[todo] = drawn, more
+        part = Draw(drawn, more, additive, rng)
+        usable = (impostor_totals(curve, part) > 0.0) & (drawn @ curve.genuine_comparisons > 0.0)
+        todo = todo[~usable]
+        if not todo.size:
+            return Draw(weights, extra, additive, rng)
+    raise DataError(
+        "this bootstrap finds no draw of identities that leaves both kinds of comparison: too few identities were "
+        "compared. Use method='influence'"
+    )
+
+
+def _read(
+    curve: SortedCurve, draw: Draw, groups: Groups | None, far_targets: FloatArray, frr_targets: FloatArray
+) -> CurveReplicates:
+    """Walk and read the curve of each replicate of a block."""
+    from matchbound.kernels.sweep import cumulate_pairs, curve_area, draw_within, read_curve
+
+    rows = draw.weights.shape[0]
+    frr, far = np.empty((rows, far_targets.size)), np.empty((rows, frr_targets.size))
+    eer, auc = np.empty(rows), np.empty(rows)
+    matched, accepted = np.empty(curve.n_impostor + 1), np.zeros(curve.n_genuine + 1)
+    seeds = draw.rng.integers(0, 2**64, (rows, 2), dtype=np.uint64) if groups is not None else None
+    for b in range(rows):
+        weight = draw.weights[b]
+        if groups is not None and seeds is not None:
+            matched[0] = 0.0
+            for (starts, members), seed, out in zip(groups, seeds[b], (matched, accepted), strict=True):
+                counts = np.zeros(out.size - 1, dtype=np.int32)
+                draw_within(weight, starts, members, seed, counts)
+                np.cumsum(counts, out=out[1:])
+        else:
+            cumulate_pairs(*curve.compact, weight, draw.additive, matched)
+            np.cumsum(weight[curve.owner], out=accepted[1:])
+        extra = float(draw.extra[b])
+        eer[b] = read_curve(
+            matched,
+            extra,
+            accepted,
+            curve.false_matches,
+            curve.genuine_matches,
+            far_targets,
+            frr_targets,
+            frr[b],
+            far[b],
+        )
+        auc[b] = curve_area(matched, extra, accepted, *curve.genuine_ranks)
+    return CurveReplicates(far_targets, frr_targets, frr, far, eer, auc)
+
+
+def _members(curve: SortedCurve, impostor: bool) -> tuple[IntArray, NDArray[Any]]:
+    """(starts, members): the ranks of the comparisons of each identity, one after another."""
+    size = curve.n_identities
+    owners = np.concatenate([curve.first, curve.second]) if impostor else curve.owner
+    ranks = np.tile(np.arange(curve.n_impostor), 2) if impostor else np.arange(curve.n_genuine)
+    order = np.argsort(owners, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=size))])
+    return starts.astype(np.int64), ranks[order].astype(np.int32 if ranks.size < 2**31 else np.int64)

@@ -1,0 +1,276 @@
+"""Influence functions of curve statistics: how much each identity moves FRR at a FAR, FAR at an FRR, EER and AUC.
+
+The threshold of a target FAR is estimated from the same data, so an identity moves FRR@FAR twice: through the genuine
+errors at the threshold, and through the threshold. With a_i = (e_i − q·g_i)/T, ρ_i = 2r_i/N2 and λ the slope of the
+curve there (genuine density / impostor density), the influence of identity i is a_i + λ·ρ_i on FRR@FAR, ρ_i + a_i/λ on
+FAR@FRR, and (a_i + λ·ρ_i)/(1 + λ) on EER. Variances are u²Σa_i² + 2uvΣa_iρ_i + v²·Var(FAR). For EER, areas and
+simultaneous bands each term is corrected for the small-sample bias of the plug-in; for FRR@FAR and FAR@FRR the plug-in
+stands as it is, with Student's t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.errors import UsageError
+from matchbound.stats.curve.rates import AreaTerms, curve_variances
+
+SLOPE_BANDWIDTH = 0.75
+"""Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope."""
+SLOPE_STEPS = np.linspace(-2.0, 2.0, 15)
+NEIGHBOURS = np.exp(np.log(2.0) * np.linspace(-1.0, 1.0, 5))
+"""FARs around the target, as multiples of it, over which the effective sample size is averaged."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointInfluence:
+    """What each identity adds to FRR and FAR at P points of a curve.
+
+    points : int64 array, shape (P,)
+        Which points, in increasing order.
+    frr_rate, far_rate : float64 arrays, shape (P,)
+        q and p.
+    frr, far : float64 arrays, shape (P, G)
+        a_i and ρ_i.
+    far_variance : float64 array, shape (P,)
+        (4R − 2Q)/N2², which is less than Σρ_i² by what the comparisons of one identity pair count twice.
+    slope : float64 array, shape (P,)
+        λ: how much FRR falls while FAR rises by a unit.
+    identities
+        Effective number of identities, for bias corrections and degrees of freedom.
+    """
+
+    points: IntArray
+    frr_rate: FloatArray
+    far_rate: FloatArray
+    frr: FloatArray
+    far: FloatArray
+    far_variance: FloatArray
+    slope: FloatArray
+    identities: float
+
+    def variance(self, frr_share: FloatArray, far_share: FloatArray, corrected: bool) -> FloatArray:
+        """Variance of frr_share·FRR + far_share·FAR at each point, shape (P,), with or without bias correction."""
+        own = np.einsum("pi,pi->p", self.frr, self.frr)
+        cross = np.einsum("pi,pi->p", self.frr, self.far)
+        far = self.far_variance
+        if corrected:
+            more = corrections(self.identities)
+            own, cross, far = own * more[0], cross * more[1], far * more[2]
+        u, v = frr_share, far_share
+        result: FloatArray = u * u * own + 2.0 * u * v * cross + v * v * far
+        return result
+
+
+def corrections(identities: float) -> tuple[float, float, float]:
+    """What Σa², Σaρ and (4R − 2Q)/N2² lack on average as estimates of variance, as factors."""
+    size = max(identities, 4.0)
+    return size / (size - 1.0), size / (size - 2.0), size * (size - 1.0) / ((size - 2.0) * (size - 3.0))
+
+
+@dataclass(frozen=True)
+class EffectiveRate:
+    """An estimate with what Wilson's formula needs: the rate, its effective number of trials, degrees of freedom.
+
+    `floor` is the least effective number of trials that may be used.
+    """
+
+    estimate: float
+    variance: float
+    effective_n: float
+    freedom: float
+    floor: float
+
+
+def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
+    """Influences at some points of a curve, numbered in increasing order."""
+    n, t = curve.n_impostor, curve.n_genuine
+    x, e = curve.false_matches[points], curve.false_nonmatches[points]
+    p, q = x / n, e / t
+    errors = curve.errors_at(points)
+    return PointInfluence(
+        points=points,
+        frr_rate=q,
+        far_rate=p,
+        frr=(errors.genuine - q[:, None] * curve.genuine_comparisons) / t,
+        far=(errors.impostor - p[:, None] * curve.impostor_comparisons) / n,
+        far_variance=curve_variances(curve.sums.take(points), x, n, e, t).far,
+        slope=curve_slopes(curve, points),
+        identities=effective_identities(curve),
+    )
+
+
+def effective_identities(curve: CurveTally) -> float:
+    """T²/Σg²: how many equal identities the genuine comparisons are worth."""
+    g = curve.genuine_comparisons.astype(np.float64)
+    return float(g.sum() ** 2 / (g @ g))
+
+
+def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
+    """λ = −dFRR/dFAR at some points, shape (P,).
+
+    On probit axes a curve is nearly straight, so its slope is taken there: a straight line through 15 points of the
+    curve, weighted by a Gaussian kernel of bandwidth `SLOPE_BANDWIDTH` and less where few impostors match. The slope b
+    of Φ⁻¹(FRR) on Φ⁻¹(FAR) gives λ = −b·φ(Φ⁻¹FRR)/φ(Φ⁻¹FAR), with FRR from the line.
+    """
+    from scipy.special import ndtr, ndtri
+
+    n, t = curve.n_impostor, curve.n_genuine
+    centre = ndtri(np.clip(curve.false_matches[points] / n, 0.5 / n, 1.0 - 0.5 / n))
+    wanted = ndtr(centre[:, None] + SLOPE_BANDWIDTH * SLOPE_STEPS)
+    at = np.maximum(np.searchsorted(curve.false_matches, wanted * n, side="right") - 1, 0)
+    x = ndtri((curve.false_matches[at] + 0.5) / (n + 1.0))
+    y = ndtri((curve.false_nonmatches[at] + 0.5) / (t + 1.0))
+    weight = np.exp(-0.5 * ((x - centre[:, None]) / SLOPE_BANDWIDTH) ** 2)
+    weight *= np.minimum(curve.false_matches[at], 30) + 0.5
+    total = weight.sum(axis=1)
+    mean_x, mean_y = (weight * x).sum(axis=1) / total, (weight * y).sum(axis=1) / total
+    dx = x - mean_x[:, None]
+    spread = (weight * dx * dx).sum(axis=1)
+    slope = np.divide(
+        (weight * dx * (y - mean_y[:, None])).sum(axis=1), spread, out=np.zeros_like(spread), where=spread > 0
+    )
+    level = mean_y + slope * (centre - mean_x)
+    with np.errstate(over="ignore", under="ignore"):
+        result: FloatArray = np.maximum(-slope, 0.0) * np.exp(0.5 * (centre * centre - level * level))
+    return result
+
+
+def frr_at_far_rate(curve: CurveTally, index: int) -> EffectiveRate:
+    """FRR@FAR at a point of the curve, with its effective number of trials.
+
+    V/(q(1−q)), the reciprocal of the effective number, is averaged geometrically over neighbouring FARs (half to twice
+    the target): a few identities make it noisy at a single threshold.
+    """
+    terms = point_influence(curve, _neighbours(curve, index))
+    ones = np.ones(terms.points.size)
+    q = float(curve.false_nonmatches[index] / curve.n_genuine)
+    floor = float(np.count_nonzero(curve.genuine_comparisons))
+    return _pooled(
+        q, terms.frr_rate, terms.variance(ones, terms.slope, False), floor, curve.n_genuine, terms.identities
+    )
+
+
+def far_at_frr_rate(curve: CurveTally, index: int) -> EffectiveRate:
+    """FAR@FRR at a point of the curve, likewise."""
+    terms = point_influence(curve, _neighbours(curve, index))
+    inverse = np.divide(1.0, terms.slope, out=np.zeros_like(terms.slope), where=terms.slope > 0)
+    p = float(curve.false_matches[index] / curve.n_impostor)
+    floor = float(np.count_nonzero(curve.impostor_comparisons) // 2)
+    variance = terms.variance(inverse, np.ones(terms.points.size), False)
+    return _pooled(p, terms.far_rate, variance, floor, curve.n_impostor, terms.identities)
+
+
+def eer_rate(curve: CurveTally, index: int, estimate: float) -> EffectiveRate:
+    """EER, with FRR and FAR weighing 1/(1+λ) and λ/(1+λ) at the point nearest to the crossing."""
+    terms = point_influence(curve, np.array([index]))
+    share = 1.0 / (1.0 + terms.slope)
+    variance = terms.variance(share, 1.0 - share, True)
+    middle = share * terms.frr_rate + (1.0 - share) * terms.far_rate
+    return _pooled(estimate, middle, variance, _both_floor(curve), _both_count(curve), terms.identities)
+
+
+def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
+    """AUC or partial AUC with its variance: (4R − 2Q)/N2² for the impostor terms, Σa² and the covariance.
+
+    Genuine terms sum by identity to a_i, impostor terms by identity pair to D_ij; both are centred.
+    """
+    a, rho, far_variance = _area_sums(curve, terms)
+    size = effective_identities(curve)
+    more = corrections(size)
+    variance = float(a @ a) * more[0] + 2.0 * float(a @ rho) * more[1] + far_variance * more[2]
+    estimate, floor = terms.estimate, _both_floor(curve)
+    spread = estimate * (1.0 - estimate)
+    n = max(spread / variance, floor) if variance > 0.0 and spread > 0.0 else floor
+    return EffectiveRate(estimate, variance, n, max(size - 1.0, 1.0), floor)
+
+
+def _area_sums(curve: CurveTally, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
+    if not isinstance(curve, SortedCurve):
+        return _stepped_area_sums(curve, terms)
+    size, n, t = curve.n_identities, curve.n_impostor, curve.n_genuine
+    genuine = np.repeat(terms.genuine, np.diff(curve.genuine_matches, prepend=0))
+    impostor = np.repeat(terms.impostor, np.diff(curve.false_matches, prepend=0))
+    a = np.bincount(curve.owner, weights=genuine - genuine.mean(), minlength=size) / t
+    centred = impostor - impostor.mean()
+    number, table = curve.pairs
+    d = np.bincount(number, weights=centred, minlength=table.count.size)
+    r = np.bincount(table.first, weights=d, minlength=size) + np.bincount(table.second, weights=d, minlength=size)
+    return a, r / n, float(4.0 * (r @ r) - 4.0 * (d @ d)) / (2.0 * n) ** 2
+
+
+def _stepped_area_sums(curve: CurveTally, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
+    """From the errors by identity at each threshold; Q is not known there, and Σρ² stands for the variance."""
+    errors = curve.errors_at(np.arange(curve.thresholds.size))
+    accepted = np.diff(curve.genuine_comparisons - errors.genuine, axis=0, prepend=0)
+    matched = np.diff(errors.impostor, axis=0, prepend=0)
+    n, t = curve.n_impostor, curve.n_genuine
+    mean_g = float(accepted.sum(axis=1) @ terms.genuine) / t
+    mean_i = float(matched.sum(axis=1) @ terms.impostor) / (2.0 * n)
+    a = (terms.genuine @ accepted - mean_g * curve.genuine_comparisons) / t
+    rho = (terms.impostor @ matched - mean_i * curve.impostor_comparisons) / n
+    return a, rho, float(rho @ rho)
+
+
+def _neighbours(curve: CurveTally, index: int) -> IntArray:
+    """The point and those at neighbouring FARs, in increasing order."""
+    n = curve.n_impostor
+    near = np.minimum(curve.false_matches[index] * NEIGHBOURS, 0.9 * n)
+    at = np.searchsorted(curve.false_matches, near * (1.0 + 1e-12), side="right") - 1
+    return np.unique(np.append(at, index))
+
+
+def _pooled(
+    estimate: float, rates: FloatArray, variances: FloatArray, floor: float, count: int, identities: float
+) -> EffectiveRate:
+    """Wilson's ingredients from a rate and from variances at neighbouring points."""
+    spread = rates * (1.0 - rates)
+    known = (spread > 0.0) & (variances > 0.0)
+    freedom = max(identities - 1.0, 1.0)
+    own = estimate * (1.0 - estimate)
+    if not known.any():
+        return EffectiveRate(estimate, own / floor, floor, freedom, floor)
+    ratio = np.maximum(variances[known] / spread[known], 1.0 / count)
+    n = max(1.0 / float(np.exp(np.log(ratio).mean())), floor)
+    if own <= 0.0:
+        n = floor
+    return EffectiveRate(estimate, own / n, n, freedom, floor)
+
+
+def _both_floor(curve: CurveTally) -> float:
+    genuine = np.count_nonzero(curve.genuine_comparisons)
+    return float(max(min(int(genuine), int(np.count_nonzero(curve.impostor_comparisons)) // 2), 1))
+
+
+def _both_count(curve: CurveTally) -> int:
+    return curve.n_genuine + curve.n_impostor
+
+
+def wilson_t(rate: EffectiveRate, tail: float) -> tuple[float, float]:
+    """Wilson's limits with Student's t in place of the normal quantile."""
+    z = t_quantile(rate.freedom, tail)
+    low, high = wilson_limits(np.array([rate.estimate]), np.array([rate.effective_n]), z)
+    return float(low[0]), float(high[0])
+
+
+def t_quantile(freedom: float, tail: float) -> float:
+    """The point with an upper tail of `tail` under Student's t."""
+    from scipy.special import stdtrit
+
+    if not 0.0 < tail < 1.0:
+        raise UsageError(f"a tail must lie between 0 and 1; got {tail!r}")
+    return float(stdtrit(freedom, 1.0 - tail))
+
+
+def wilson_limits(estimate: FloatArray, n: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
+    """Wilson's limits at z standard errors, elementwise; a rate of 0 has 0 as its lower limit, 1 likewise."""
+    centre = (estimate * n + z * z / 2.0) / (n + z * z)
+    inside = np.maximum(estimate * (1.0 - estimate), 0.0) + z * z / (4.0 * n)
+    half = z * np.sqrt(n) / (n + z * z) * np.sqrt(inside)
+    low = np.where(estimate <= 0.0, 0.0, np.clip(centre - half, 0.0, 1.0))
+    high = np.where(estimate >= 1.0, 1.0, np.clip(centre + half, 0.0, 1.0))
+    return low, high

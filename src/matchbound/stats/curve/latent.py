@@ -1,0 +1,204 @@
+"""Latent-correlation intervals for FRR at a FAR, FAR at an FRR, and EER: two models, one budget for error.
+
+The latent models of FAR and FRR (docs/explanation/latent.md) give limits for any number of errors at any tail. The two
+uncertainties share one budget: for angles θ between 0° and 90°, FAR may err by sin θ of its t quantile while FRR errs
+by r·sin θ + √(1−r²)·cos θ of its own, r the correlation of the two estimates. The limit is the worst over the angles.
+No density of scores and no level for FAR is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveTally
+from matchbound.stats.curve.influence import point_influence
+from matchbound.stats.curve.rates import index_at_far, index_at_frr
+from matchbound.stats.latent import LatentModel
+from matchbound.stats.latent.orthant import excess
+
+ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
+LEAST_RANK = 3
+STEPS = 20
+MOST_CORRELATION = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPair:
+    """The latent models of both rates of one curve.
+
+    correlation
+        r, of the estimates of FAR and FRR.
+    """
+
+    far: LatentModel
+    frr: LatentModel
+    correlation: float
+
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """How much of its t quantile each rate may err by, at each angle, when the first is the one that leads."""
+        r = self.correlation
+        leading = np.sin(ANGLES)
+        return leading, np.maximum(r * leading + np.sqrt(1.0 - r * r) * np.cos(ANGLES), 0.0)
+
+
+def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, frr: float) -> float:
+    """r: the correlation of the estimates of FAR and FRR, from what each identity adds to both.
+
+    Measured where errors are plentiful (FAR in [.03, .3], FRR in [.1, .9]), scaled down to the share of FAR's variance
+    that comes from identities at the rate asked for, and shrunk by what chance alone would give.
+    """
+    near_far, near_frr = float(np.clip(far, 0.03, 0.3)), float(np.clip(frr, 0.1, 0.9))
+    k = index_at_far(curve.false_matches / curve.n_impostor, near_far)
+    h = index_at_frr(curve.false_nonmatches / curve.n_genuine, near_frr)
+    points = np.unique([k, h])
+    terms = point_influence(curve, points)
+    rho, a = terms.far[np.searchsorted(points, k)], terms.frr[np.searchsorted(points, h)]
+    plug_in = float(terms.far_variance[np.searchsorted(points, k)])
+    variance = max(plug_in, float(rho @ rho) - plug_in) * float(a @ a)
+    if variance <= 0.0:
+        return 0.0
+    scale = _share(far_model, far) / max(_share(far_model, near_far), 1e-12)
+    found = float(a @ rho) / np.sqrt(variance) * np.sqrt(min(1.0, scale))
+    if found == 0.0:
+        return 0.0
+    kept = max(0.0, 1.0 - 1.0 / (far_model.effective_identities * found * found))
+    return float(np.clip(found * kept, -MOST_CORRELATION, MOST_CORRELATION))
+
+
+def limits_at_far(
+    curve: CurveTally, models: LatentPair, target: float, deviates: tuple[float, float]
+) -> tuple[float, float]:
+    """Limits for FRR at FAR = target; `deviates` are the t quantiles of FAR and FRR."""
+    return _limits_at(
+        models.far,
+        models.frr,
+        models.shares(),
+        curve.n_impostor,
+        target,
+        deviates,
+        lambda count: curve.false_nonmatches[_index_of_rank(curve, count)],
+    )
+
+
+def limits_at_frr(
+    curve: CurveTally, models: LatentPair, target: float, deviates: tuple[float, float]
+) -> tuple[float, float]:
+    """Limits for FAR at FRR = target; `deviates` are the t quantiles of FAR and FRR."""
+
+    def other(count: FloatArray) -> IntArray:
+        reached = np.searchsorted(-curve.false_nonmatches, -np.floor(count + 1e-9), side="left")
+        return curve.false_matches[np.minimum(reached, curve.thresholds.size - 1)]
+
+    return _limits_at(models.frr, models.far, models.shares(), curve.n_genuine, target, deviates[::-1], other)
+
+
+def _limits_at(
+    leading: LatentModel,
+    other: LatentModel,
+    shares: tuple[FloatArray, FloatArray],
+    count: int,
+    target: float,
+    deviates: tuple[float, float],
+    errors_at: Callable[[FloatArray], IntArray],
+) -> tuple[float, float]:
+    """Move the threshold by the leading rate's error, mirrored in probits, and take the other rate's limits there."""
+    from scipy.special import ndtr, ndtri
+
+    own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
+    seen = np.full(ANGLES.size, count * target)
+    z = ndtri(target) if target > 0.0 else -np.inf
+    moved = []
+    for upper in (True, False):
+        limit = np.clip(leading.limit(seen, own, np.full(ANGLES.size, upper)), 1e-300, 1.0 - 1e-16)
+        mirrored = count * ndtr(2.0 * z - ndtri(limit)) if np.isfinite(z) else np.zeros(ANGLES.size)
+        moved.append(np.minimum(seen, mirrored) if upper else np.maximum(seen, mirrored))
+    high = other.limit(errors_at(moved[0]), rest, np.ones(ANGLES.size, dtype=bool))
+    low = other.limit(errors_at(moved[1]), rest, np.zeros(ANGLES.size, dtype=bool))
+    return float(low.min()), float(high.max())
+
+
+def eer_limits(curve: CurveTally, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+    """Limits for EER: at each angle the threshold where both rates' limits meet; the worst common value."""
+    shares = models.shares()
+    own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
+    low, high = (_meeting(curve, models, own, rest, upper) for upper in (False, True))
+    return float(low.min()), float(high.max())
+
+
+def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: FloatArray, upper: bool) -> FloatArray:
+    """The common value of FAR's limit and FRR's limit where they meet, at each angle, shape (angles,).
+
+    FAR's limit rises along the curve and FRR's falls. Their difference in probits is nearly straight in the probit of
+    FAR, so its zero is found by a few steps of the Illinois method; the value is the mean, in probits, where they are
+    nearest.
+    """
+    from scipy.special import ndtr, ndtri
+
+    z = ndtri((curve.false_matches + 0.5) / (curve.n_impostor + 1.0))
+
+    def ends(k: IntArray) -> tuple[FloatArray, FloatArray]:
+        far = models.far.limit(curve.false_matches[k], own, upper)
+        frr = models.frr.limit(curve.false_nonmatches[k], rest, upper)
+        return ndtri(np.clip(far, 1e-12, 1.0 - 1e-12)), ndtri(np.clip(frr, 1e-12, 1.0 - 1e-12))
+
+    def along(place: FloatArray) -> IntArray:
+        return np.clip(np.searchsorted(z, place), 0, z.size - 1)
+
+    size = ANGLES.size
+    low, high = np.zeros(size, dtype=np.int64), np.full(size, z.size - 1)
+    gap_low, gap_high = (np.subtract(*ends(k)) for k in (low, high))
+    value, best = np.zeros(size), np.full(size, np.inf)
+    for _ in range(STEPS):
+        share = np.clip(-gap_low / np.where(gap_high > gap_low, gap_high - gap_low, 1.0), 0.02, 0.98)
+        middle = np.clip(
+            along(z[low] + (z[high] - z[low]) * share), np.minimum(low + 1, high), np.maximum(high - 1, low)
+        )
+        far, frr = ends(middle)
+        gap = far - frr
+        closer = np.abs(gap) < best
+        value, best = np.where(closer, (far + frr) / 2.0, value), np.where(closer, np.abs(gap), best)
+        right = gap >= 0.0
+        low, high = np.where(right, low, middle), np.where(right, middle, high)
+        gap_low, gap_high = np.where(right, gap_low * 0.5, gap), np.where(right, gap, gap_high * 0.5)
+        if bool(np.all((best < 0.005) | (high - low <= 1))):
+            break
+    result: FloatArray = ndtr(value)
+    return result
+
+
+def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
+    """The point with ⌊count⌋ false matches; below three, the point of a threshold extrapolated in the probit rate."""
+    index = np.searchsorted(curve.false_matches, np.floor(count + 1e-9), side="right") - 1
+    rare = count < LEAST_RANK
+    if not np.any(rare):
+        return index
+    from scipy.special import ndtri
+
+    n = curve.n_impostor
+    last = int(max(30, 0.003 * n))
+    at = np.unique(np.searchsorted(curve.false_matches, np.arange(LEAST_RANK, min(last, n - 1) + 1)))
+    at = at[(at < curve.thresholds.size) & (curve.false_matches[np.minimum(at, curve.thresholds.size - 1)] < n)]
+    if at.size < 3:
+        return index
+    z, s = ndtri(curve.false_matches[at] / n), curve.similarity[at]
+    slope, level = np.polyfit(z, s, 1)
+    wanted = level + slope * ndtri(np.maximum(count, 1e-12) / n)
+    beyond = np.searchsorted(-curve.similarity, -wanted, side="right") - 1
+    first = int(np.searchsorted(curve.false_matches, LEAST_RANK))
+    return np.where(rare, np.clip(beyond, 0, first), index)
+
+
+def _share(model: LatentModel, rate: float) -> float:
+    """V/(V + D(1−p)/(Np)): how much of FAR's variance comes from comparisons that share one identity."""
+    from scipy.special import ndtri
+
+    p = float(np.clip(rate, 1e-12, 0.5))
+    z, n = np.array([ndtri(p)]), model.comparisons
+    shared = float(model.design.sharing) * float(excess(z, np.minimum(model.identity(z), 0.99))[0]) / (n * p) ** 2
+    within = float(model.design.within) / n * float(excess(z, np.minimum(model.pair(z), 0.99))[0]) / (p * (1.0 - p))
+    own = max(1.0 + within, 1.0) * (1.0 - p) / (n * p)
+    return shared / (shared + own) if shared > 0.0 else 0.0

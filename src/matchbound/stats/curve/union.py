@@ -1,0 +1,163 @@
+"""The paper's union rule for FRR at a FAR, and the choice of its level for FAR by simulation on the sample.
+
+Section "Pointwise intervals for ROC curves" of Fogliato, Patil & Perona (2024): an interval for FAR at `level_far`
+gives two thresholds; the intervals for FRR at these two thresholds are joined. The published results used a
+`level_far` of 0.1. FAR takes steps, and its limits mostly fall between two: the thresholds are rounded outwards, so
+that every threshold whose FAR lies within the limits is between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveSums, CurveTally, SortedCurve
+from matchbound.stats.curve.influence import wilson_limits
+from matchbound.stats.curve.rates import SLACK, CurveVariances, curve_variances, index_at_far, index_at_frr
+from matchbound.stats.intervals import effective_n, normal_quantile
+from matchbound.stats.resampling import block_rng
+
+LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Levels for FAR among which the calibration chooses."""
+
+
+@dataclass(frozen=True, eq=False)
+class RatesAndVariances:
+    """A curve as far as the union rule needs it; variances are worked out where they are asked for.
+
+    far, frr : float64 arrays, shape (K,)
+    sums
+        What the variances are made of.
+    far_floor, frr_floor
+        Least effective numbers of trials.
+    """
+
+    far: FloatArray
+    frr: FloatArray
+    sums: CurveSums
+    n_impostor: int
+    n_genuine: int
+    far_floor: float
+    frr_floor: float
+
+    def far_interval(self, k: int, tail: float) -> tuple[float, float]:
+        """Wilson's limits for FAR at point k."""
+        return _wilson(float(self.far[k]), float(self._variances(k).far[0]), self.far_floor, tail)
+
+    def frr_interval(self, k: int, tail: float) -> tuple[float, float]:
+        """Wilson's limits for FRR at point k."""
+        return _wilson(float(self.frr[k]), float(self._variances(k).frr[0]), self.frr_floor, tail)
+
+    def _variances(self, k: int) -> CurveVariances:
+        part = self.sums.take(np.array([k]))
+        rejected = self.n_genuine - part.accepted_total
+        return curve_variances(part, part.errors_total, self.n_impostor, rejected, self.n_genuine)
+
+
+def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
+    """The curve of the data themselves."""
+    return RatesAndVariances(
+        curve.false_matches / curve.n_impostor,
+        curve.false_nonmatches / curve.n_genuine,
+        curve.sums,
+        curve.n_impostor,
+        curve.n_genuine,
+        float(np.count_nonzero(curve.impostor_comparisons) // 2),
+        float(np.count_nonzero(curve.genuine_comparisons)),
+    )
+
+
+def union_limits(curve: RatesAndVariances, target: float, tail: float, tail_far: float) -> tuple[float, float]:
+    """Limits for FRR at FAR = target: FRR intervals at both ends of FAR's interval, joined."""
+    low, high = curve.far_interval(index_at_far(curve.far, target), tail_far)
+    ends = (index_at_far(curve.far, low), max(index_at_far(curve.far, high), _first_at_least(curve.far, high)))
+    limits = [curve.frr_interval(k, tail) for k in ends]
+    return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
+
+
+def union_limits_far(curve: RatesAndVariances, target: float, tail: float, tail_frr: float) -> tuple[float, float]:
+    """The same with the roles exchanged: limits for FAR at FRR = target."""
+    low, high = curve.frr_interval(index_at_frr(curve.frr, target), tail_frr)
+    last = curve.frr.size - 1 - _first_at_least(curve.frr[::-1], high)
+    ends = (index_at_frr(curve.frr, low), min(index_at_frr(curve.frr, high), last))
+    limits = [curve.far_interval(k, tail) for k in ends]
+    return min(pair[0] for pair in limits), max(pair[1] for pair in limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What a simulation on the sample says about levels for FAR.
+
+    levels, coverage, width : float64 arrays, shape (L,)
+        Levels tried, how often the union rule then covered the sample's own FRR@FAR, and its mean width.
+    level_far
+        The smallest level that covered as often as asked, or the largest tried.
+    reached
+        Whether any level did.
+    """
+
+    levels: FloatArray
+    coverage: FloatArray
+    width: FloatArray
+    level_far: float
+    reached: bool
+
+
+def calibrate_level_far(curve: SortedCurve, target: float, level: float, n_simulations: int, seed: int) -> Calibration:
+    """Choose FAR's level: draw identities with replacement, as if the sample were the population.
+
+    Each simulated sample has as many identities as the data; copies of one identity count as different identities that
+    were not compared with each other. The sample's own FRR@FAR plays the truth.
+    """
+    frr = curve.false_nonmatches / curve.n_genuine
+    truth = float(frr[index_at_far(curve.false_matches / curve.n_impostor, target)])
+    levels = np.array(LEVELS)
+    hits, width, made = np.zeros(levels.size), np.zeros(levels.size), 0
+    for number in range(n_simulations):
+        rng = block_rng(seed, number)
+        copies = np.bincount(rng.integers(0, curve.n_identities, curve.n_identities), minlength=curve.n_identities)
+        drawn = _drawn_curve(curve, copies.astype(np.int64))
+        if drawn is None:
+            continue
+        made += 1
+        for row, level_far in enumerate(levels):
+            low, high = union_limits(drawn, target, (1.0 - level) / 2.0, (1.0 - level_far) / 2.0)
+            hits[row] += low <= truth <= high
+            width[row] += high - low
+    made = max(made, 1)
+    good = np.flatnonzero(hits / made >= level)
+    chosen = float(levels[good[0]]) if good.size else float(levels[-1])
+    return Calibration(levels, hits / made, width / made, chosen, bool(good.size))
+
+
+def _drawn_curve(curve: SortedCurve, copies: IntArray) -> RatesAndVariances | None:
+    """The curve of a sample with so many copies of each identity; None where one kind of comparison is missing."""
+    sums = curve.weighted_sums(copies)
+    n = sums.errors_total
+    t = int(copies @ curve.genuine_comparisons)
+    if int(n[-1]) == 0 or t == 0:
+        return None
+    size = int(copies[curve.impostor_comparisons > 0].sum())
+    return RatesAndVariances(
+        n / n[-1],
+        1.0 - sums.accepted_total / t,
+        sums,
+        int(n[-1]),
+        t,
+        float(max(size // 2, 1)),
+        float(copies[curve.genuine_comparisons > 0].sum()),
+    )
+
+
+def _first_at_least(rates: FloatArray, value: float) -> int:
+    """The first point of a rate that never decreases at which it reaches the value."""
+    return min(int(np.searchsorted(rates, value / SLACK, side="left")), rates.size - 1)
+
+
+def _wilson(estimate: float, variance: float, floor: float, tail: float) -> tuple[float, float]:
+    n = effective_n(estimate, variance, floor)
+    z = 0.0 if tail >= 0.5 else normal_quantile(tail)
+    low, high = wilson_limits(np.array([estimate]), np.array([max(n, 1e-9)]), z)
+    return float(low[0]), float(high[0])

@@ -1,0 +1,1 @@
+"""Many differences at once: one critical value for all of them."""

@@ -1,0 +1,6 @@
+"""The laboratory: models whose truth is known, and studies that test what intervals promise."""
+
+from matchbound.study.coverage import CoverageRow, CoverageStudy, coverage_study
+from matchbound.study.models import Geometric, SyntheticModel, Zoo
+
+__all__ = ["CoverageRow", "CoverageStudy", "Geometric", "SyntheticModel", "Zoo", "coverage_study"]
