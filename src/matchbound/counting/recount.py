@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.tables import tally_comparisons
-from matchbound.counts.tally import Tally
+from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from matchbound.counting.executors import Executor, Progress
 
+MOST_GENUINE = 5_000_000
 Source = Comparisons | Embeddings
 AnySource = Source | ScoreFile
 
@@ -68,6 +70,8 @@ class Recount:
     source: AnySource
     workers: int | None = None
     executor: Executor | None = None
+    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    """What was made from these data once and may be asked for again, such as a fitted model."""
 
     @property
     def all_pairs(self) -> bool:
@@ -78,12 +82,50 @@ class Recount:
         """The same comparisons at other thresholds."""
         return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)
 
+    def genuine(self, thresholds: FloatArray) -> Tally:
+        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.
+
+        Genuine pairs of embeddings are few: they are scored one by one, and the rest is left alone.
+        """
+        from matchbound.counting.pairs import GenuinePairs
+
+        source = self.source
+        if not isinstance(source, Embeddings):
+            return self.tally(thresholds)
+        pairs = GenuinePairs.of(source)
+        if len(pairs) > MOST_GENUINE:
+            return self.tally(thresholds)
+        first, second = pairs.rows(np.arange(len(pairs)))
+        scores = source.score_pairs(first, second)
+        grid = np.asarray(thresholds, dtype=np.float64)
+        oriented, place = np.unique(-grid if source.distance else grid, return_inverse=True)
+        reach = np.searchsorted(oriented, -scores if source.distance else scores, side="right")
+        size, levels = source.n_identities, oriented.size
+        cells = np.bincount(source.codes[first] * (levels + 1) + reach, minlength=size * (levels + 1))
+        errors = np.cumsum(cells.reshape(size, levels + 1)[:, :-1], axis=1).T[place.reshape(-1)]
+        counts = source.instance_counts
+        nothing = np.zeros(grid.size, dtype=np.int64)
+        return Tally(
+            source.identities,
+            grid,
+            source.distance,
+            GenuineTally(counts * (counts - 1) // 2, np.ascontiguousarray(errors, dtype=np.int64)),
+            ImpostorTally(
+                np.zeros(size, dtype=np.int64), np.zeros((grid.size, size), dtype=np.int64), 0, nothing, nothing
+            ),
+            counts,
+        )
+
     def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         from matchbound.counting.ranks import rank_scores
 
         if isinstance(self.source, ScoreFile):
-            raise DataError(f"{self.source.path}: this method looks at scores in order; read the table into memory")
+            from matchbound.counting.streaming import rank_scores_of_table
+
+            return rank_scores_of_table(
+                self.source.path, errors, kind, columns=self.source.columns, distance=self.source.distance
+            )
         return rank_scores(self.source, errors, kind)
 
     def among(self, identities: IntArray) -> Recount:

@@ -32,15 +32,7 @@ TOP = 8
 
 def tally_at(curve: CurveTally, points: IntArray) -> Tally:
     """The tally at some points of a curve, numbered in increasing order."""
-    errors, sums = curve.errors_at(points), curve.sums.take(points)
-    return Tally(
-        identities=curve.identities,
-        thresholds=curve.thresholds[points],
-        distance=curve.distance,
-        genuine=GenuineTally(curve.genuine_comparisons, errors.genuine),
-        impostor=ImpostorTally(curve.impostor_comparisons, errors.impostor, sums.pair_mm, sums.nm, sums.nn),
-        instances=curve.instances,
-    )
+    return curve.tally_at(points)
 
 
 def curve_panel(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
@@ -113,6 +115,11 @@ def fit_far(
         mirrored=mirrored,
         own=own,
     )
+
+
+def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
+    """The model of FAR with the sample's own variance taken from a tally of all the data, at its thresholds."""
+    return replace(model, own=far_own_variance(tally.impostor, model.mirrored, model.effective_identities))
 
 
 def fit_frr(tally: Tally, *, errors: int | None = None, settings: str | LatentSettings = "default") -> LatentModel:

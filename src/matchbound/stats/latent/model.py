@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray
+from matchbound.notes import Note
 from matchbound.stats.latent.correlations import Clusters, Curve
 from matchbound.stats.latent.handover import OwnVariance
 from matchbound.stats.latent.inversion import count_tail, solve_decreasing
@@ -23,6 +24,8 @@ LOWEST, TOP = -9.0, 6.5
 """Probit rates between which limits are sought."""
 MOST = 0.99
 """The largest correlation that the model uses."""
+LEAST_FREEDOM = 6.0
+"""Degrees of freedom are not cut below this."""
 RISKY = 0.15
 """Above this pooled ρ_s, coverage may fall to about 90%."""
 FEW = 10.0
@@ -55,7 +58,7 @@ class LatentLimits:
     beta: float
     erring_pairs: float
     effective_identities: float
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +100,15 @@ class LatentModel:
         return float(self.design.comparisons)
 
     def deviate(self, level: float, side: Side = "two-sided") -> float:
-        """The t quantile with G_e − 1 degrees of freedom; limits have a tail of Φ(−deviate)."""
+        """The t quantile with f·(G_e − 1) degrees of freedom, or the lesser of 6 and G_e − 1 where that is more.
+
+        Limits have a tail of Φ(−deviate).
+        """
         from scipy.special import stdtrit
 
         tail = (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
-        return -float(stdtrit(max(self.effective_identities - 1.0, 1.0), tail))
+        most = self.effective_identities - 1.0
+        return -float(stdtrit(max(self.settings.freedom * most, min(most, LEAST_FREEDOM), 1.0), tail))
 
     def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
         """The interval for a rate of which `errors` errors were seen.
@@ -132,7 +139,7 @@ class LatentModel:
             beta=self.beta if far else float("nan"),
             erring_pairs=erring,
             effective_identities=self.effective_identities,
-            notes=self._notes(erring),
+            notes=self._notes(errors, erring),
         )
 
     def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
@@ -181,6 +188,9 @@ class LatentModel:
         z = solve_decreasing(gap, near, guess, (LOWEST, TOP))
         rate = np.where(z >= TOP, 1.0, np.where(z <= LOWEST, 0.0, ndtr(z)))
         rate = np.where(~up & (x <= 0.0), 0.0, rate)
+        # no error seen: never tighter than the exact binomial bound for as many independent comparisons
+        exact = -np.expm1(np.log(np.maximum(ndtr(-deviate), 1e-300)) / self.comparisons)
+        rate = np.where(up & (x <= 0.0), np.maximum(rate, exact), rate)
         return 1.0 - rate if self.mirrored else rate
 
     def _tail(
@@ -242,6 +252,8 @@ class LatentModel:
         spread = self._spread(z_hat, flat, z_hat, effect, rho_pair, flat > 1.0)
         total = spread + effect * ndtr(-z_hat) / (n * p)
         scale = np.exp((1.0 - weight) * (np.log(relative) + 0.5 * np.log1p(noise) - np.log(total)))
+        if self.metric == "frr":
+            scale = np.maximum(scale, self.settings.least_scale)
         none = errors < 1.0
         return np.where(none, 1.0, weight), np.where(none, 1.0, scale)
 
@@ -317,20 +329,27 @@ class LatentModel:
         """λ at probit rates z, with the guard on ρ_w."""
         return self.clusters.erring(z, self._guarded(np.minimum(self.pair(z), MOST), self._depth(z)))
 
-    def _notes(self, erring: float) -> tuple[str, ...]:
-        found: list[str] = []
+    def _notes(self, errors: float, erring: float) -> tuple[Note, ...]:
+        """What the errors come from, and what would narrow the interval."""
+        found: list[Note] = []
         if self.metric == "far" and self.identity.pooled > RISKY:
-            found.append(
+            text = (
                 f"comparisons that share an identity are strongly correlated (ρ = {self.identity.pooled:.2f}): a few "
                 "identities make most errors, and those not in the sample cannot be seen. A 95% interval may cover "
                 "about 90%"
             )
-        if erring < FEW:
-            what = "identity pairs" if self.metric == "far" else "identities"
-            found.append(
-                f"extrapolated: about {erring:.1f} {what} hold the errors at this threshold, so the interval leans on "
-                "correlations seen at larger rates"
+            found.append(Note("strong-correlation", text))
+        if 0.0 < errors < self.comparisons and erring < FEW:
+            shown = f"{erring:.0f}" if erring >= 1.5 else "one"
+            if self.metric == "far":
+                what = f"about {shown} identity {'pairs' if erring >= 1.5 else 'pair'}"
+            else:
+                what = f"about {shown} {'identities' if erring >= 1.5 else 'identity'}"
+            text = (
+                f"the errors come from {what}: more images of the same people would narrow the interval little; more "
+                "people, or a claim about a larger rate, would"
             )
+            found.append(Note("few-erring", text))
         return tuple(found)
 
 

@@ -38,6 +38,11 @@ class LatentSettings:
         identities erred.
     hubs_from
         Above this pooled ρ_s the rate varies over samples less like a log-normal and more like a gamma variable.
+    least_scale
+        The sample's variance is never taken to be less than this part of the model's (FRR).
+    freedom
+        Degrees of freedom of the t quantile over G_e − 1: people differ so much that each tells less than a normal
+        observation does about a variance.
     """
 
     identity_guard: float = 0.0
@@ -53,10 +58,12 @@ class LatentSettings:
     hand_over_at: float = 0.3
     erring_share: float = 0.2
     hubs_from: float = 0.15
+    least_scale: float = 0.0
+    freedom: float = 0.5
 
 
 GUARDED = LatentSettings(
-    genuine_guard=0.6, hand_over=0.0, genuine_hand_over=0.0, erring_share=0.0, hubs_from=float("inf")
+    genuine_guard=0.6, hand_over=0.0, genuine_hand_over=0.0, erring_share=0.0, hubs_from=float("inf"), freedom=1.0
 )
 """Guards in the tail, and nothing else: the default before the model learned to hand over to the sample's variance."""
 DEFAULT = LatentSettings()
