@@ -22,6 +22,7 @@ test: install
 lint: install
 	$(BIN)/ruff check src tests benchmarks studies fuzz docs
 	$(BIN)/ruff format --check src tests benchmarks studies fuzz docs
+	$(BIN)/lint-imports
 
 types: install
 	$(BIN)/mypy

@@ -208,7 +208,8 @@ def scan(folder: Path, rng: Rng) -> Any:
 
 def protocol(folder: Path, rng: Rng) -> Any:
     """Protocol files, and lists of instances to design one from."""
-    from matchbound.planning.protocol_files import read_instances, read_protocol
+    from matchbound.planning.protocol import read_protocol
+    from matchbound.planning.protocol_files import read_instances
 
     data = mb.Embeddings(np.eye(4) + 1.0, ["a", "a", "b", "c"], instance=["1", "2", "1", "1"])
     good = b"id_a,instance_a,id_b,instance_b\na,1,b,1\na,2,c,1\nb,1,c,1\n"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from matchbound.cli import common, main
-from matchbound.counting import curve_points
+from matchbound.counting import curves as curve_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 ROWS = 3000

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_curves as naive
 from conftest import golden_table
-from matchbound.counts.curve import complete, curve_of_comparisons
+from matchbound.counting.curves import curve_of_comparisons
+from matchbound.counts.curve import complete
 from matchbound.results.interval import Interval
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import bands as curves_bands

@@ -21,7 +21,8 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.counting.checkpoint import Checkpoint
 from matchbound.counting.partial import Partial
-from matchbound.planning.protocol_files import read_instances, read_protocol
+from matchbound.planning.protocol import read_protocol
+from matchbound.planning.protocol_files import read_instances
 from matchbound.readers.scan import scan_scores
 
 ROOT = Path(__file__).resolve().parents[1]

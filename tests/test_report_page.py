@@ -17,13 +17,13 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.report import render, words
+from matchbound.report import phrases, render, words
 from matchbound.report.html import safe_json
 from matchbound.report.latex import text as latex_text
 from matchbound.report.make import make_report, write_report
 from matchbound.report.markdown import text as markdown_text
 from matchbound.report.page import Report
-from matchbound.show.records import percent
+from matchbound.show.numbers import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 EVIL = "</script><script>alert(1)</script>"
@@ -283,7 +283,7 @@ def test_without_jinja_the_extra_is_named(report: Report, monkeypatch: pytest.Mo
     ("rate", "text"), [(1e-3, "1e-3"), (0.1, "1e-1"), (5e-4, "5e-4"), (0.25, "0.25"), (1.5e-3, "0.0015"), (0.0, "0")]
 )
 def test_targets_in_words(rate: float, text: str) -> None:
-    assert words.target_text(rate) == text
+    assert phrases.target_text(rate) == text
 
 
 # Colours

@@ -22,7 +22,7 @@ from matchbound.report.forest import forest_svg
 from matchbound.report.make import make_report
 from matchbound.report.page import Report
 from matchbound.report.systems import SystemRow, SystemsSection
-from matchbound.show.records import percent
+from matchbound.show.numbers import percent
 from test_report_page import EVIL, Page
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.counting.curve_points import curve_thresholds
+from matchbound.counting.curves import curve_thresholds
 from matchbound.counting.tail import score_quantiles, tail_embeddings
 from matchbound.errors import UsageError
 from test_scale_allpairs import random_embeddings

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from matchbound.planning.plan import plan as plan
     from matchbound.planning.protocol import Protocol as Protocol
     from matchbound.planning.protocol import design_protocol as design_protocol
+    from matchbound.planning.protocol import read_protocol as read_protocol
     from matchbound.planning.protocol import score_protocol as score_protocol
-    from matchbound.planning.protocol_files import read_protocol as read_protocol
     from matchbound.planning.rules import zero_errors as zero_errors
     from matchbound.readers.read import read as read
     from matchbound.readers.scan import ScoreFile as ScoreFile
@@ -92,7 +92,7 @@ _HOME = {
     "plan": "planning.plan",
     "plot_correlations": "show.correlations",
     "read": "readers.read",
-    "read_protocol": "planning.protocol_files",
+    "read_protocol": "planning.protocol",
     "roc": "calls.rates",
     "scan": "readers.scan",
     "score_protocol": "planning.protocol",

@@ -21,3 +21,13 @@ class MissingExtraError(MatchboundError, ImportError):
 
 class MatchboundWarning(UserWarning):
     """The answer stands, and there is something about it that a reader must know."""
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Text for a message, cut where it is long."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def plainly(text: object, width: int = 60) -> str:
+    """Text for a message without quotes: characters that cannot be printed are escaped, long text is cut."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shorten(str(text), width))

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.calls.curve_readings import Reading, Target, read_curve
 from matchbound.calls.groups import by_group
-from matchbound.counting.joint import JointTally, joint_tally, joint_tally_of_embeddings
+from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
 from matchbound.counting.recount import AnySource, Recount, Source
 from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings

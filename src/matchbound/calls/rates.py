@@ -143,8 +143,8 @@ def roc(
     >>> curve = mb.roc(mb.demo_data())
     >>> low, high = curve.at_far(1e-2).interval()
     """
-    from matchbound.counting.curve_points import curve_of_embeddings
-    from matchbound.counts.curve import CurveTally, curve_of_comparisons
+    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings
+    from matchbound.counts.curve import CurveTally
     from matchbound.results.roc import RocCurve
 
     check_source(data)

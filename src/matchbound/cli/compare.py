@@ -22,6 +22,7 @@ from matchbound.cli.common import (
     Workers,
 )
 from matchbound.errors import UsageError
+from matchbound.results.methods import named
 
 Systems = Annotated[str, Parameter(help="One file a system, two or more: score tables or embeddings.")]
 Far = Annotated[float | None, Parameter(help="Compare FRR where every system has this FAR.")]
@@ -66,8 +67,7 @@ def compare(
     if sum(option is not None for option in (threshold or None, far, frr)) != 1:
         raise UsageError("give one of --threshold, --far or --frr")
     allowed = METHODS if len(files) == 2 else ("auto", "dyadic", "latent")
-    if method not in allowed:
-        raise UsageError(f"--method must be one of {', '.join(allowed)}; got {method}")
+    method = named(method, allowed, "--method")
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     if threshold and len(threshold) not in (1, len(files)):

@@ -37,7 +37,8 @@ def demo(
     """
     from matchbound.calls.rates import evaluate
     from matchbound.data.example import demo_data
-    from matchbound.show.records import percent, rate_record
+    from matchbound.show.numbers import percent
+    from matchbound.show.records import rate_record
     from matchbound.show.text import rates_table
 
     with common.listening(True) as told:

@@ -29,6 +29,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
@@ -67,8 +68,7 @@ def evaluate(
 
     if not threshold:
         raise UsageError("give at least one --threshold")
-    if method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
+    method = named(method, METHODS, "--method")
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     if settings is not None and method != "latent":
@@ -110,8 +110,7 @@ def evaluate(
 
 def _scored(data: Comparisons | Embeddings | ScoreFile, protocol: str) -> Comparisons:
     """The comparisons that a protocol lists, scored."""
-    from matchbound.planning.protocol import score_protocol
-    from matchbound.planning.protocol_files import read_protocol
+    from matchbound.planning.protocol import read_protocol, score_protocol
 
     if not isinstance(data, Embeddings):
         raise UsageError("--protocol lists comparisons of embeddings to score; these data are scored already")

@@ -24,6 +24,7 @@ from matchbound.cli.common import (
 from matchbound.counting.recount import AnySource
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.methods import named
 
 OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
 Far = Annotated[float | None, Parameter(help="Take the threshold at which all data together have this FAR.")]
@@ -59,8 +60,7 @@ def groups(
 
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")
-    if method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
+    method = named(method, METHODS, "--method")
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     with common.listening(quiet) as told:

@@ -27,6 +27,7 @@ from matchbound.cli.common import (
     Workers,
 )
 from matchbound.errors import UsageError
+from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
 Targets = Annotated[
@@ -78,8 +79,7 @@ def report(
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 
-    if method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
+    method = named(method, METHODS, "--method")
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")

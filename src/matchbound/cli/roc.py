@@ -26,6 +26,7 @@ from matchbound.cli.common import (
     Workers,
 )
 from matchbound.errors import UsageError
+from matchbound.results.methods import named
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
 
@@ -74,8 +75,7 @@ def roc(
 
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
-    if method not in OperatingPoint.methods:
-        raise UsageError(f"--method must be one of {', '.join(OperatingPoint.methods)}; got {method}")
+    method = named(method, OperatingPoint.methods, "--method")
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():
             if not 0.0 <= rate <= 1.0:

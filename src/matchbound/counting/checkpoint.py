@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.counting.partial import Partial
-from matchbound.errors import DataError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, plainly
 
 FORMAT = "matchbound-checkpoint-1"
 READ_ROWS = 65536

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matchbound.counting.executors import Job, Watch
 from matchbound.counting.partial import Partial, merge
 from matchbound.counting.threads import one_blas_thread
 from matchbound.errors import MatchboundError, MissingExtraError
+
+if TYPE_CHECKING:
+    from matchbound.counting.executors import Job, Watch
 
 CHUNKS_PER_THREAD = 8
 LAST = 0.2

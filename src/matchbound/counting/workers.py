@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.counting.coarse import Coarse
-from matchbound.counting.job import AllPairsJob
 from matchbound.counting.layout import Layout, Piece
 from matchbound.counting.partial import Partial
 from matchbound.counting.pruning import Bounds
 
 if TYPE_CHECKING:
+    from matchbound.counting.job import AllPairsJob
     from matchbound.kernels.blocks import Block, Tile
     from matchbound.kernels.grid import Grid
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from matchbound.errors import DataError
+from matchbound.errors import DataError, plainly
 
 if TYPE_CHECKING:
     from matchbound.files.remote import Remote
@@ -292,13 +292,3 @@ def _pipe(path: Path, max_bytes: int) -> bytes:
         raise DataError(f"{path} holds more than {max_bytes:,} bytes; write it to a file first")
     _seen[str(path)] = (None, f"sha256:{hashlib.sha256(content).hexdigest()}")
     return content
-
-
-def shorten(text: str, width: int = 60) -> str:
-    """Text for a message, cut where it is long."""
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def plainly(text: object, width: int = 60) -> str:
-    """Text for a message without quotes: characters that cannot be printed are escaped, long text is cut."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shorten(str(text), width))

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from matchbound.errors import DataError, MissingExtraError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, MissingExtraError, plainly
 
 ARROW_SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 """What Arrow opens without help where fsspec, or the package that it needs for a scheme, is not installed."""

@@ -196,6 +196,20 @@ def design_protocol(
     return Protocol(first, second, kind, int(budget), labels, names)
 
 
+def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Protocol:
+    """Read a protocol of the rows of some embeddings back, such as one that `Protocol.to_csv` wrote.
+
+    Instances are looked up by name where the embeddings name theirs, and by row number where they do not.
+    """
+    from matchbound.planning.protocol_files import read_rows
+
+    first, second = read_rows(path, embeddings)
+    genuine = embeddings.codes[first] == embeddings.codes[second]
+    kind: Kind = "genuine" if genuine.all() else "mixed" if genuine.any() else "impostor"
+    shown = embeddings.identities[embeddings.codes]
+    return Protocol(first, second, kind, int(first.size), shown, embeddings.instance)
+
+
 def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
     """Score the comparisons of a protocol, and only those: ready for `evaluate`.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from matchbound.planning.plan import CostCurve, Plan
 from matchbound.planning.protocol import Protocol
-from matchbound.show.records import Record, percent
+from matchbound.show.numbers import percent
+from matchbound.show.records import Record
 from matchbound.show.text import table
 
 

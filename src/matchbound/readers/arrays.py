@@ -14,8 +14,8 @@ from matchbound.arraytypes import LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import text_array
-from matchbound.errors import DataError
-from matchbound.files.opening import MAX_BYTES, Input, open_input, plainly
+from matchbound.errors import DataError, plainly
+from matchbound.files.opening import MAX_BYTES, Input, open_input
 from matchbound.readers.npy import load_npy, load_npz
 from matchbound.readers.roles import plain
 from matchbound.readers.tables import check_similarity, from_table, named

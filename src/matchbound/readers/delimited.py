@@ -11,8 +11,8 @@ from typing import Any
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.finite import FAILED
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, plainly, shorten
+from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.files.opening import Input
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
 from matchbound.readers.tables import Table, build
 

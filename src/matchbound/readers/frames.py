@@ -7,8 +7,7 @@ from typing import Any
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError, MatchboundError, UsageError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, MatchboundError, UsageError, plainly
 from matchbound.readers.tables import Table, from_table
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.errors import DataError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, plainly
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.errors import DataError
-from matchbound.files.opening import Input, plainly
+from matchbound.errors import DataError, plainly
+from matchbound.files.opening import Input
 from matchbound.scratch import room_for
 
 MAP_BYTES = 1 << 20

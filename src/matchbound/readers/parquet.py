@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError
-from matchbound.files.opening import MAX_BYTES, Input, plainly
+from matchbound.errors import DataError, plainly
+from matchbound.files.opening import MAX_BYTES, Input
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
 from matchbound.readers.tables import Table, build, build_embeddings, check_similarity
 from matchbound.readers.vectors import fill_vectors, vector_type, vector_width

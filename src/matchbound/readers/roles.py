@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import shorten
+from matchbound.errors import DataError, UsageError, shorten
 
 
 def _words(text: str) -> tuple[str, ...]:

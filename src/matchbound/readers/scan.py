@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.data.coded import Coded
-from matchbound.errors import DataError
-from matchbound.files.opening import Input, open_input, plainly
+from matchbound.errors import DataError, plainly
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.delimited import read_header, split_header
 from matchbound.readers.parquet import batches, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles

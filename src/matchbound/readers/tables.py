@@ -15,8 +15,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.finite import FAILED, check_finite
 from matchbound.data.labels import LARGEST_FLOAT_LABEL, text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, UsageError, plainly
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.roles import SURELY_GENUINE, PairRoles, RowRoles, find_roles, plain
 from matchbound.readers.vectors import vectors_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from matchbound.report.phrases import level_text
 from matchbound.report.svg import RIGHT, Scale, even_ticks, linear, svg_element
 from matchbound.report.systems import SystemRow, SystemsSection
 from matchbound.report.systems_words import metric_name, place_name, points, points_span, row_name
-from matchbound.report.words import level_text
 
 LEFT = 14
 STEP = 46

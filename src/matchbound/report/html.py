@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from matchbound.errors import MissingExtraError
-from matchbound.report import svg, words
+from matchbound.report import phrases, svg, words
 from matchbound.report import systems_words as systems
 from matchbound.report.forest import forest_svg
 from matchbound.report.page import Drivers, PanelRate, Report
-from matchbound.show.records import p_text, percent
+from matchbound.show.numbers import percent
+from matchbound.show.records import p_text
 
 HERE = Path(__file__).resolve().parent
 
@@ -52,7 +53,7 @@ def to_html(report: Report) -> str:
         payload=Markup(safe_json(payload)),
         plots={name: Markup(drawing.svg) for name, drawing in drawings.items()},
         shown=shown,
-        level=words.level_text(report.level),
+        level=phrases.level_text(report.level),
         jumps=_jumps(report),
         against=None if report.systems is None else systems,
         forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),

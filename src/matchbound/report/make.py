@@ -21,6 +21,7 @@ from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tall
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import tail_of
+from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
@@ -171,8 +172,7 @@ def make_report(
         What made the report; by default version, parameters and the digest of the data.
     """
     tail_of(level, "two-sided")
-    if method not in METHODS:
-        raise UsageError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    method = named(method, METHODS)
     asked = _numbers("threshold", threshold)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

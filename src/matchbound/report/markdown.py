@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matchbound.report import phrases, words
 from matchbound.report import systems_words as systems
-from matchbound.report import words
 from matchbound.report.page import Report
-from matchbound.show.records import p_text, percent
+from matchbound.show.numbers import percent
+from matchbound.show.records import p_text
 
 SPECIAL = "\\`*_{}[]<>|#~$"
 
 
 def to_markdown(report: Report) -> str:
     """Summary, operating points, groups, drivers, data and provenance."""
-    level = words.level_text(report.level)
+    level = phrases.level_text(report.level)
     parts = [f"# {text(report.title)}", text(words.headline(report)), *(text(line) for line in words.in_full(report))]
     if words.cautions(report):
         parts.append("\n".join(f"- {text(line)}" for line in words.cautions(report)))
@@ -69,7 +70,7 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 def points_table(report: Report) -> Table:
     """Headings and rows of the operating points."""
-    level = words.level_text(report.level)
+    level = phrases.level_text(report.level)
     headings = ("Operating point", "Threshold", "FAR", f"FAR {level}", "FAR below", "FRR", f"FRR {level}", "FRR below")
     rows = [
         (
@@ -89,7 +90,7 @@ def points_table(report: Report) -> Table:
 
 def curve_table(report: Report) -> Table:
     """Headings and rows of EER and AUC."""
-    headings = ("Number", "Threshold", "Estimate", words.level_text(report.level), "Below")
+    headings = ("Number", "Threshold", "Estimate", phrases.level_text(report.level), "Below")
     eer, auc = report.eer, report.auc
     return headings, [
         ("EER", report.eer_reading, words.value_text(eer), words.span_text(eer), percent(eer.upper)),
@@ -100,7 +101,7 @@ def curve_table(report: Report) -> Table:
 def groups_table(report: Report) -> Table:
     """Headings and rows of the groups."""
     assert report.groups is not None
-    level = words.level_text(report.level)
+    level = phrases.level_text(report.level)
     rows = []
     for row in report.groups.rows:
         cells = [words.group_name(row), f"{row.n_identities:,}"]

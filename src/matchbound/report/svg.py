@@ -11,7 +11,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.report.page import CurvePicture, Panel, Report
-from matchbound.report.words import level_text, target_text
+from matchbound.report.phrases import level_text, target_text
 
 WIDTH, HEIGHT = 480, 370
 LEFT, RIGHT, TOP, BOTTOM = 68, 466, 16, 316

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matchbound.report.phrases import MINUS, level_text, target_text
 from matchbound.report.systems import SystemRow, SystemsSection
-from matchbound.report.words import MINUS, level_text, target_text
-from matchbound.show.records import p_text, percent
+from matchbound.show.numbers import percent
+from matchbound.show.records import p_text
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 MOST_PAIRS = 6

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
+from matchbound.report.phrases import MINUS, level_text, target_text
+from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
-from matchbound.show.records import percent
-
-MINUS = "\u2212"
-
-
-def level_text(level: float) -> str:
-    """95%."""
-    return f"{100 * level:.5g}%"
-
-
-def target_text(rate: float) -> str:
-    """A target rate: 1e-3, 5e-4, 0.25."""
-    if rate <= 0.0:
-        return "0"
-    exponent = math.floor(math.log10(rate) + 1e-9)
-    lead = rate / 10.0**exponent
-    if exponent <= -1 and abs(lead - round(lead)) < 1e-9:
-        return f"{round(lead)}e{exponent}"
-    return f"{rate:g}"
+from matchbound.show.numbers import percent
 
 
 def span(low: float, high: float) -> str:
@@ -97,8 +79,6 @@ def in_full(report: Report) -> list[str]:
         f"{span_text(report.eer)}."
     )
     if report.systems is not None:
-        from matchbound.report.systems_words import verdict
-
         told.append(verdict(report.systems, report.level)[0])
     return told
 

@@ -11,13 +11,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.joint import JointTally
-from matchbound.errors import DataError, UsageError
+from matchbound.counts.joint import JointTally
+from matchbound.errors import DataError
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Bootstrap, Interval, Side, tail_of
+from matchbound.results.methods import named
 from matchbound.results.rates import Rate
 from matchbound.stats import differences as stats
 from matchbound.stats.differences import PointTerms, Spread
+from matchbound.stats.intervals import t_quantile
 from matchbound.stats.latent.differences import DifferenceModel
 from matchbound.stats.resampling import percentile, seed_of
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
@@ -139,11 +141,10 @@ class Difference:
         """
         tail = tail_of(level, side)
         self._check(method)
-        if method not in ("auto", "dyadic", "latent"):
-            raise UsageError(f"method must be one of auto, dyadic, latent for a ratio; got {method!r}")
+        method = named(method, ("auto", "dyadic", "latent"), "method for a ratio")
         if self.rate_a == 0.0 and self.rate_b == 0.0:
             return Interval(0.0, math.inf, level, method, side, ("no error in either system: the ratio is not known",))
-        t = stats.t_quantile(tail, self.freedom)
+        t = t_quantile(tail, self.freedom)
         centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")
         near = wide
         if self.estimate != 0.0:
@@ -156,13 +157,12 @@ class Difference:
     def _check(self, method: str) -> None:
         if math.isnan(self.estimate):
             raise DataError(f"the data hold no comparisons for {self.metric.upper()}, so there is no difference of it")
-        if method not in self.methods:
-            raise UsageError(f"method must be one of {', '.join(self.methods)}; got {method!r}")
+        method = named(method, self.methods)
 
     def _limits(
         self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
     ) -> tuple[float, float]:
-        t = stats.t_quantile(tail, self.freedom)
+        t = t_quantile(tail, self.freedom)
         near = self._variance("latent" if method == "latent" else "dyadic")
         wide = self._variance("latent") if method == "auto" else near
         below, above = _halves(self.estimate, t * math.sqrt(near), t * math.sqrt(wide))
@@ -230,8 +230,7 @@ class RateDifference(Difference):
         workers: int = 1,
     ) -> Bootstrap:
         """Replicates of the difference: each draw of identities serves both systems."""
-        if method not in ("vertex", "double-or-nothing"):
-            raise UsageError(f"method must be one of vertex, double-or-nothing; got {method!r}")
+        method = named(method, ("vertex", "double-or-nothing"))
         seed = seed_of(rng)
         drawn = [rate.bootstrap(method, n_resamples, seed, workers=workers).replicates for rate in (self.a, self.b)]
         return Bootstrap(drawn[0] - drawn[1], self.estimate, method, seed)

@@ -15,7 +15,7 @@ from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.rates import Rate
 from matchbound.stats import differences as stats
 from matchbound.stats.group_differences import CellRate
-from matchbound.stats.intervals import effective_n
+from matchbound.stats.intervals import effective_n, wilson
 
 GAP_METHODS = ("dyadic", "wilson", "latent")
 
@@ -161,5 +161,5 @@ class CrossRate:
         if not self.comparisons:
             raise DataError(f"no impostor comparisons between {self.group_a} and {self.group_b}")
         freedom = max(min(self.cell.sizes) - 1.0, 1.0)
-        low, high = stats.wilson_student(self.estimate, self.effective_n, tail_of(level, side), freedom)
+        low, high = wilson(self.estimate, self.effective_n, tail_of(level, side), freedom)
         return Interval(*one_side(low, high, side), level, "wilson", side)

@@ -18,10 +18,10 @@ from matchbound.results.group_gaps import CrossRate, GroupGap
 from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import Rate
 from matchbound.results.together import Together
-from matchbound.stats import differences as stats
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
 from matchbound.stats.group_differences import CellRate, GroupSums, cell_rate, difference_of_cells, welch
+from matchbound.stats.intervals import t_quantile
 from matchbound.stats.variance import frr_bias_factor
 
 Metric = Literal["far", "frr"]
@@ -104,7 +104,7 @@ class GroupRates:
                 raise DataError(f"no impostor comparisons between {rate.group_a} and {rate.group_b}")
         variance = difference_of_cells(a.cell, b.cell)
         freedom = max(min(*a.cell.sizes, *b.cell.sizes) - 1.0, 1.0)
-        half = stats.t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
+        half = t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
         d = a.estimate - b.estimate
         return Interval(max(d - half, -1.0), min(d + half, 1.0), level, "dyadic")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,6 +11,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
 from matchbound.notes import Note
+from matchbound.show.numbers import percent
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.resampling import percentile
 
@@ -60,18 +60,6 @@ class Interval:
         if self.side == "lower":
             return f"at least {percent(self.low)} with {level} confidence ({self.method})"
         return f"{level} interval {percent(self.low)} to {percent(self.high)} ({self.method})"
-
-
-def percent(value: float | None) -> str:
-    """A rate for people: 4.2%, 0.031%, 1.2e-05%; a dash for nothing."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value == 0.0:
-        return "0%"
-    shown = 100.0 * value
-    if abs(shown) < 1e-3:
-        return f"{shown:.1e}%"
-    return f"{shown:.3g}%" if abs(shown) < 99.95 else f"{shown:.5g}%"
 
 
 def tail_of(level: float, side: Side) -> float:

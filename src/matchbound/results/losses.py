@@ -11,8 +11,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
-from matchbound.stats.differences import t_quantile, wilson_student
-from matchbound.stats.intervals import effective_n
+from matchbound.results.methods import named
+from matchbound.stats.intervals import effective_n, t_quantile, wilson
 from matchbound.stats.resampling import seed_of
 
 LOSS_METHODS = ("t", "vertex", "double-or-nothing")
@@ -83,8 +83,7 @@ class MeanLoss:
         self, method: str = "vertex", n_resamples: int = 2000, rng: int | np.random.Generator | None = None
     ) -> Bootstrap:
         """Replicates of the mean loss."""
-        if method not in LOSS_METHODS[1:]:
-            raise UsageError(f"method must be one of {', '.join(LOSS_METHODS)}; got {method!r}")
+        method = named(method, LOSS_METHODS[1:])
         if self.draw is None:
             raise UsageError("bootstraps need units that each comparison has one or two of; use method='t'")
         seed = seed_of(rng)
@@ -135,7 +134,7 @@ class UnitRate:
         """Wilson's interval at the effective number of trials, with Student's t."""
         if not self.comparisons:
             raise DataError(f"the data hold no comparisons for {self.metric.upper()}")
-        low, high = wilson_student(self.estimate, self.effective_n, tail_of(level, side), self.freedom)
+        low, high = wilson(self.estimate, self.effective_n, tail_of(level, side), self.freedom)
         return Interval(*one_side(low, high, side), level, "wilson", side)
 
 

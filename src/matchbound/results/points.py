@@ -14,6 +14,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
+from matchbound.results.methods import named
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -30,6 +31,12 @@ AREA_STEPS = 400
 """FARs at which the replicates of a partial AUC are read (midpoint rule)."""
 FEW_ERRORS = 10
 NONE = np.empty(0)
+
+HINTS = dict.fromkeys(
+    ("wilson", "naive-wilson", "wald"),
+    "for a rate read from a curve, method='union' joins Wilson's intervals at both ends of the threshold's range",
+)
+"""What to say to somebody who asks a curve for an interval of a rate at a fixed threshold."""
 
 ADVISED_AGAINST = {
     "subsets": (
@@ -143,19 +150,18 @@ class CurveStatistic:
             ``level_far`` (or ``level_frr``) for ``"union"``; ``settings`` for ``"latent"``.
         """
         tail = tail_of(level, side)
+        method = named(method, self.methods, hints=HINTS if "union" in self.methods else None)
         if smooth is not None and method not in CURVE_BOOTSTRAPS:
             raise UsageError("smooth goes with the bootstraps")
-        if method == "union" and "union" in self.methods:
+        if method == "union":
             return self._union(level, side, options)
-        if method == "latent" and "latent" in self.methods:
+        if method == "latent":
             return self._latent(level, side, options)
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
         if method == "influence":
             low, high = wilson_t(self._rate, tail)
             return Interval(*one_side(low, high, side), level, method, side, self._said())
-        if method not in CURVE_BOOTSTRAPS:
-            raise UsageError(f"method must be one of {', '.join(self.methods)}; got {method!r}")
         made = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers).interval(level, side=side)
         for note in made.notes:
             warnings.warn(note, MatchboundWarning, stacklevel=2)
@@ -171,6 +177,7 @@ class CurveStatistic:
         workers: int = 1,
     ) -> Bootstrap:
         """Draw identities again and again and read each replicate's curve; any level can be asked afterwards."""
+        method = named(method, CURVE_BOOTSTRAPS)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
         seed = seed_of(rng)
@@ -391,8 +398,7 @@ def replicates(
     workers: int,
 ) -> CurveReplicates:
     """Bootstrap curves with checked arguments, of steps or smoothed."""
-    if method not in CURVE_BOOTSTRAPS:
-        raise UsageError(f"method must be one of {', '.join(CURVE_BOOTSTRAPS)}; got {method!r}")
+    method = named(method, CURVE_BOOTSTRAPS)
     if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
         raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
     whole = every_step(curve)
@@ -400,8 +406,7 @@ def replicates(
         return curve_replicates(
             whole, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
         )
-    if smooth not in SMOOTHS:
-        raise UsageError(f"smooth must be one of {', '.join(SMOOTHS)}; got {smooth!r}")
+    found: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
     return smooth_replicates(
-        whole, smooth, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
+        whole, found, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
     )

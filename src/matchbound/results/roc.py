@@ -19,7 +19,6 @@ from matchbound.results.interval import tail_of
 from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
-from matchbound.stats.curve.influence import wilson_limits
 from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
@@ -29,6 +28,7 @@ from matchbound.stats.curve.rates import (
     index_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
+from matchbound.stats.intervals import wilson_limits
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ class RocCurve:
         spread, variance = self.far * (1.0 - self.far), self.far_variance
         known = (spread > 0.0) & (variance > 0.0)
         n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
-        return wilson_limits(self.far, np.maximum(n, max(floor, 1e-9)), z)[1]
+        return wilson_limits(self.far, np.maximum(n, floor), z)[1]
 
     def _grid(
         self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int

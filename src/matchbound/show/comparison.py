@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.results.comparison import Comparison, Difference
-from matchbound.results.groups import GroupRates, GroupRow
-from matchbound.results.interval import Interval, percent
-from matchbound.results.systems import SystemsTable
+from matchbound.show.numbers import percent
 from matchbound.show.records import Record, p_text
 from matchbound.show.text import table
+
+if TYPE_CHECKING:
+    from matchbound.results.comparison import Comparison, Difference
+    from matchbound.results.groups import GroupRates, GroupRow
+    from matchbound.results.interval import Interval
+    from matchbound.results.systems import SystemsTable
 
 
 def comparison_records(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matchbound.results.points import Auc, CurveStatistic, OperatingPoint
-from matchbound.show.records import Record, percent
+from matchbound.show.numbers import percent
+from matchbound.show.records import Record
 from matchbound.show.text import table
+
+if TYPE_CHECKING:
+    from matchbound.results.points import CurveStatistic
 
 
 def curve_records(statistics: Sequence[CurveStatistic], method: str, level: float, **options: Any) -> list[Record]:
@@ -24,8 +27,8 @@ def curve_records(statistics: Sequence[CurveStatistic], method: str, level: floa
         records.append(
             {
                 "metric": statistic.metric,
-                "target": statistic.target if isinstance(statistic, OperatingPoint) else None,
-                "threshold": None if isinstance(statistic, Auc) else statistic.threshold,
+                "target": getattr(statistic, "target", None),
+                "threshold": None if statistic.metric == "auc" else statistic.threshold,
                 "estimate": statistic.estimate,
                 "low": interval.low,
                 "high": interval.high,

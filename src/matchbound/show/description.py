@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from matchbound.results.description import Description
 from matchbound.show.records import Record
 from matchbound.show.text import table
+
+if TYPE_CHECKING:
+    from matchbound.results.description import Description
 
 
 def description_records(description: Description) -> list[Record]:

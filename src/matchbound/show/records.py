@@ -7,10 +7,13 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matchbound.results.interval import Interval, percent
-from matchbound.results.rates import Rate
+from matchbound.show.numbers import percent
+
+if TYPE_CHECKING:
+    from matchbound.results.interval import Interval
+    from matchbound.results.rates import Rate
 
 Record = dict[str, Any]
 

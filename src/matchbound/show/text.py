@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from matchbound.show.records import Record, percent
+from matchbound.show.numbers import percent
+from matchbound.show.records import Record
 
 
 def table(

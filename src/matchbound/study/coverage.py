@@ -13,9 +13,11 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
+from matchbound.results.methods import named
+from matchbound.results.rates import METHODS as RATE_METHODS
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import seed_of
-from matchbound.study.curve_methods import CURVE_METHODS, curve_method_named
+from matchbound.study.curve_methods import CURVE_KNOWN, CURVE_METHODS, curve_method_named
 from matchbound.study.methods import FAST, Method, method_named
 from matchbound.study.models import SyntheticModel
 from matchbound.study.populations import Population, population_of
@@ -379,13 +381,15 @@ def _methods(methods: Sequence[str] | Mapping[str, Method] | None, curve: bool) 
     if isinstance(methods, str):
         methods = [methods]
     if isinstance(methods, Mapping):
-        named = tuple(methods.items())
+        found = tuple(methods.items())
     else:
+        known = CURVE_KNOWN if curve else tuple(dict.fromkeys((*FAST, *RATE_METHODS)))
         find = curve_method_named if curve else method_named
-        named = tuple((name, find(name)) for name in dict.fromkeys(methods))
-    if not named:
+        names = dict.fromkeys(named(name, known, "methods") for name in methods)
+        found = tuple((name, find(name)) for name in names)
+    if not found:
         raise UsageError("methods: name at least one")
-    return named
+    return found
 
 
 def _levels(levels: Sequence[float]) -> FloatArray:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.errors import UsageError
 from matchbound.files.writing import whole_file
-from matchbound.study.models import SyntheticModel
+
+if TYPE_CHECKING:
+    from matchbound.study.models import SyntheticModel
 
 BINS = 1 << 16
 LONGEST = 2.0

@@ -16,8 +16,7 @@ import numpy as np
 
 from matchbound._version import __version__
 from matchbound.arraytypes import FloatArray
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.writing import whole_file
 from matchbound.study.methods import Draws, Method
 from matchbound.study.samples import Cell, Sample

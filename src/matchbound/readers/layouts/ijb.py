@@ -10,8 +10,8 @@ import numpy as np
 
 from matchbound.data.coded import merge
 from matchbound.data.comparisons import Comparisons
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly
+from matchbound.errors import DataError, UsageError, plainly
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.layouts.lines import first_line, load_scores, read_fields
 from matchbound.readers.layouts.trials import Trials, attribute
 from matchbound.readers.roles import plain

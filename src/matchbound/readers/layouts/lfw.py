@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, shorten
+from matchbound.errors import DataError, UsageError, shorten
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.layouts.lines import load_scores
 from matchbound.readers.tables import named
 

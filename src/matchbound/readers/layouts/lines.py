@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from matchbound.data.coded import Coded, coded_column, merge, values_of
 from matchbound.data.finite import check_finite
-from matchbound.errors import DataError
-from matchbound.files.opening import Input, shorten
+from matchbound.errors import DataError, shorten
+from matchbound.files.opening import Input
 from matchbound.readers.delimited import NUMBER, raise_unless_number
 from matchbound.readers.tables import GENUINE_WORDS
 

@@ -11,8 +11,8 @@ import numpy as np
 from matchbound.arraytypes import LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import encode
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly
+from matchbound.errors import DataError, UsageError, plainly
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.layouts.whole import load_table
 from matchbound.readers.tables import Table, named

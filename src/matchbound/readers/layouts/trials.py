@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from matchbound.data.coded import Coded, coded_texts, merge
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly, shorten
+from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.layouts.lines import Fields, first_line, is_number, load_scores, read_fields
 from matchbound.readers.roles import plain

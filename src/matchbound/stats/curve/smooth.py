@@ -124,7 +124,7 @@ def _scores(masses: tuple[FloatArray, NDArray[Any]], distance: bool, model: Smoo
 
 def _row_scores(curve: SortedCurve, model: Smooth) -> tuple[FloatArray, FloatArray]:
     """Scores of impostor and genuine comparisons, strictest first, in the model's units."""
-    similarity = curve.source.similarity
+    similarity = curve.row_similarity
     ones = np.ones(0)
     impostor, _ = _scores((similarity[curve.impostor_rows], ones), curve.distance, model)
     genuine, _ = _scores((similarity[curve.genuine_rows], ones), curve.distance, model)

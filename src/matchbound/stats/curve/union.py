@@ -14,9 +14,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveSums, CurveTally, SortedCurve
-from matchbound.stats.curve.influence import wilson_limits
 from matchbound.stats.curve.rates import SLACK, CurveVariances, curve_variances, index_at_far, index_at_frr
-from matchbound.stats.intervals import effective_n, normal_quantile
+from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.resampling import block_rng
 
 LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -157,7 +156,4 @@ def _first_at_least(rates: FloatArray, value: float) -> int:
 
 
 def _wilson(estimate: float, variance: float, floor: float, tail: float) -> tuple[float, float]:
-    n = effective_n(estimate, variance, floor)
-    z = 0.0 if tail >= 0.5 else normal_quantile(tail)
-    low, high = wilson_limits(np.array([estimate]), np.array([max(n, 1e-9)]), z)
-    return float(low[0]), float(high[0])
+    return wilson(estimate, effective_n(estimate, variance, floor), min(tail, 0.5))
