@@ -41,7 +41,7 @@ ProtocolFile = Annotated[
 def evaluate(
     *files: Files,
     threshold: Threshold = None,
-    method: Method = "wilson",
+    method: Method = "auto",
     level: Level = 0.95,
     settings: Settings = None,
     resamples: Resamples = 2000,
@@ -60,7 +60,7 @@ def evaluate(
 ) -> int:
     """False accept and false reject rates at given thresholds, with intervals.
 
-    Example: `matchbound evaluate scores.csv --threshold 0.5 --method wilson --format json`
+    Example: `matchbound evaluate scores.csv --threshold 0.5 --format json`
     """
     from matchbound.calls.rates import evaluate as run
     from matchbound.show.records import rate_record
@@ -71,7 +71,7 @@ def evaluate(
     method = named(method, METHODS, "--method")
     if not 0.0 < level < 1.0:
         raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
-    if settings is not None and method != "latent":
+    if settings is not None and method not in ("auto", "latent"):
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
     with common.listening(quiet) as told:

@@ -13,7 +13,7 @@ import numpy as np
 from matchbound.arraytypes import IntArray
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.rates import evaluate, roc
-from matchbound.counting.recount import Recount, Source
+from matchbound.counting.recount import Source
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.report.page import Claim, GroupSection, Report, ReportedPoint, reading_of, reading_of_number
 from matchbound.report.panels import score_histogram
@@ -52,7 +52,7 @@ def write_report(
     far: Sequence[float] | float | None = None,
     threshold: Sequence[float] | float | None = None,
     level: float = 0.95,
-    method: str = "wilson",
+    method: str = "auto",
     title: str | None = None,
     show_labels: bool = False,
     group: Any = None,
@@ -124,7 +124,7 @@ def make_report(
     far: Sequence[float] | float | None = None,
     threshold: Sequence[float] | float | None = None,
     level: float = 0.95,
-    method: str = "wilson",
+    method: str = "auto",
     title: str | None = None,
     show_labels: bool = False,
     group: Any = None,
@@ -151,7 +151,7 @@ def make_report(
     level
         Confidence level of every interval and bound.
     method
-        Of the intervals in the table of operating points. The slider's are Wilson's.
+        Of all intervals on the page.
     title
         By default "Matching accuracy report".
     show_labels
@@ -267,8 +267,7 @@ class _Maker:
 
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
         """Error rates at points of the curve."""
-        again = Recount(self.data, **self.engine)
-        made = error_rates(tally_at(self.curve.tally, points), self.data.findings(), again)
+        made = error_rates(tally_at(self.curve.tally, points), self.data.findings(), self.curve.recount)
         return dict(zip(points.tolist(), made, strict=True))
 
     def _asked_point(self, rates: ErrorRates) -> ReportedPoint:
@@ -298,7 +297,7 @@ class _Maker:
 
     def _statistic(self, statistic: CurveStatistic) -> Claim:
         """A number read from the curve."""
-        method = self.method if self.method in statistic.methods else "influence"
+        method = self.method if self.method in statistic.methods else "auto"
         options: dict[str, Any] = {"n_resamples": self.n_resamples, "rng": self.rng}
         made = statistic.interval(method, self.level, **options)
         area = statistic.metric == "auc"

@@ -8,7 +8,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.counts.tally import Tally
 from matchbound.report.page import (
     Contributor,
     CurvePicture,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.counting.recount import Recount
+from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.notes import Note
 from matchbound.results.interval import Interval, Side
@@ -41,6 +42,8 @@ class LatentInterval(Interval):
     effective_identities: float = float("nan")
 
 
+POINTS_ALONG = 40
+"""Points of a curve at which the sample's own variance is taken."""
 FEWEST_IDENTITIES = 10
 """With fewer identities than this the correlations cannot be estimated."""
 FEWEST_THRESHOLDS = 8
@@ -95,6 +98,17 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     if float(model.design.sharing) + float(model.design.within) < model.comparisons:
         return Note("sparse", "too few comparisons share an identity to estimate how their errors go together")
     return None
+
+
+def tally_along(curve: CurveTally, recount: Recount) -> Tally:
+    """The tally at points all along a curve, by numbers of false matches in geometric steps; made once."""
+    made: tuple[CurveTally, Tally] | None = recount.memo.get("tally along")
+    if made is None or made[0] is not curve:
+        wanted = np.geomspace(1.0, max(curve.n_impostor / 2.0, 1.0), POINTS_ALONG)
+        points = np.unique(np.searchsorted(curve.false_matches, wanted))
+        made = (curve, curve.tally_at(points[points < curve.thresholds.size]))
+        recount.memo["tally along"] = made
+    return made[1]
 
 
 def _comparisons(metric: str, tally: Tally) -> int:

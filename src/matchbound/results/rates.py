@@ -203,15 +203,16 @@ class Rate:
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         variance
-            For Wilson and Wald: ``"plug-in"`` (the default), ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``, or
-            the name of a bootstrap whose replicates' variance is to be used. With ``"auto"`` it asks for Wilson.
+            For Wilson and Wald: ``"plug-in"`` (the default), ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``,
+            or the name of a bootstrap whose replicates' variance is to be used. With ``"auto"`` it asks for Wilson.
         n_resamples, rng, options
             For bootstraps; see `bootstrap`.
 
         Notes
         -----
-        No interval has a width of zero: where a method gives one (Wald and bootstraps without errors), the interval of
-        ``"auto"`` takes its place, and a note says so.
+        An interval of width zero is never right. Where a bootstrap gives one (no errors), the interval of ``"auto"``
+        takes its place, and a note says so. Wald's is left as the formula gives it, with a warning that names the
+        interval of ``"auto"``.
         """
         self._must_have_comparisons()
         tail = tail_of(level, side)
@@ -236,7 +237,11 @@ class Rate:
         else:
             made = self._bootstrap(method, n_resamples, rng, options).interval(1.0 - 2.0 * tail)
             low, high, notes = made.low, made.high, made.notes
-        if low >= high:
+        if low >= high and method == "wald":
+            made = self._instead(method, level, side)
+            bound = f"{made.method}: {percent(made.low)} to {percent(made.high)}"
+            notes = (Note("no-width", f"{made.notes[0].text.split(';')[0]}; the default interval is right ({bound})"),)
+        elif low >= high:
             return self._instead(method, level, side)
         for note in notes:
             warnings.warn(note.text, MatchboundWarning, stacklevel=2)

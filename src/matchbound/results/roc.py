@@ -16,6 +16,7 @@ from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
 from matchbound.results.interval import tail_of
+from matchbound.results.methods import named
 from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
@@ -28,8 +29,9 @@ from matchbound.stats.curve.rates import (
     index_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
-from matchbound.stats.intervals import wilson_limits
+from matchbound.stats.intervals import careful_wilson, wilson_limits
 from matchbound.stats.resampling import seed_of
+from matchbound.stats.variance import effective_identities, far_bias_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,6 +76,8 @@ class ThresholdChoice:
         FAR there and its one-sided upper bound.
     frr
         FRR there.
+    method
+        Of the bound.
     """
 
     threshold: float
@@ -82,6 +86,7 @@ class ThresholdChoice:
     far: float
     far_upper: float
     frr: float
+    method: str = "wilson"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -260,7 +265,7 @@ class RocCurve:
         return SmoothCurve(model, smooth_rates(self.tally, model))
 
     def threshold_for(
-        self, far: float, confidence: float = 0.95, *, method: Literal["wilson", "latent"] = "wilson"
+        self, far: float, confidence: float = 0.95, *, method: Literal["auto", "latent", "wilson"] = "auto"
     ) -> ThresholdChoice:
         """The most lenient threshold whose one-sided upper bound on FAR meets a target.
 
@@ -271,8 +276,8 @@ class RocCurve:
         confidence
             Of the bound.
         method
-            ``"wilson"``: the bound is that of ``evaluate(...).far.upper_bound(confidence)``; ``"latent"``: that of the
-            latent-correlation model, which keeps its promise where a few identities make most errors.
+            The bound is that of ``evaluate(...).far.upper_bound(confidence, method)``: ``"auto"`` (the default),
+            ``"latent"``, which keeps its promise where a few identities make most errors, or ``"wilson"``.
 
         Raises
         ------
@@ -280,16 +285,21 @@ class RocCurve:
             When no threshold of these data supports the claim.
         """
         _rate("far", far)
-        tail_of(confidence, "upper")
-        if method == "wilson":
-            upper = self._upper(confidence)
+        tail = tail_of(confidence, "upper")
+        chosen = named(method, ("auto", "latent", "wilson"))
+        careful = False
+        if chosen == "auto":
+            from matchbound.results import latent
+
+            careful = latent.why_not("far", latent.tally_along(self.tally, self.recount), 0, self.recount) is not None
+            chosen = "wilson" if careful else "latent"
+        if chosen == "wilson":
+            upper = self._careful_upper(tail) if careful else self._upper(confidence)
             good = np.flatnonzero(upper <= far)
             k = int(good[-1]) if good.size else int(np.argmin(upper))
             bound = float(upper[k])
-        elif method == "latent":
-            k, bound = self._latent_choice(far, confidence)
         else:
-            raise UsageError(f"method must be 'wilson' or 'latent'; got {method!r}")
+            k, bound = self._latent_choice(far, confidence)
         if bound > far:
             raise DataError(
                 f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper "
@@ -304,6 +314,7 @@ class RocCurve:
             far=float(self.far[k]),
             far_upper=bound,
             frr=float(self.frr[k]),
+            method=chosen,
         )
 
     def _latent_choice(self, far: float, confidence: float) -> tuple[int, float]:
@@ -312,8 +323,8 @@ class RocCurve:
 
         matched = self.tally.false_matches
         start = index_at_far(self.far, far)
-        near = self.recount.tally(self.thresholds[start : start + 1])
-        model = latent.fit("far", near, int(matched[start]), self.recount)
+        along = latent.tally_along(self.tally, self.recount)
+        model = latent.fit("far", along, int(matched[start]), self.recount)
         deviate = model.deviate(confidence, "upper")
         low, high = 0, start
         while low < high:
@@ -348,6 +359,21 @@ class RocCurve:
         known = (spread > 0.0) & (variance > 0.0)
         n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
         return wilson_limits(self.far, np.maximum(n, floor), z)[1]
+
+    def _careful_upper(self, tail: float) -> FloatArray:
+        """The upper bounds of the default interval where the latent model cannot be fitted, shape (K,)."""
+        identities = effective_identities(
+            self.tally.impostor_comparisons
+            if self.tally.instances is None
+            else np.where(self.tally.impostor_comparisons > 0, self.tally.instances, 0)
+        )
+        factor, floor = far_bias_factor(identities), int(np.count_nonzero(self.tally.impostor_comparisons)) // 2
+        spread = self.far_variance * factor if np.isfinite(factor) else np.zeros_like(self.far)
+        made = [
+            careful_wilson(float(p), float(v), floor, self.tally.n_impostor, tail, identities - 1.0)[1]
+            for p, v in zip(self.far, spread, strict=True)
+        ]
+        return np.array(made)
 
     def _grid(
         self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int

@@ -20,7 +20,7 @@ def curve_records(statistics: Sequence[CurveStatistic], method: str, level: floa
     """
     records: list[Record] = []
     for statistic in statistics:
-        own = method if method in statistic.methods else "influence"
+        own = method if method in statistic.methods else "auto"
         interval = statistic.interval(own, level, **options)
         errors, comparisons = _counted(statistic)
         effective = statistic.effective_n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -134,9 +135,9 @@ class LatentModel:
         return LatentLimits(
             low=0.0 if side == "upper" else low,
             high=1.0 if side == "lower" else high,
-            rho_identity=float(view.identity(z_edge)[0]) if far else float("nan"),
+            rho_identity=float(view.identity(z_edge)[0]) if far else math.nan,
             rho_pair=float(view.pair(z_edge)[0]),
-            beta=self.beta if far else float("nan"),
+            beta=self.beta if far else math.nan,
             erring_pairs=erring,
             effective_identities=self.effective_identities,
             notes=self._notes(errors, erring),
