@@ -116,7 +116,11 @@ def _logit(rate: FloatArray) -> FloatArray:
 
 
 def solve_decreasing(
-    gap: Callable[[FloatArray], FloatArray], near: FloatArray, guess: FloatArray, ends: tuple[float, float]
+    gap: Callable[[FloatArray], FloatArray],
+    near: FloatArray,
+    guess: FloatArray,
+    ends: tuple[float, float],
+    tolerance: float = 1e-6,
 ) -> FloatArray:
     """Roots of falling functions, one an entry, by Chandrupatla's method; shape (J,).
 
@@ -145,7 +149,6 @@ def solve_decreasing(
         b, fb = np.where(same, b, a), np.where(same, fb, fa)
         a, fa = x, fx
         best = np.where(np.abs(fa) < np.abs(fb), a, b)
-        tolerance = 1e-6
         with np.errstate(all="ignore"):
             reach = tolerance / np.abs(b - c)
             if bool(np.all((reach > 0.5) | (fa == 0.0) | no_root)):

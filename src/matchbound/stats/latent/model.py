@@ -143,10 +143,10 @@ class LatentModel:
             notes=self._notes(errors, erring),
         )
 
-    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
+    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike, *, tolerance: float = 1e-6) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
-        `errors` need not be whole; `upper` says which limit.
+        `errors` need not be whole; `upper` says which limit. They are right to `tolerance` in probits.
         """
         x, d, up = np.broadcast_arrays(
             np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)
@@ -155,9 +155,9 @@ class LatentModel:
         result = np.empty(x.shape)
         flips = self._flips(x)
         if np.any(~flips):
-            result[~flips] = self._solve(x[~flips], d[~flips], up[~flips])
+            result[~flips] = self._solve(x[~flips], d[~flips], up[~flips], tolerance)
         if np.any(flips):
-            result[flips] = self._flip()._solve(x[flips], d[flips], up[flips])
+            result[flips] = self._flip()._solve(x[flips], d[flips], up[flips], tolerance)
         return result
 
     def _flips(self, errors: FloatArray) -> BoolArray:
@@ -170,7 +170,7 @@ class LatentModel:
         """The same model read from the other side of the scale."""
         return replace(self, identity=self.identity.mirrored(), pair=self.pair.mirrored(), mirrored=not self.mirrored)
 
-    def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray) -> FloatArray:
+    def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray, tolerance: float = 1e-6) -> FloatArray:
         """Limits of the rate in which the curves are functions of z (of non-errors where mirrored), shape (J,)."""
         from scipy.special import ndtr, ndtri
 
@@ -186,7 +186,7 @@ class LatentModel:
 
         near = np.where(up, z_hat - 0.1, z_hat + 0.1)
         guess = np.clip(near + np.where(up, 1.0, -1.0) * (0.2 + 0.2 * np.abs(deviate)), LOWEST, TOP)
-        z = solve_decreasing(gap, near, guess, (LOWEST, TOP))
+        z = solve_decreasing(gap, near, guess, (LOWEST, TOP), tolerance)
         rate = np.where(z >= TOP, 1.0, np.where(z <= LOWEST, 0.0, ndtr(z)))
         rate = np.where(~up & (x <= 0.0), 0.0, rate)
         # no error seen: never tighter than the exact binomial bound for as many independent comparisons
