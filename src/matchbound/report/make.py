@@ -239,8 +239,9 @@ class _Maker:
         curve = self.curve
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
-        points = [self._asked_point(rates) for rates in series]
-        points += [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
+        aimed = [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
+        points = [*(self._asked_point(rates) for rates in series), *aimed]
+        claims = {aim.index: point.frr for aim, point in zip(aims, aimed, strict=True)}
         focus = 0 if series else _best_supported(points)
         eer = curve.eer()
         always = np.unique(np.array([0, len(curve) - 1, eer.index, *(aim.index for aim in aims)], dtype=np.int64))
@@ -255,7 +256,9 @@ class _Maker:
             eer=self._statistic(eer),
             eer_reading=reading_of(curve.tally, eer.index),
             auc=self._statistic(curve.auc()),
-            panel=curve_panel(curve, self.level, always, series, points[focus].threshold),
+            panel=curve_panel(
+                curve, self.level, always, series, points[focus].threshold, method=self.method, aims=claims
+            ),
             picture=curve_picture(curve, self.level),
             histogram=score_histogram(curve.tally),
             drivers=tuple(drivers_of(rate, show_labels) for rate in (focus_rates.far, focus_rates.frr)),
@@ -283,6 +286,7 @@ class _Maker:
         """A rate at a fixed threshold."""
         made = rate.interval(self.method, self.level, n_resamples=self.n_resamples, rng=self.rng)
         bound = rate.interval(self.method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
+        beside = rate.interval("wilson", self.level)
         return Claim(
             metric=rate.metric,
             estimate=rate.estimate,
@@ -293,6 +297,7 @@ class _Maker:
             errors=rate.errors,
             comparisons=rate.comparisons,
             naive_ratio=_times_naive(made.width, rate.estimate, rate.comparisons, self.level),
+            wilson=(beside.low, beside.high),
         )
 
     def _statistic(self, statistic: CurveStatistic) -> Claim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
@@ -29,9 +29,9 @@ from matchbound.stats.curve.rates import (
     index_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
-from matchbound.stats.intervals import careful_wilson, wilson_limits
+from matchbound.stats.intervals import careful_wilson, effective_n, wilson, wilson_limits
 from matchbound.stats.resampling import seed_of
-from matchbound.stats.variance import effective_identities, far_bias_factor
+from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +43,7 @@ __all__ = [
     "CurveStatistic",
     "Eer",
     "OperatingPoint",
+    "RateLimits",
     "RocCurve",
     "SmoothCurve",
     "ThresholdChoice",
@@ -87,6 +88,25 @@ class ThresholdChoice:
     far_upper: float
     frr: float
     method: str = "wilson"
+
+
+@dataclass(frozen=True, eq=False)
+class RateLimits:
+    """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,).
+
+    low, high
+        Two-sided.
+    upper
+        One-sided, at the same level.
+    method
+        How they were made.
+    """
+
+    low: FloatArray = field(repr=False)
+    high: FloatArray = field(repr=False)
+    upper: FloatArray = field(repr=False)
+    level: float
+    method: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,6 +220,71 @@ class RocCurve:
         """The mean of 1 − FRR over FARs up to `max_far`."""
         return self.auc(max_far)
 
+    def limits_at(
+        self, points: ArrayLike, metric: Literal["far", "frr"] = "far", level: float = 0.95, *, method: str = "auto"
+    ) -> RateLimits:
+        """Intervals of a rate at points of the curve, each threshold taken as fixed: those of `evaluate` there.
+
+        Parameters
+        ----------
+        points
+            Positions in `thresholds`.
+        metric
+            Which rate.
+        level
+            The coverage promised.
+        method
+            ``"auto"``, ``"latent"`` or ``"wilson"``.
+        """
+        chosen = np.asarray(points, dtype=np.int64).reshape(-1)
+        method = named(method, ("auto", "latent", "wilson"))
+        tails = tail_of(level, "two-sided"), tail_of(level, "upper")
+        careful = method == "auto" and self._no_latent(metric)
+        if method == "wilson" or careful:
+            both, one = (self._wilson_at(chosen, metric, tail, careful) for tail in tails)
+            return RateLimits(both[0], both[1], one[1], level, "wilson")
+        from matchbound.results import latent
+
+        far = metric == "far"
+        errors = (self.tally.false_matches if far else self.tally.false_nonmatches)[chosen]
+        total = self.tally.n_impostor if far else self.tally.n_genuine
+        along = latent.tally_along(self.tally, self.recount)
+        made = np.zeros((3, chosen.size))
+        for beyond in (False, True):
+            here = np.flatnonzero((errors > total / 2.0) == beyond)
+            if not here.size:
+                continue
+            model = latent.fit(metric, along, total if beyond else 0, self.recount)
+            t, one_sided = model.deviate(level), model.deviate(level, "upper")
+            for row, (deviate, upper) in enumerate(((t, False), (t, True), (one_sided, True))):
+                made[row, here] = model.limit(errors[here], deviate, upper)
+        return RateLimits(made[0], made[1], made[2], level, "latent")
+
+    def _no_latent(self, metric: str) -> bool:
+        from matchbound.results import latent
+
+        return latent.why_not(metric, latent.tally_along(self.tally, self.recount), 0, self.recount) is not None
+
+    def _wilson_at(self, points: IntArray, metric: str, tail: float, careful: bool) -> tuple[FloatArray, FloatArray]:
+        """Wilson's limits at points of the curve, as printed or with the care of the default."""
+        far, t = metric == "far", self.tally
+        estimate, spread = (self.far, self.far_variance) if far else (self.frr, self.frr_variance)
+        made = t.impostor_comparisons if far else t.genuine_comparisons
+        floor = int(np.count_nonzero(made)) // (2 if far else 1)
+        total = t.n_impostor if far else t.n_genuine
+        sizes = np.where(made > 0, t.instances, 0) if far and t.instances is not None else made
+        identities = effective_identities(sizes)
+        factor = far_bias_factor(identities) if far else frr_bias_factor(identities)
+        limits = []
+        for p, v in zip(estimate[points].tolist(), spread[points].tolist(), strict=True):
+            if careful:
+                known = v * factor if np.isfinite(factor) else 0.0
+                limits.append(careful_wilson(p, known, floor, total, tail, identities - 1.0))
+            else:
+                limits.append(wilson(p, effective_n(p, v, floor), tail))
+        low, high = np.array(limits).reshape(-1, 2).T
+        return low, high
+
     def band(
         self,
         level: float = 0.95,
@@ -289,12 +374,10 @@ class RocCurve:
         chosen = named(method, ("auto", "latent", "wilson"))
         careful = False
         if chosen == "auto":
-            from matchbound.results import latent
-
-            careful = latent.why_not("far", latent.tally_along(self.tally, self.recount), 0, self.recount) is not None
+            careful = self._no_latent("far")
             chosen = "wilson" if careful else "latent"
         if chosen == "wilson":
-            upper = self._careful_upper(tail) if careful else self._upper(confidence)
+            upper = self._wilson_at(np.arange(len(self)), "far", tail, True)[1] if careful else self._upper(confidence)
             good = np.flatnonzero(upper <= far)
             k = int(good[-1]) if good.size else int(np.argmin(upper))
             bound = float(upper[k])
@@ -359,21 +442,6 @@ class RocCurve:
         known = (spread > 0.0) & (variance > 0.0)
         n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
         return wilson_limits(self.far, np.maximum(n, floor), z)[1]
-
-    def _careful_upper(self, tail: float) -> FloatArray:
-        """The upper bounds of the default interval where the latent model cannot be fitted, shape (K,)."""
-        identities = effective_identities(
-            self.tally.impostor_comparisons
-            if self.tally.instances is None
-            else np.where(self.tally.impostor_comparisons > 0, self.tally.instances, 0)
-        )
-        factor, floor = far_bias_factor(identities), int(np.count_nonzero(self.tally.impostor_comparisons)) // 2
-        spread = self.far_variance * factor if np.isfinite(factor) else np.zeros_like(self.far)
-        made = [
-            careful_wilson(float(p), float(v), floor, self.tally.n_impostor, tail, identities - 1.0)[1]
-            for p, v in zip(self.far, spread, strict=True)
-        ]
-        return np.array(made)
 
     def _grid(
         self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int
