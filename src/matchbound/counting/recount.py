@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
 
 MOST_GENUINE = 5_000_000
+MOST_ROWS = 20_000_000
+"""A part of a table on disk is read into memory up to so many rows."""
 Source = Comparisons | Embeddings
 AnySource = Source | ScoreFile
 
@@ -131,6 +133,53 @@ class Recount:
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
         return Recount(among(self.source, identities), self.workers, self.executor)
+
+
+@dataclass(frozen=True, eq=False)
+class RecountOfPart(Recount):
+    """The comparisons among some identities of a table on disk; they are read into memory when first asked for.
+
+    identities
+        Their labels.
+    """
+
+    identities: LabelArray = field(default_factory=lambda: np.empty(0, dtype=np.str_), repr=False)
+
+    def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
+        """The same comparisons at other thresholds."""
+        return self._in_memory.tally(thresholds, pairs=pairs)
+
+    def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
+        """Thresholds at which so many comparisons err, shape of `errors`."""
+        return self._in_memory.thresholds_at(errors, kind)
+
+    @property
+    def _in_memory(self) -> Recount:
+        made: Recount | None = self.memo.get("in memory")
+        if made is None:
+            assert isinstance(self.source, ScoreFile)
+            made = Recount(_rows_among(self.source, self.identities), self.workers, self.executor)
+            self.memo["in memory"] = made
+        return made
+
+
+def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
+    """The rows of a table on disk that compare some identities with each other."""
+    from matchbound.readers.scan import scan_scores
+
+    table = scan_scores(file.path, columns=file.columns)
+    chosen = np.sort(identities.astype(np.str_))
+    parts: list[tuple[LabelArray, LabelArray, FloatArray]] = []
+    total = 0
+    for batch in table.batches:
+        a, b = batch.a.labels.astype(np.str_), batch.b.labels.astype(np.str_)
+        kept = np.flatnonzero(np.isin(a, chosen)[batch.a.codes] & np.isin(b, chosen)[batch.b.codes])
+        parts.append((a[batch.a.codes[kept]], b[batch.b.codes[kept]], batch.score[kept]))
+        total += kept.size
+        if total > MOST_ROWS:
+            raise DataError(f"{file.path}: a part of the identities has more than {MOST_ROWS:,} comparisons")
+    first, second, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Comparisons(first, second, scores, distance=table.distance if file.distance is None else file.distance)
 
 
 def among(source: AnySource, identities: IntArray) -> Source:

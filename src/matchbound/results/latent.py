@@ -10,6 +10,7 @@ import numpy as np
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
+from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.interval import Interval, Side
 
@@ -87,7 +88,10 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
         return Note(
             "few-identities", f"correlations of errors cannot be estimated from {people} identities with comparisons"
         )
-    model = fit(metric, tally, errors, recount)
+    try:
+        model = fit(metric, tally, errors, recount)
+    except DataError as error:
+        return Note("no-recount", str(error))
     usable = int((model.identity if metric == "far" else model.pair).z.size)
     if usable < FEWEST_THRESHOLDS:
         return Note(

@@ -141,6 +141,7 @@ def solve_decreasing(
     fallback = b.copy()
     t = np.full(a.shape, 0.5)
     best = np.where(np.abs(fa) < np.abs(fb), a, b)
+    done = no_root.copy()  # an entry that is found stays as it is, so that it does not depend on the others
     for _ in range(60):
         x = a + t * (b - a)
         fx = gap(x)
@@ -148,10 +149,11 @@ def solve_decreasing(
         c, fc = np.where(same, a, b), np.where(same, fa, fb)
         b, fb = np.where(same, b, a), np.where(same, fb, fa)
         a, fa = x, fx
-        best = np.where(np.abs(fa) < np.abs(fb), a, b)
+        best = np.where(done, best, np.where(np.abs(fa) < np.abs(fb), a, b))
         with np.errstate(all="ignore"):
             reach = tolerance / np.abs(b - c)
-            if bool(np.all((reach > 0.5) | (fa == 0.0) | no_root)):
+            done |= (reach > 0.5) | (fa == 0.0)
+            if bool(np.all(done)):
                 break
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
             quadratic = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
