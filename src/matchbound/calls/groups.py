@@ -124,8 +124,8 @@ def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: Bo
         found = _tally_among(whole, members)
         if not found.n_identities:
             return error_rates(_tally_of_none(whole, members), ())[0]
-        part = RecountOfPart(recount.source, recount.workers, recount.executor, identities=found.identities)
-        return error_rates(found, (), part)[0]
+        among = RecountOfPart(recount.source, recount.workers, recount.executor, identities=found.identities)
+        return error_rates(found, (), among)[0]
     part = recount.among(np.flatnonzero(members))
     source = part.source
     if isinstance(source, Embeddings | Comparisons) and len(source) >= (2 if isinstance(source, Embeddings) else 1):
