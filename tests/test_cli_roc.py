@@ -59,7 +59,7 @@ def test_methods(capsys: pytest.CaptureFixture[str], method: str) -> None:
 def test_default_targets_and_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["roc", FILE]) == 0
     shown = capsys.readouterr()
-    assert "FRR at FAR 0.001" in shown.out
+    assert "FRR at FAR 0.1%" in shown.out
     assert "EER" in shown.out
     assert "95% intervals, latent, influence" in shown.out
     assert max(len(line) for line in shown.out.splitlines()) <= 80

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from matchbound.calls.rates import evaluate as evaluate
     from matchbound.calls.rates import roc as roc
     from matchbound.calls.rates import tally as tally
+    from matchbound.calls.searching import search as search
     from matchbound.counting.executors import DaskExecutor as DaskExecutor
     from matchbound.counting.executors import LocalExecutor as LocalExecutor
+    from matchbound.data.candidates import Candidates as Candidates
     from matchbound.data.comparisons import Comparisons as Comparisons
     from matchbound.data.embeddings import Embeddings as Embeddings
     from matchbound.data.example import demo_data as demo_data
@@ -40,19 +42,29 @@ if TYPE_CHECKING:
     from matchbound.planning.protocol import read_protocol as read_protocol
     from matchbound.planning.protocol import score_protocol as score_protocol
     from matchbound.planning.rules import zero_errors as zero_errors
+    from matchbound.readers.candidates import read_candidates as read_candidates
     from matchbound.readers.read import read as read
     from matchbound.readers.scan import ScoreFile as ScoreFile
     from matchbound.readers.scan import scan as scan
     from matchbound.report.make import make_report as make_report
     from matchbound.report.make import write_report as write_report
+    from matchbound.results.claims import Claim as Claim
+    from matchbound.results.costs import DetectionCost as DetectionCost
+    from matchbound.results.costs import LogCost as LogCost
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
     from matchbound.results.latent import LatentInterval as LatentInterval
+    from matchbound.results.linkage import LinkageMeasure as LinkageMeasure
+    from matchbound.results.linkage import Recall as Recall
     from matchbound.results.rates import Rate as Rate
     from matchbound.results.roc import RocCurve as RocCurve
+    from matchbound.results.searches import Searches as Searches
     from matchbound.show.correlations import plot_correlations as plot_correlations
+    from matchbound.show.plots import plot_det as plot_det
+    from matchbound.show.plots import plot_roc as plot_roc
+    from matchbound.show.plots import plot_scores as plot_scores
     from matchbound.study.coverage import CoverageStudy as CoverageStudy
     from matchbound.study.coverage import coverage_study as coverage_study
     from matchbound.study.models import Geometric as Geometric
@@ -61,9 +73,11 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Bootstrap": "results.interval",
+    "Claim": "results.claims",
     "Comparisons": "data.comparisons",
     "CoverageStudy": "study.coverage",
     "DaskExecutor": "counting.executors",
+    "DetectionCost": "results.costs",
     "Dependence": "planning.latent_model",
     "Embeddings": "data.embeddings",
     "ErrorRates": "results.error_rates",
@@ -71,9 +85,12 @@ _HOME = {
     "Geometric": "study.models",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
+    "LinkageMeasure": "results.linkage",
     "LocalExecutor": "counting.executors",
+    "LogCost": "results.costs",
     "Plan": "planning.plan",
     "Protocol": "planning.protocol",
+    "Recall": "results.linkage",
     "Rate": "results.rates",
     "RocCurve": "results.roc",
     "ScoreFile": "readers.scan",
@@ -91,9 +108,16 @@ _HOME = {
     "mean_loss": "calls.losses",
     "plan": "planning.plan",
     "plot_correlations": "show.correlations",
+    "plot_det": "show.plots",
+    "plot_roc": "show.plots",
+    "plot_scores": "show.plots",
     "read": "readers.read",
     "read_protocol": "planning.protocol",
     "roc": "calls.rates",
+    "Candidates": "data.candidates",
+    "read_candidates": "readers.candidates",
+    "search": "calls.searching",
+    "Searches": "results.searches",
     "scan": "readers.scan",
     "score_protocol": "planning.protocol",
     "tally": "calls.rates",

@@ -22,7 +22,8 @@ from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored, take, take_embeddings
+from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored
+from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.loading import in_memory
 from matchbound.results.comparison import Comparison, Difference, Models, PointDifference, RateDifference

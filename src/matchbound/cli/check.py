@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from matchbound.cli import common
-from matchbound.cli.common import Distance, Files, FormatOption, Output, Quiet, Reader, ReaderOption, Similarity
+from matchbound.cli.options import ANSWER, READING, Answer, Files, Quiet, Reading
 
 
 def check(
     *files: Files,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
+    reading: Reading = READING,
+    answer: Answer = ANSWER,
     quiet: Quiet = False,
 ) -> int:
     """Read the data, describe them, and say what stands in the way of a good answer.
@@ -24,10 +22,9 @@ def check(
     from matchbound.show.description import description_records, description_text
 
     with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
+        data = reading.load(files)
         description = describe(data)
     told.texts.extend(text for text in description.findings if text not in told.texts)
-    source = common.provenance(files, None, {"verb": "check", "reader": reader})
-    text = description_text(description, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, description_records(description), text, told.texts, source)
+    source = common.provenance(files, None, {"verb": "check", "reader": reading.reader})
+    answer.deliver(description_records(description), partial(description_text, description), told.texts, source)
     return 0

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from matchbound._version import __version__
 from matchbound.cli import common
-from matchbound.cli.common import FormatOption, Level, Output, Quiet, Seed, Workers
+from matchbound.cli.options import ANSWER, Answer, Level, Quiet, Seed, Workers
 from matchbound.show.records import Record
 
 TOLD = """150 people made from seed {seed}, several images each, {pairs:,} comparisons. A few people are hard.
@@ -26,8 +26,7 @@ def demo(
     report: Annotated[str | None, Parameter(help="Also write a report to this file.")] = None,
     level: Level = 0.95,
     seed: Seed = 7,
-    format: FormatOption = "table",
-    output: Output = None,
+    answer: Answer = ANSWER,
     workers: Workers = None,
     quiet: Quiet = False,
 ) -> int:
@@ -63,7 +62,7 @@ def demo(
     text = TOLD.format(
         seed=seed,
         pairs=rates.far.comparisons + rates.frr.comparisons,
-        table=rates_table(records[:2], colour=common.colour_wanted(output)),
+        table=rates_table(records[:2], colour=common.colour_wanted(answer.output)),
         threshold=threshold,
         far=percent(rates.far.estimate),
         low=percent(wilson.low),
@@ -75,5 +74,5 @@ def demo(
         "parameters": {"verb": "demo", "threshold": threshold},
         "seed": seed,
     }
-    common.deliver(format, output, records, text, told.texts, source)
+    answer.deliver(records, lambda colour: text, told.texts, source)
     return 0

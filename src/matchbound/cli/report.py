@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import (
-    Checkpoint,
-    Dask,
-    Distance,
+from matchbound.cli.options import (
+    READING,
+    RUNNING,
     Files,
     Level,
     Method,
     Output,
     Quiet,
-    Reader,
-    ReaderOption,
+    Reading,
     Resamples,
+    Running,
     Seed,
-    Similarity,
     Threshold,
-    Workers,
+    write_out,
 )
-from matchbound.errors import UsageError
 from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
@@ -60,35 +56,24 @@ def report(
     title: Title = None,
     show_labels: ShowLabels = False,
     against: AgainstFiles = None,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
+    reading: Reading = READING,
+    running: Running = RUNNING,
     format: ReportFormat = None,
     output: Output = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    checkpoint: Checkpoint = None,
     quiet: Quiet = False,
 ) -> int:
     """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
 
     Example: `matchbound report scores.csv --against other.csv --output report.html`
     """
-    from matchbound.files.writing import write_atomically
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 
     method = named(method, METHODS, "--method")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
-        others = [
-            common.load_or_scan([path], reader=reader, distance=distance, similarity=similarity, option=option)
-            for path in against or ()
-        ]
+        data = reading.load(files)
+        others = [reading.load_or_scan([path]) for path in against or ()]
         names = common.system_names([files[-1], *(against or ())])
         source = common.provenance(
             [*files, *(against or ())],
@@ -100,13 +85,11 @@ def report(
                 "method": method,
                 "level": level,
                 "resamples": resamples,
-                "distance": data.distance,
-                "similarity": common.similarity_of(data),
-                "reader": reader,
+                **reading.parameters(data, data.distance),
                 "against": names[1:] or None,
             },
         )
-        with common.running(dask, quiet) as (executor, progress):
+        with running.started(quiet) as how:
             made = make_report(
                 data,
                 far=far or None,
@@ -117,18 +100,11 @@ def report(
                 show_labels=show_labels,
                 against=dict(zip(names[1:], others, strict=True)) if others else None,
                 name=names[0],
-                workers=workers,
-                executor=executor,
-                progress=progress,
-                checkpoint=checkpoint,
                 rng=seed,
                 n_resamples=resamples,
                 provenance=source,
+                **how,
             )
         content = render(made, chosen)
-    if output is None:
-        sys.stdout.write(content)
-        sys.stdout.flush()
-    else:
-        write_atomically(output, content)
+    write_out(content, output)
     return 0

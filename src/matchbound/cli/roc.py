@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import (
-    Checkpoint,
-    Dask,
-    Distance,
+from matchbound.cli.claims import ClaimOption, exit_code, needs_threshold, read_claims, verdicts
+from matchbound.cli.laboratory import LABORATORY, Laboratory
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    RUNNING,
+    Answer,
     Files,
-    FormatOption,
     Level,
-    Output,
     Quiet,
-    Reader,
-    ReaderOption,
+    Reading,
     Resamples,
+    Running,
     Seed,
-    Similarity,
-    Workers,
 )
 from matchbound.errors import UsageError
+from matchbound.results.costs import weights_of
 from matchbound.results.methods import named
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
@@ -40,6 +41,22 @@ CurveMethod = Annotated[
     str,
     Parameter(help="auto, latent, influence, union, vertex, double-or-nothing, subsets or two-level."),
 ]
+MinDcf = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Prior at which the least detection cost is wanted, or an evaluation's name (sre08, sre16, voxsrc, …).",
+        negative_iterable="",
+    ),
+]
+ActDcf = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Prior at which the actual detection cost is wanted; scores are natural log-likelihood ratios.",
+        negative_iterable="",
+    ),
+]
+CllrOption = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.", negative="")]
+MinCllr = Annotated[bool, Parameter(help="minCllr, for scores of any scale.", negative="")]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.")]
 Kind = Annotated[Literal["det", "roc", "scores"], Parameter(help="What the picture shows.")]
 
@@ -52,31 +69,34 @@ def roc(
     level: Level = 0.95,
     resamples: Resamples = 2000,
     seed: Seed = 0,
+    min_dcf: MinDcf = None,
+    act_dcf: ActDcf = None,
+    cllr: CllrOption = False,
+    min_cllr: MinCllr = False,
+    claim: ClaimOption = None,
     plot: Plot = None,
     kind: Kind = "det",
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    checkpoint: Checkpoint = None,
+    reading: Reading = READING,
+    running: Running = RUNNING,
+    answer: Answer = ANSWER,
+    laboratory: Laboratory = LABORATORY,
     quiet: Quiet = False,
 ) -> int:
-    """FRR at given FARs, FAR at given FRRs, the equal error rate and the area under the curve, with intervals.
+    """FRR at given FARs, FAR at given FRRs, EER, AUC, detection costs and Cllr, with intervals.
 
-    Example: `matchbound roc scores.csv --far 0.01 --far 0.001 --plot det.png`
+    Example: `matchbound roc scores.csv --far 0.01 --min-dcf 0.01 --cllr --plot det.png`
     """
     from matchbound.calls.rates import roc as run
     from matchbound.files.writing import write_atomically
     from matchbound.results.points import OperatingPoint
+    from matchbound.show.costs import cost_records
     from matchbound.show.curve import curve_records, curve_table
 
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
-    method = named(method, OperatingPoint.methods, "--method")
+    method = named(method, (*OperatingPoint.methods, "log-t"), "--method")
+    claims = read_claims(claim)
+    if needs_threshold(claims):
+        raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
+    priors = {"min_dcf": _priors("--min-dcf", min_dcf), "actual_dcf": _priors("--act-dcf", act_dcf)}
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():
             if not 0.0 <= rate <= 1.0:
@@ -84,13 +104,19 @@ def roc(
     if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
-        with common.running(dask, quiet) as (executor, progress):
-            curve = run(data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+        data = reading.load(files)
+        with running.started(quiet) as how:
+            curve = run(data, **how)
             wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
             points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
             numbers = [*points, curve.eer(), curve.auc()]
-            records = curve_records(numbers, method, level, n_resamples=resamples, rng=seed, workers=workers or 1)
+            records = curve_records(
+                numbers, method, level, n_resamples=resamples, rng=seed, workers=running.workers or 1
+            )
+            costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
+            costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
+            records += cost_records(costs, method, level)
+            made = verdicts(claims, (), curve, level=level)
         picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:])
     source = common.provenance(
         files,
@@ -102,26 +128,49 @@ def roc(
             "method": method,
             "level": level,
             "resamples": resamples,
-            "distance": data.distance,
-            "similarity": common.similarity_of(data),
-            "reader": reader,
+            "min_dcf": min_dcf or None,
+            "act_dcf": act_dcf or None,
+            "cllr": cllr or None,
+            "claim": claim or None,
+            **reading.parameters(data, data.distance),
         },
+        laboratory,
     )
     if plot is not None and picture is not None:
         write_atomically(plot, picture)
-    text = curve_table(records, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, records, text, told.texts, source)
-    return 0
+    answer.deliver(records, partial(curve_table, records), told.texts, source, made)
+    return exit_code(made)
+
+
+def _priors(option: str, words: list[str] | None) -> list[float | str]:
+    """Priors as numbers, or names of evaluations, checked before any work is done."""
+    made: list[float | str] = []
+    for word in words or ():
+        try:
+            value: float | str = float(word)
+        except ValueError:
+            value = word
+        try:
+            weights_of(value, 1.0, 1.0)
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
+        made.append(value)
+    return made
 
 
 def _picture(curve: Any, kind: Literal["det", "roc", "scores"], level: float, form: str) -> bytes:
     """The plot as the bytes of a file; the same data give the same bytes."""
     import matplotlib
 
+    from matchbound.show.plots import new_axes
+
+    axes = new_axes(pyplot=False)
     options = {} if kind == "scores" else {"level": level}
-    axes = curve.plot(kind, **options)
+    curve.plot(kind, ax=axes, **options)
     buffer = io.BytesIO()
     unstamped = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
     with matplotlib.rc_context({"svg.hashsalt": "matchbound"}):
-        axes.figure.savefig(buffer, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        figure.savefig(buffer, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
     return buffer.getvalue()

@@ -13,6 +13,7 @@ from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.subsets import among as subset
 from matchbound.errors import DataError
 from matchbound.readers.scan import ScoreFile
 
@@ -37,6 +38,7 @@ def tally_source(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> Tally:
     """Tally any source. Pairs are kept by default where that costs nothing, which is for comparisons."""
     if isinstance(source, Comparisons):
@@ -45,7 +47,7 @@ def tally_source(
         from matchbound.counting.streaming import tally_score_table
 
         return tally_score_table(
-            source.path,
+            source,
             thresholds,
             columns=source.columns,
             distance=source.distance,
@@ -62,6 +64,7 @@ def tally_source(
         executor=executor,
         progress=progress,
         checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
 
 
@@ -130,6 +133,12 @@ class Recount:
             )
         return rank_scores(self.source, errors, kind)
 
+    def comparisons(self) -> Comparisons:
+        """The comparisons one by one; all pairs of embeddings are scored."""
+        if isinstance(self.source, ScoreFile):
+            raise DataError(f"{self.source.path}: this looks at single comparisons; read the table into memory")
+        return self.source if isinstance(self.source, Comparisons) else self.source.comparisons()
+
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
         return Recount(among(self.source, identities), self.workers, self.executor)
@@ -186,18 +195,4 @@ def among(source: AnySource, identities: IntArray) -> Source:
     """The part of a source that concerns only the given identities."""
     if isinstance(source, ScoreFile):
         raise DataError(f"{source.path}: a part of the identities can be taken only of a table in memory")
-    kept = np.zeros(source.n_identities, dtype=bool)
-    kept[identities] = True
-    if isinstance(source, Embeddings):
-        rows = np.flatnonzero(kept[source.codes])
-        return Embeddings(source.vectors[rows], source.identities[source.codes[rows]], source.similarity)
-    rows = np.flatnonzero(kept[source.a] & kept[source.b])
-    has = source.instance_a is not None and source.instance_b is not None
-    return Comparisons(
-        source.identities[source.a[rows]],
-        source.identities[source.b[rows]],
-        source.score[rows],
-        distance=source.distance,
-        instance_a=source.instance_a[rows] if has and source.instance_a is not None else None,
-        instance_b=source.instance_b[rows] if has and source.instance_b is not None else None,
-    )
+    return subset(source, identities)

@@ -23,7 +23,7 @@ from matchbound.counting.executors import Progress
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.coded import Coded
 from matchbound.errors import DataError, UsageError
-from matchbound.readers.scan import ScoreBatch, scan_scores
+from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
 
 Words = NDArray[np.uint64]
 
@@ -36,10 +36,10 @@ KEPT_SCORES = 4_000_000
 
 
 def tally_score_table(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | ScoreFile,
     thresholds: FloatArray,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     distance: bool | None = None,
     pairs: bool = False,
     progress: Progress | None = None,
@@ -49,7 +49,7 @@ def tally_score_table(
     Parameters
     ----------
     path
-        The file, or an address that fsspec understands.
+        The file, an address that fsspec understands, or a table from `scan`.
     thresholds
         Shape (K,), in any order, in the units of the scores.
     columns
@@ -85,7 +85,7 @@ def rank_scores_of_table(
     errors: IntArray,
     kind: Literal["impostor", "genuine"],
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     distance: bool | None = None,
     rng: int = 0,
 ) -> FloatArray:

@@ -29,6 +29,9 @@ from matchbound.planning.search import (
     smallest,
 )
 
+LEAST_RATE = 1e-15
+"""The smallest rate, other than 0, that can be planned for."""
+
 
 @dataclass(frozen=True, eq=False)
 class CostCurve:
@@ -209,8 +212,8 @@ def _target(
     metric: Metric = "far" if far is not None else "frr"
     rate = far if far is not None else frr
     assert rate is not None
-    if not 0.0 <= rate < 1.0:
-        raise UsageError(f"{metric} must be a rate, at least 0 and below 1; got {rate!r}")
+    if not (0.0 <= rate < 1.0) or 0.0 < rate < LEAST_RATE:
+        raise UsageError(f"{metric} must be a rate below 1 and either 0 or at least {LEAST_RATE:g}; got {rate!r}")
     if width is None and upper is None:
         upper = claim
     if (width is None) == (upper is None):

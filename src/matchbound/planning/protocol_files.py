@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,11 @@ from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
-from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly, shorten
 from matchbound.files.writing import whole_file
 from matchbound.readers.parquet import check_size
 from matchbound.readers.roles import repeated
+from matchbound.show.cells import is_formula
 
 if TYPE_CHECKING:
     from matchbound.planning.protocol import Protocol
@@ -48,9 +50,26 @@ def write_protocol(
     if scores is not None and len(scores) != len(protocol):
         raise UsageError(f"scores has {len(scores)} comparisons and the protocol {len(protocol)}; they must agree")
     write = _csv if chosen == "csv" else _parquet
+    if chosen == "csv":
+        _tell_formulas(protocol, target)
     with whole_file(target) as place:
         write(place, _batches(protocol, scores))
     return target
+
+
+def _tell_formulas(protocol: Protocol, target: Path) -> None:
+    """Names must stay as they are, because the file is matched with data; that some look like formulas is said."""
+    for names in (protocol.identity, protocol.instance):
+        labels = () if names is None else np.unique(names)
+        found = next((str(name) for name in labels if is_formula(str(name))), None)
+        if found is not None:
+            warnings.warn(
+                f"{target.name}: a spreadsheet would take the name {shorten(found)!r} for a formula; open the file "
+                "with programs only, or write .parquet",
+                MatchboundWarning,
+                stacklevel=3,
+            )
+            return
 
 
 def read_rows(path: str | os.PathLike[str], embeddings: Embeddings) -> tuple[IntArray, IntArray]:

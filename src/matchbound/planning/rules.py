@@ -14,6 +14,7 @@ import numpy as np
 
 from matchbound.errors import UsageError
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
+from matchbound.stats.intervals import check_level
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,7 @@ def zero_errors(
     >>> clean.comparisons, round(clean.disjoint, 3)
     (15051, 0.034)
     """
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+    check_level(level)
     least = 2 if metric == "frr" else 1
     if n_identities < 2 or instances < least:
         raise UsageError(f"{metric} needs at least 2 identities with {least} instances each")

@@ -62,6 +62,7 @@ def write_report(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
@@ -78,7 +79,7 @@ def write_report(
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
     far, threshold, level, method, title, show_labels, group, against, name, rng, n_resamples, provenance
         What it says: see `make_report`.
-    workers, executor, progress, checkpoint
+    workers, executor, progress, checkpoint, checkpoint_every
         How large sets of embeddings are counted: see `make_report`.
 
     Returns
@@ -110,6 +111,7 @@ def write_report(
         executor=executor,
         progress=progress,
         checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
         rng=rng,
         n_resamples=n_resamples,
         provenance=provenance,
@@ -134,6 +136,7 @@ def make_report(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
@@ -163,7 +166,7 @@ def make_report(
         (``{"vendor B": data}``). They are compared at the report's FARs, at its thresholds, and at EER.
     name
         What to call the system that the report is about, beside others.
-    workers, executor, progress, checkpoint
+    workers, executor, progress, checkpoint, checkpoint_every
         How large sets of embeddings are counted: see `evaluate`. The curve, which takes longest, is what a checkpoint
         saves. Other systems are compared on this machine.
     rng, n_resamples
@@ -179,7 +182,7 @@ def make_report(
         systems = None if against is None else _systems(data, name, against)
         engine: dict[str, Any] = {"workers": workers, "executor": executor}
         series = list(evaluate(data, asked, progress=progress, **engine)) if asked else []
-        curve = roc(data, progress=progress, checkpoint=checkpoint, **engine)
+        curve = roc(data, progress=progress, checkpoint=checkpoint, checkpoint_every=checkpoint_every, **engine)
         parameters = {
             "far": None if far is None else _numbers("far", far),
             "threshold": asked or None,

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
-from matchbound.report.phrases import MINUS, level_text, target_text
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
-from matchbound.show.numbers import percent
-
-
-def span(low: float, high: float) -> str:
-    """3.1–5.6%; both signs where the two are written differently."""
-    left, right = percent(low), percent(high)
-    if left.endswith("%") and "e" not in left + right:
-        left = left[:-1]
-    return f"{left}–{right}"
+from matchbound.show.numbers import MINUS, area_text, level_text, percent, span, target_text
 
 
 def value_text(claim: Claim) -> str:
     """The estimate: a percentage, or a number of five digits for an area."""
-    return f"{claim.estimate:.5f}" if claim.metric == "auc" else percent(claim.estimate)
+    return area_text(claim.estimate) if claim.metric == "auc" else percent(claim.estimate)
 
 
 def span_text(claim: Claim) -> str:
     """The interval of a claim."""
-    return f"{claim.low:.5f}–{claim.high:.5f}" if claim.metric == "auc" else span(claim.low, claim.high)
+    return f"{area_text(claim.low)}–{area_text(claim.high)}" if claim.metric == "auc" else span(claim.low, claim.high)
 
 
 def counted(claim: Claim) -> str:
@@ -33,7 +24,7 @@ def counted(claim: Claim) -> str:
 
 
 def point_name(point: ReportedPoint) -> str:
-    """FAR 1e-3, or threshold 0.62."""
+    """FAR 0.1%, or threshold 0.62."""
     return f"threshold {point.reading}" if point.target is None else f"FAR {target_text(point.target)}"
 
 

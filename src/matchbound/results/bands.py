@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
 from matchbound.results.interval import tail_of
+from matchbound.show.shown import Shown
 from matchbound.stats.curve.smooth import Smooth, SmoothRates
 from matchbound.stats.resampling import percentile
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(Shown):
     """Limits for FRR at a grid of FARs; float64 arrays, shape (L,).
 
     far
@@ -38,6 +40,11 @@ class Band:
     simultaneous: bool
     critical: float
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """FRR and its limits at each FAR of the grid."""
+        columns = (self.far.tolist(), self.frr.tolist(), self.low.tolist(), self.high.tolist())
+        return [dict(zip(("far", "frr", "low", "high"), row, strict=True)) for row in zip(*columns, strict=True)]
+
     def contains(self, far: ArrayLike, frr: ArrayLike) -> bool:
         """Whether a curve lies within the band at the FARs given (limits between grid points on a straight line)."""
         x, y = np.asarray(far, dtype=np.float64), np.asarray(frr, dtype=np.float64)
@@ -45,7 +52,7 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class CurveBootstrap:
+class CurveBootstrap(Shown):
     """Bootstrap replicates of a whole curve.
 
     far : float64 array, shape (L,)
@@ -69,6 +76,10 @@ class CurveBootstrap:
         """B."""
         return int(self.eer.size)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """FRR and its percentile limits at each FAR of the grid (not the replicates)."""
+        return self.band().to_records()
+
     def band(self, level: float = 0.95) -> Band:
         """Pointwise percentile limits at each FAR."""
         tail = tail_of(level, "two-sided")
@@ -82,11 +93,15 @@ class CurveBootstrap:
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothCurve:
+class SmoothCurve(Shown):
     """A smoothed curve: binormal, log-normal or kernel."""
 
     model: Smooth
     rates: SmoothRates = field(repr=False)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The model, its EER and its AUC."""
+        return [{"model": self.model, "eer": self.eer, "auc": self.auc}]
 
     def frr_at(self, far: float) -> float:
         """FRR at a FAR."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.show.shown import Shown
+
+if TYPE_CHECKING:
+    from matchbound.show.tables import Table
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Shown):
     """The size and shape of a data set.
 
     kind
@@ -54,6 +59,17 @@ class Description:
     similarity: str | None
     distance: bool
     findings: tuple[str, ...]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record with every field but the findings."""
+        from matchbound.show.description import description_records
+
+        return description_records(self)
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.description import description_table
+
+        return [description_table(self)]
 
 
 Summary = tuple[float, float, float] | None

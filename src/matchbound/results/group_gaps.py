@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from matchbound.notes import Note
 from matchbound.results.comparison import Difference
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.rates import Rate
+from matchbound.show.shown import Shown
 from matchbound.stats import differences as stats
 from matchbound.stats.group_differences import CellRate
 from matchbound.stats.intervals import effective_n, wilson
@@ -118,7 +119,7 @@ class GroupGap(Difference):
 
 
 @dataclass(frozen=True, eq=False)
-class CrossRate:
+class CrossRate(Shown):
     """The impostor rate between two groups (or within one).
 
     group_a, group_b
@@ -130,6 +131,25 @@ class CrossRate:
     group_a: str
     group_b: str
     cell: CellRate = field(repr=False)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rate with its interval."""
+        made = self.interval() if self.comparisons else None
+        return [
+            {
+                "metric": "far",
+                "group_a": self.group_a,
+                "group_b": self.group_b,
+                "estimate": self.estimate,
+                "low": None if made is None else made.low,
+                "high": None if made is None else made.high,
+                "level": None if made is None else made.level,
+                "method": None if made is None else made.method,
+                "errors": self.errors,
+                "comparisons": self.comparisons,
+                "variance": self.variance,
+            }
+        ]
 
     @property
     def estimate(self) -> float:

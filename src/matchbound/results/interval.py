@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.show.numbers import percent
-from matchbound.stats.intervals import effective_n, wilson
+from matchbound.show.numbers import level_text, percent
+from matchbound.show.shown import Shown
+from matchbound.stats.intervals import check_level, effective_n, wilson
 from matchbound.stats.resampling import percentile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Side = Literal["two-sided", "upper", "lower"]
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Shown):
     """A confidence interval; ``low, high = interval`` unpacks it.
 
     low, high
@@ -39,7 +43,7 @@ class Interval:
     level: float
     method: str
     side: Side = "two-sided"
-    notes: tuple[Note, ...] = field(default=(), compare=False)
+    notes: tuple[Note | str, ...] = field(default=(), compare=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
@@ -52,9 +56,30 @@ class Interval:
         """high − low."""
         return self.high - self.low
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The limits, the level and how they were made."""
+        return [
+            {
+                "low": self.low,
+                "high": self.high,
+                "level": self.level,
+                "method": self.method,
+                "side": self.side,
+                "notes": [str(note) for note in self.notes],
+            }
+        ]
+
+    def __str__(self) -> str:
+        level = level_text(self.level)
+        if self.side == "upper":
+            return f"at most {self.high:.4g} with {level} confidence ({self.method})"
+        if self.side == "lower":
+            return f"at least {self.low:.4g} with {level} confidence ({self.method})"
+        return f"{self.low:.4g} to {self.high:.4g} ({level}, {self.method})"
+
     def percent(self) -> str:
         """The interval in words, in percent."""
-        level = f"{100 * self.level:.5g}%"
+        level = level_text(self.level)
         if self.side == "upper":
             return f"at most {percent(self.high)} with {level} confidence ({self.method})"
         if self.side == "lower":
@@ -64,8 +89,7 @@ class Interval:
 
 def tail_of(level: float, side: Side) -> float:
     """The probability left beyond one limit."""
-    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
-        raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+    check_level(level)
     if side not in ("two-sided", "upper", "lower"):
         raise UsageError(f"side must be 'two-sided', 'upper' or 'lower'; got {side!r}")
     return (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
@@ -77,11 +101,11 @@ def one_side(low: float, high: float, side: Side) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(Shown):
     """Bootstrap replicates of a rate, and any interval from them without drawing again.
 
     replicates : float64 array, shape (B,)
-        One rate a draw.
+        One rate per draw.
     estimate
         The rate of the data themselves.
     method, seed, tau
@@ -101,6 +125,39 @@ class Bootstrap:
     def n_resamples(self) -> int:
         """B."""
         return int(self.replicates.size)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The estimate with its percentile interval, and how the replicates were drawn (not the replicates)."""
+        made = self.interval()
+        return [
+            {
+                "estimate": self.estimate,
+                "low": made.low,
+                "high": made.high,
+                "level": made.level,
+                "method": self.method,
+                "n_resamples": self.n_resamples,
+                "seed": self.seed,
+                "variance": self.variance,
+            }
+        ]
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95, bins: int = 40) -> Axes:
+        """A histogram of the replicates, with the estimate and the percentile interval.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        level
+            Of the interval.
+        bins
+            Cells of the histogram.
+        """
+        from matchbound.show.plots import plot_replicates
+
+        made = self.interval(level)
+        return plot_replicates(self.replicates, self.estimate, (made.low, made.high), level, ax=ax, bins=bins)
 
     @property
     def variance(self) -> float:

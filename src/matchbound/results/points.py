@@ -14,8 +14,10 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
+from matchbound.show.shown import Shown
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -26,6 +28,7 @@ from matchbound.stats.curve.union import Calibration
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
+    from matchbound.show.tables import Table
     from matchbound.stats.curve.latent import LatentPair
     from matchbound.stats.latent import LatentSettings
 
@@ -53,7 +56,7 @@ ADVISED_AGAINST = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CurveStatistic:
+class CurveStatistic(Shown):
     """A number read from a curve.
 
     curve
@@ -74,6 +77,17 @@ class CurveStatistic:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        from matchbound.show.curve import curve_records
+
+        return curve_records([self])
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.curve import curve_tables
+
+        return curve_tables(self.to_records())
 
     @property
     def metric(self) -> str:
@@ -172,8 +186,20 @@ class CurveStatistic:
             return Interval(*one_side(low, high, side), level, method, side, (*self._said(), *why))
         made = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers).interval(level, side=side)
         for note in made.notes:
-            warnings.warn(note.text, MatchboundWarning, stacklevel=2)
+            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
         return made
+
+    def claim(
+        self,
+        below: float | None = None,
+        *,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+        **options: Any,
+    ) -> Claim:
+        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`."""
+        return claim_of(self, below=below, above=above, level=level, method=method, **options)
 
     def bootstrap(
         self,

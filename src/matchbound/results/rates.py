@@ -15,14 +15,17 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
-from matchbound.show.numbers import percent
+from matchbound.show.numbers import count_text, percent, threshold_text
+from matchbound.show.shown import Shown
 from matchbound.stats import resampling, variance
 from matchbound.stats.intervals import careful_wilson, effective_n, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
 
 if TYPE_CHECKING:
+    from matchbound.show.tables import Table
     from matchbound.stats.latent import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
@@ -53,7 +56,7 @@ ADVISED_AGAINST = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rate:
+class Rate(Shown):
     """FAR or FRR at one threshold.
 
     metric
@@ -72,8 +75,21 @@ class Rate:
         return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"
 
     def __str__(self) -> str:
-        counts = f"{self.errors:,} of {self.comparisons:,} at threshold {self.threshold:g}"
-        return f"{self.metric.upper()} {percent(self.estimate)} ({counts})"
+        counts = f"{count_text(self.errors)} of {count_text(self.comparisons)}"
+        return (
+            f"{self.metric.upper()} {percent(self.estimate)} ({counts} at threshold {threshold_text(self.threshold)})"
+        )
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rate with its default interval."""
+        from matchbound.show.records import rate_record
+
+        return [rate_record(self, self.interval() if self.comparisons else None)]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.text import rates_tables
+
+        return rates_tables(self.to_records())
 
     @cached_property
     def errors(self) -> int:
@@ -225,7 +241,7 @@ class Rate:
             return self._latent_interval(level, side, options)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        notes: tuple[Note, ...] = ()
+        notes: tuple[Note | str, ...] = ()
         if method == "naive-wilson":
             low, high = wilson(self.estimate, self.comparisons, tail)
         elif method in ("wilson", "wald"):
@@ -240,11 +256,11 @@ class Rate:
         if low >= high and method == "wald":
             made = self._instead(method, level, side)
             bound = f"{made.method}: {percent(made.low)} to {percent(made.high)}"
-            notes = (Note("no-width", f"{made.notes[0].text.split(';')[0]}; the default interval is right ({bound})"),)
+            notes = (Note("no-width", f"{str(made.notes[0]).split(';')[0]}; the default interval is right ({bound})"),)
         elif low >= high:
             return self._instead(method, level, side)
         for note in notes:
-            warnings.warn(note.text, MatchboundWarning, stacklevel=2)
+            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
         return Interval(*one_side(low, high, side), level, method, side, notes)
 
     def upper_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
@@ -254,6 +270,26 @@ class Rate:
     def lower_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
         """The one-sided bound that the rate stays above with the given confidence."""
         return self.interval(method, level, side="lower", **options).low
+
+    def claim(
+        self,
+        below: float | None = None,
+        *,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+        **options: Any,
+    ) -> Claim:
+        """Whether the rate is shown to lie below (above) a target, by its one-sided bounds; see `Claim`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
+        >>> rates.far.claim(below=0.5).verdict
+        'shown'
+        """
+        return claim_of(self, below=below, above=above, level=level, method=method, **options)
 
     def bootstrap(
         self,
@@ -352,7 +388,7 @@ class Rate:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
         made = latent.interval(self.latent_model(settings), self.errors, level, side)
         for note in made.notes:
-            if note.code in WARNED:
+            if isinstance(note, Note) and note.code in WARNED:
                 warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
         return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,10 +14,15 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
+from matchbound.results import costs
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
+from matchbound.results.claims import Claim, Statement, parse_claim
+from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import tail_of
+from matchbound.results.latent_pair import CurveModels
 from matchbound.results.methods import named
-from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
+from matchbound.results.points import FEW_ERRORS, NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
+from matchbound.show.shown import Shown
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
 from matchbound.stats.curve.rates import (
@@ -35,6 +40,9 @@ from matchbound.stats.variance import effective_identities, far_bias_factor, frr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from matchbound.show.frames import Library
+    from matchbound.show.tables import Table
 
 __all__ = [
     "Auc",
@@ -55,7 +63,7 @@ BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 
 
 @dataclass(frozen=True)
-class ThresholdPoint:
+class ThresholdPoint(Shown):
     """Rates and plug-in variances at one threshold."""
 
     threshold: float
@@ -64,9 +72,13 @@ class ThresholdPoint:
     far_variance: float
     frr_variance: float
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record of all fields."""
+        return [asdict(self)]
+
 
 @dataclass(frozen=True)
-class ThresholdChoice:
+class ThresholdChoice(Shown):
     """A threshold with a guarantee.
 
     threshold
@@ -89,6 +101,10 @@ class ThresholdChoice:
     frr: float
     method: str = "wilson"
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record of all fields."""
+        return [asdict(self)]
+
 
 @dataclass(frozen=True, eq=False)
 class RateLimits:
@@ -110,7 +126,7 @@ class RateLimits:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RocCurve:
+class RocCurve(Shown):
     """FAR and FRR at every threshold, from the strictest to the most lenient.
 
     Rates at a target are those of a threshold that exists: FRR at FAR f is that of the most lenient threshold whose FAR
@@ -136,6 +152,38 @@ class RocCurve:
 
     def __len__(self) -> int:
         return int(self.thresholds.size)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FRR at FARs of 10%, 1%, … that the data can support, EER and AUC, each with its default interval."""
+        from matchbound.show.curve import curve_records
+
+        aims = [far for far in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if far * self.tally.n_impostor >= FEW_ERRORS]
+        return curve_records([*(self.at_far(far) for far in aims), self.eer(), self.auc()])
+
+    def to_frame(self, library: Library | None = None) -> Any:
+        """The whole curve as a data frame: threshold, FAR, FRR and their variances, one row per threshold.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``. By default the first of them that the program has imported
+            already, else the first that is installed.
+        """
+        from matchbound.show.frames import frame_of_columns
+
+        columns = {
+            "threshold": self.thresholds,
+            "far": self.far,
+            "frr": self.frr,
+            "far_variance": self.far_variance,
+            "frr_variance": self.frr_variance,
+        }
+        return frame_of_columns(columns, library)
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.curve import curve_tables
+
+        return curve_tables(self.to_records())
 
     @property
     def n_identities(self) -> int:
@@ -215,6 +263,92 @@ class RocCurve:
             raise UsageError(f"max_far must lie above 0 and be at most 1; got {max_far!r}")
         found = area_terms(self.tally, float(max_far))
         return Auc(self.tally, self.recount, found.estimate, index_at_far(self.far, max_far), float(max_far))
+
+    def min_dcf(
+        self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
+    ) -> DetectionCost:
+        """The least normalised detection cost over thresholds.
+
+        With m = min(π·C_m, (1−π)·C_f) it is min over t of (π·C_m·FRR(t) + (1−π)·C_f·FAR(t))/m: at most 1, the cost of
+        the better of "accept everything" and "reject everything".
+
+        Parameters
+        ----------
+        prior
+            π, the prior of a genuine comparison; or the name of an evaluation, which sets the costs too (``"sre08"``,
+            ``"sre10"``, ``"sre16"``, ``"sre18"``, ``"sre19"``, ``"sre20"``, ``"sre21"``, ``"voxsrc"``; see
+            `matchbound.results.costs.PRESETS`).
+        cost_miss, cost_false_accept
+            C_m and C_f.
+        """
+        return costs.min_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
+
+    def actual_dcf(
+        self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
+    ) -> DetectionCost:
+        """The normalised detection cost at the threshold log(C_f(1−π)/(C_m·π)), for scores that are natural log-LRs.
+
+        See `min_dcf` for the parameters.
+        """
+        return costs.actual_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
+
+    def cllr(self) -> LogCost:
+        """Cllr in bits: ½·mean log₂(1 + e^−l) over genuine + ½·mean log₂(1 + e^l) over impostor comparisons.
+
+        The scores l must be natural log-likelihood ratios (Brümmer & du Preez 2006).
+        """
+        return costs.cllr(self.tally, self._models)
+
+    def min_cllr(self) -> LogCost:
+        """Cllr after the best increasing map of the scores, by pooling adjacent violators; only their order matters."""
+        return costs.min_cllr(self.tally, self._models)
+
+    def claim(self, text: str, *, level: float = 0.95, method: str | None = None) -> Claim:
+        """Whether a requirement is shown by these data, such as ``"frr@far=1e-3 < 0.05"`` or ``"eer < 2%"``.
+
+        Metrics: ``frr@far``, ``far@frr``, ``eer``, ``auc``, ``mindcf``, ``actdcf`` (with ``@prior=0.01``), ``cllr``,
+        ``mincllr``. FAR and FRR at a threshold are claims of `ErrorRates`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> curve = mb.roc(mb.demo_data())
+        >>> curve.claim("frr@far=1e-2 < 90%").verdict
+        'shown'
+        """
+        said = parse_claim(text)
+        below, above = (said.target, None) if said.relation == "<" else (None, said.target)
+        return self.claimed(said).claim(below, above=above, level=level, method=method)
+
+    def claimed(self, said: Statement) -> CurveStatistic | CostStatistic:
+        """The number that a claim is about."""
+        options = dict(said.options)
+        made: CurveStatistic | CostStatistic
+        if said.metric == "frr@far":
+            made = self.at_far(float(said.given or 0.0))
+        elif said.metric == "far@frr":
+            made = self.at_frr(float(said.given or 0.0))
+        elif said.metric in ("mindcf", "actdcf"):
+            known = {key: options.pop(key) for key in ("prior", "cost_miss", "cost_false_accept") if key in options}
+            made = self.min_dcf(**known) if said.metric == "mindcf" else self.actual_dcf(**known)
+        elif said.metric == "eer":
+            made = self.eer()
+        elif said.metric == "auc":
+            made = self.auc()
+        elif said.metric in ("cllr", "mincllr"):
+            made = self.cllr() if said.metric == "cllr" else self.min_cllr()
+        else:
+            raise UsageError(
+                f"a curve knows nothing of {said.metric!r}; claims about it take frr@far, far@frr, eer, auc, mindcf, "
+                "actdcf, cllr and mincllr"
+            )
+        if options:
+            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")
+        return made
+
+    @cached_property
+    def _models(self) -> CurveModels:
+        return CurveModels(self.tally, self.recount)
 
     def partial_auc(self, max_far: float) -> Auc:
         """The mean of 1 − FRR over FARs up to `max_far`."""
@@ -419,19 +553,54 @@ class RocCurve:
         k = int(np.searchsorted(matched, matched[low], side="right")) - 1
         return k, float(model.limit(float(matched[k]), deviate, True)[0])
 
-    def plot(self, kind: Literal["det", "roc", "scores"] = "det", ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the curve: ``"det"`` (probit axes), ``"roc"`` (logarithmic FAR) or ``"scores"`` (histograms).
+    def plot(
+        self,
+        kind: Literal["det", "roc", "scores"] = "det",
+        ax: Axes | None = None,
+        *,
+        band: Literal["pointwise", "simultaneous"] | None = "pointwise",
+        level: float = 0.95,
+        label: str | None = None,
+        color: str | None = None,
+        mark: bool = True,
+        bins: int = 60,
+        threshold: float | None = None,
+        log: bool = False,
+    ) -> Axes:
+        """Draw the curve, or the scores behind it. `plot_det` draws several curves in one picture.
 
-        See `matchbound.show.plots` for the options.
+        Parameters
+        ----------
+        kind
+            ``"det"``: FRR against FAR on probit axes; ``"roc"``: 1 − FRR against FAR on a logarithmic axis;
+            ``"scores"``: histograms of genuine and impostor scores.
+        ax
+            Axes to draw on; by default those of a new figure, which a notebook shows by itself.
+        band
+            ``"pointwise"``, ``"simultaneous"`` or None (DET and ROC).
+        level
+            Coverage of the band.
+        label
+            Name of the curve in the legend.
+        color
+            Of the curve and, lighter, its band.
+        mark
+            Mark the equal error rate (DET).
+        bins, threshold, log
+            Cells of the histograms, where to draw a line, and a logarithmic height (scores).
+
+        Returns
+        -------
+        matplotlib.axes.Axes
         """
         from matchbound.show import plots
 
         if kind == "det":
-            return plots.plot_det(self, ax=ax, **options)
+            return plots.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark)
         if kind == "roc":
-            return plots.plot_roc(self, ax=ax, **options)
+            return plots.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color)
         if kind == "scores":
-            return plots.plot_scores(self, ax=ax, **options)
+            return plots.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log)
         raise UsageError(f"kind must be 'det', 'roc' or 'scores'; got {kind!r}")
 
     def _upper(self, confidence: float) -> FloatArray:
