@@ -55,6 +55,19 @@ class Comparisons:
     a, b : int64 arrays, shape (n,)
         Positions in `identities`.
     score : float64 array, shape (n,)
+
+    See Also
+    --------
+    Embeddings, read, scan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> data = mb.Comparisons(["ann", "ann", "bob"], ["ann", "bob", "eve"], [0.9, 0.2, 0.4])
+    >>> len(data), data.n_identities
+    (3, 3)
+    >>> data.genuine.tolist()
+    [True, False, False]
     """
 
     identities: LabelArray

@@ -173,6 +173,22 @@ def make_report(
         For bootstraps.
     provenance
         What made the report; by default version, parameters and the digest of the data.
+
+    Returns
+    -------
+    Report
+        What a page says, for `write_report` or a renderer of your own.
+
+    See Also
+    --------
+    write_report
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
+    >>> round(report.eer.estimate, 3)
+    0.009
     """
     tail_of(level, "two-sided")
     method = named(method, METHODS)

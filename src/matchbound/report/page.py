@@ -276,6 +276,17 @@ class Report:
         What a reader must keep in mind.
     provenance
         Version, parameters, seed, and the digest of the input.
+
+    See Also
+    --------
+    make_report, write_report
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
+    >>> report.level
+    0.95
     """
 
     title: str

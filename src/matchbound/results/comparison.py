@@ -50,6 +50,17 @@ class Difference(Shown):
         The rates of the two systems.
     freedom
         Degrees of freedom of Student's t: effective identities − 1.
+
+    See Also
+    --------
+    compare, Comparison
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> isinstance(mb.compare(faces, faces, threshold=0.6).far, mb.Difference)
+    True
     """
 
     metric: str
@@ -397,6 +408,18 @@ class Comparison(Shown):
         What they were matched by.
     warnings
         What a reader must know.
+
+    See Also
+    --------
+    compare
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> made = mb.compare(faces, faces, threshold=0.6)
+    >>> made.frr.estimate
+    0.0
     """
 
     mode: Literal["threshold", "far", "frr"]

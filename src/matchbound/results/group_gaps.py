@@ -34,6 +34,20 @@ class GroupGap(Difference):
         What each identity adds to the gap.
     variances
         Of the two rates.
+
+    See Also
+    --------
+    GroupRates.gap
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> abs(rates.gap("frr", "even", "odd").estimate) < 0.2
+    True
     """
 
     group_a: str = field(kw_only=True)
@@ -126,6 +140,20 @@ class CrossRate(Shown):
         Names of the groups.
     estimate, errors, comparisons, variance
         NaN estimate and variance without comparisons.
+
+    See Also
+    --------
+    GroupRates.between
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> rates.between("even", "odd").estimate < 0.01
+    True
     """
 
     group_a: str

@@ -36,6 +36,20 @@ class Interval(Shown):
         ``"two-sided"``, ``"upper"`` (only `high` is a claim) or ``"lower"``.
     notes
         What a reader must know, if anything: each note has a code and a text.
+
+    See Also
+    --------
+    Rate.interval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> interval = mb.evaluate(mb.demo_data(), 0.6).far.interval(method="wilson")
+    >>> low, high = interval
+    >>> interval.method, interval.level
+    ('wilson', 0.95)
+    >>> round(low, 5), round(high, 5)
+    (0.00029, 0.00302)
     """
 
     low: float
@@ -112,6 +126,17 @@ class Bootstrap(Shown):
         How they were drawn; `tau` is the variance of the weights.
     floor
         The least effective number of trials that Wilson's formula may use.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> drawn = rates.frr.bootstrap("vertex", n_resamples=200, rng=1)
+    >>> drawn.replicates.size
+    200
+    >>> low, high = drawn.interval(level=0.9)
+    >>> round(low, 3), round(high, 3)
+    (0.094, 0.164)
     """
 
     replicates: FloatArray = field(repr=False)

@@ -34,6 +34,17 @@ class LatentInterval(Interval):
         How many identity pairs (FRR: identities) are expected to hold the errors.
     effective_identities
         How many equally large identities would weigh as much.
+
+    See Also
+    --------
+    Interval, LatentSettings
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> interval = mb.evaluate(mb.demo_data(), 0.6).far.interval(method="latent")
+    >>> interval.method
+    'latent'
     """
 
     rho_identity: float = float("nan")

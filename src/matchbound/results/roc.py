@@ -64,7 +64,19 @@ BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 
 @dataclass(frozen=True)
 class ThresholdPoint(Shown):
-    """Rates and plug-in variances at one threshold."""
+    """Rates and plug-in variances at one threshold.
+
+    See Also
+    --------
+    RocCurve.at_threshold
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> point = mb.roc(mb.demo_data()).at_threshold(0.6)
+    >>> round(point.frr, 3)
+    0.129
+    """
 
     threshold: float
     far: float
@@ -91,6 +103,17 @@ class ThresholdChoice(Shown):
         FRR there.
     method
         Of the bound.
+
+    See Also
+    --------
+    RocCurve.threshold_for
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> choice = mb.roc(mb.demo_data()).threshold_for(far=1e-2)
+    >>> choice.threshold > 0
+    True
     """
 
     threshold: float
@@ -138,6 +161,20 @@ class RocCurve(Shown):
         Where to count the same comparisons again.
     warnings
         What a reader must know about the data; empty when there is nothing to say.
+
+    See Also
+    --------
+    roc, OperatingPoint
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> point = curve.at_far(1e-2)
+    >>> round(point.estimate, 3)
+    0.007
+    >>> round(curve.eer().estimate, 3)
+    0.009
     """
 
     tally: CurveTally

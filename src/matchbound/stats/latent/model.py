@@ -82,6 +82,17 @@ class LatentModel:
         Whether the curves are functions of the rate of comparisons that did not err (rates above ½).
     own
         The sample's own variance, seen from the same side; None: it is never used.
+
+    See Also
+    --------
+    LatentInterval, plot_correlations
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
+    >>> model.metric
+    'far'
     """
 
     metric: Metric

@@ -43,6 +43,16 @@ class LatentSettings:
     freedom
         Degrees of freedom of the t quantile over G_e − 1: people differ so much that each tells less than a normal
         observation does about a variance.
+
+    See Also
+    --------
+    LatentInterval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.LatentSettings() == mb.LatentSettings()
+    True
     """
 
     identity_guard: float = 0.0
