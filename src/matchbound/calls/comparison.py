@@ -350,7 +350,7 @@ class _Pair:
         elif point is not None:
             mode, far = "frr", point
         told = [*notes, *rates[0].warnings, *rates[1].warnings]
-        told += [text for d in (far, frr) if not math.isnan(d.estimate) for text in d.notes]
+        told += [note.text for d in (far, frr) if not math.isnan(d.estimate) for note in d.notes]
         return Comparison(
             mode=mode,
             target=target,
