@@ -1,4 +1,4 @@
-"""What the verbs share: options, reading the input, and writing the answer."""
+"""What the verbs share beside options: warnings, names of systems, provenance, colours."""
 
 from __future__ import annotations
 

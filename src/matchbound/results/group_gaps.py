@@ -10,6 +10,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.comparison import Difference
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.rates import Rate
@@ -116,10 +117,10 @@ class GroupGap(Difference):
         return self.a.errors == 0 and self.b.errors == 0
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            return (f"{self.metric}: no error in {self.group_a} nor in {self.group_b}",)
+            return (Note("no-errors", f"{self.metric}: no error in {self.group_a} nor in {self.group_b}"),)
         return ()
 
     def _variance(self, method: str) -> float:

@@ -249,7 +249,7 @@ class GroupRates(Shown):
         return Interval(found.low, found.high, level, f"{method}, max-t")
 
     def intervals(
-        self, metric: Metric = "far", level: float = 0.95, *, method: str = "wilson", simultaneous: bool = True
+        self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto", simultaneous: bool = True
     ) -> dict[str, Interval]:
         """The interval of each group's own rate; by default they hold together (groups share nobody: Šidák's level)."""
         rates = {group: getattr(self[group], _metric(metric)) for group in self.groups}
@@ -257,7 +257,7 @@ class GroupRates(Shown):
         within = level ** (1.0 / max(len(known), 1)) if simultaneous else level
         made = {group: rate.interval(method, within) for group, rate in known.items()}
         return {
-            group: Interval(i.low, i.high, level, method + (", simultaneous" if simultaneous else ""))
+            group: Interval(i.low, i.high, level, i.method + (", simultaneous" if simultaneous else ""), notes=i.notes)
             for group, i in made.items()
         }
 

@@ -67,7 +67,7 @@ class CurveModels:
         if getattr(self.recount.source, "anonymous", False):
             return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
         if index not in self._fits:
-            near = self.recount.tally(self.curve.thresholds[index : index + 1])
+            near = latent.tally_along(self.curve, self.recount)
             matched, missed = int(self.curve.false_matches[index]), int(self.curve.false_nonmatches[index])
             self._fits[index] = PairFit(
                 latent.fit("far", near, matched, self.recount), latent.fit("frr", near, missed, self.recount)
