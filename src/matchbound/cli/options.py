@@ -138,7 +138,7 @@ class Reading:
     def parameters(self, data: Comparisons | Embeddings | ScoreFile, distance: bool | None) -> dict[str, Any]:
         """What provenance says about the reading: what was taken, not what was asked."""
         similarity = data.similarity if isinstance(data, Embeddings) else None
-        return {"distance": distance, "similarity": similarity, "reader": self.reader}
+        return {"distance": distance, "similarity": similarity, "reader": self.reader, "repeats": self.repeats}
 
 
 @Parameter(name="*")
