@@ -128,6 +128,33 @@ def tally(
     """The sufficient statistics of the data at some thresholds; see `evaluate` for the arguments.
 
     Tallies of parts add up to the tally of the whole: ``tally(a) + tally(b)``.
+
+    Parameters
+    ----------
+    data : Comparisons, Embeddings or ScoreFile
+        What to count.
+    thresholds : float or sequence of float
+        In the units of the scores.
+    pairs : bool, optional
+        Keep the errors of each identity pair, which some bootstraps need.
+    workers, executor, progress, checkpoint
+        As in `evaluate`.
+
+    Returns
+    -------
+    Tally
+        The counts behind FAR and FRR; tallies with pairs add up.
+
+    See Also
+    --------
+    evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> counted = mb.tally(mb.demo_data(), [0.5, 0.6])
+    >>> (counted.impostor.errors.sum(axis=1) // 2).tolist()
+    [1173, 189]
     """
     grid = _thresholds(thresholds)
     data = as_source(data)
@@ -165,6 +192,15 @@ def roc(
         curve has about 1,500 points instead of every step; each is exact.
     workers, executor, progress, checkpoint, checkpoint_every
         How to count large sets of embeddings; see `evaluate`.
+
+    Returns
+    -------
+    RocCurve
+        FAR and FRR at every threshold; points of it have intervals.
+
+    See Also
+    --------
+    evaluate, plot_det
 
     Examples
     --------

@@ -57,6 +57,21 @@ class Embeddings:
         The distinct identities, sorted.
     codes : int64 array, shape (n,)
         Positions in `identities`.
+
+    See Also
+    --------
+    Comparisons, read
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    >>> data = mb.Embeddings(vectors, ["ann", "ann", "bob"], similarity="cosine")
+    >>> len(data), data.n_identities
+    (3, 2)
+    >>> data.score_pairs(np.array([0]), np.array([1])).round(2).tolist()
+    [0.8]
     """
 
     vectors: NDArray[Any] = field(repr=False)

@@ -24,6 +24,7 @@ def from_frame(
     similarity: Similarity = "cosine",
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a pandas, polars or pyarrow frame, or any that speaks Arrow.
 
@@ -40,7 +41,7 @@ def from_frame(
     kind = type(frame).__module__.partition(".")[0]
     source = f"{kind} frame"
     table = Table(source, data, lambda row: f"{source}, row {row}")
-    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
+    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group, missing=missing)
 
 
 def _of_pandas(frame: Any) -> Any:

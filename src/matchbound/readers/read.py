@@ -46,7 +46,7 @@ def read(
     repeats: Repeats | None = None,
     **options: Any,
 ) -> Comparisons | Embeddings:
-    """Read comparisons or embeddings; what a file is, is told by its content.
+    r"""Read comparisons or embeddings; what a file is, is told by its content.
 
     Parameters
     ----------
@@ -80,6 +80,21 @@ def read(
         The file cannot be used; the message names the file, the line and what to do.
     UsageError
         An argument is not one that the reader takes.
+
+    See Also
+    --------
+    scan, Comparisons, Embeddings
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "scores.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("id_a,id_b,score\nann,ann,0.9\nann,bob,0.2\n")
+    >>> data = mb.read(path)
+    >>> len(data)
+    2
     """
     if similarity not in SIMILARITIES:
         raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")

@@ -62,6 +62,16 @@ class ScoreFile:
         Which column plays which part, where the names do not say.
     group
         The column with the group of identities: ``"sex"`` finds ``sex_a`` and ``sex_b``; None for one named so.
+
+    See Also
+    --------
+    scan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> table = mb.scan("scores.parquet")  # doctest: +SKIP
+    >>> mb.evaluate(table, 0.5)  # doctest: +SKIP
     """
 
     path: str
@@ -114,6 +124,21 @@ def scan(
         Parquet, CSV or TSV with two identity columns and a score; a file, or an address that fsspec understands.
     distance, columns, group
         As in `read`.
+
+    Returns
+    -------
+    ScoreFile
+        A table that is counted where it lies.
+
+    See Also
+    --------
+    read
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> table = mb.scan("scores.parquet")  # doctest: +SKIP
+    >>> mb.evaluate(table, 0.5).far  # doctest: +SKIP
     """
     return ScoreFile(os.fspath(path), distance, columns, group)
 
