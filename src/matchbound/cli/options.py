@@ -146,7 +146,8 @@ class Reading:
         """What provenance says about the reading: what was taken, not what was asked."""
         similarity = data.similarity if isinstance(data, Embeddings) else None
         missing = None if self.missing == "error" else self.missing
-        return {"distance": distance, "similarity": similarity, "reader": self.reader, "missing": missing}
+        found = {"distance": distance, "similarity": similarity, "reader": self.reader}
+        return {**found, "missing": missing, "repeats": self.repeats}
 
 
 @Parameter(name="*")

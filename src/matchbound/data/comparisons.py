@@ -109,9 +109,9 @@ class Comparisons:
         notes = [*notes, *left.notes("identity_a"), *right.notes("identity_b")]
         instances = _instances(a, b, instance_a, instance_b)
         groups = _group_columns(group_a, group_b)
-        self._fill(identities, a, b, values, distance, instances, groups, notes)
-        if repeats is not None:
-            self._set(self.without_repeats(repeats)._fields())
+        made = object.__new__(Comparisons)
+        made._fill(identities, a, b, values, distance, instances, groups, notes)
+        self._set((made if repeats is None else made.without_repeats(repeats))._fields())
 
     @classmethod
     def from_codes(
@@ -208,7 +208,7 @@ class Comparisons:
             _same_length({"identity_a": a, "group_a": groups[0].codes, "group_b": groups[1].codes})
             labels, codes = merge(*groups)
             group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
-            notes = [*notes, *missing_words(labels, "the group")]
+            notes = [*notes, *missing_words(labels, "some groups")]
         fields = {
             "identities": identities,
             "a": a,
@@ -219,7 +219,7 @@ class Comparisons:
             "instance_a": instances[1],
             "instance_b": instances[2],
             "group": group,
-            "notes": (*notes, *missing_words(identities, "the identity")),
+            "notes": (*notes, *missing_words(identities, "some identities")),
             "origin": (),
         }
         self._set(fields)

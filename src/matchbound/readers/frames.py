@@ -7,6 +7,7 @@ from typing import Any
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.labels import is_missing
 from matchbound.errors import DataError, MatchboundError, UsageError, plainly
 from matchbound.readers.tables import Table, from_table
 
@@ -35,7 +36,7 @@ def from_frame(
         data = _arrow(frame)
     except MatchboundError:
         raise
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"the frame cannot be turned into columns ({plainly(error, 200)})") from None
     kind = type(frame).__module__.partition(".")[0]
     source = f"{kind} frame"
@@ -43,15 +44,27 @@ def from_frame(
     return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group, missing=missing)
 
 
+def _of_pandas(frame: Any) -> Any:
+    """A pandas frame; a column of objects of several kinds becomes text, as labels are."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, OverflowError):
+        mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
+        texts = {name: [None if is_missing(value) else str(value) for value in frame[name]] for name in mixed}
+        return pa.Table.from_pandas(frame.assign(**texts), preserve_index=False)
+
+
 def _arrow(frame: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(frame, pa.Table):
         return frame
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return _of_pandas(frame)
     if hasattr(frame, "__arrow_c_stream__"):
         return pa.table(frame)
-    if type(frame).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(frame, preserve_index=False)
     try:
         import narwhals
     except ImportError:
