@@ -258,7 +258,7 @@ def test_distances_are_no_ratios() -> None:
 
 def test_a_curve_without_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 1,500 points, costs are those of the whole curve within what they say, and so are their intervals."""
-    from matchbound.counting import curve_points
+    from matchbound.counting import curves as curve_points
 
     rng = np.random.default_rng(8)
     centre = rng.normal(size=(40, 12))

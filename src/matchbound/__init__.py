@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matchbound.calls.rates import evaluate as evaluate
     from matchbound.calls.rates import roc as roc
     from matchbound.calls.rates import tally as tally
+    from matchbound.calls.searching import search as search
     from matchbound.counting.executors import DaskExecutor as DaskExecutor
     from matchbound.counting.executors import LocalExecutor as LocalExecutor
     from matchbound.data.comparisons import Comparisons as Comparisons
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from matchbound.results.linkage import Recall as Recall
     from matchbound.results.rates import Rate as Rate
     from matchbound.results.roc import RocCurve as RocCurve
+    from matchbound.results.searches import Searches as Searches
     from matchbound.show.correlations import plot_correlations as plot_correlations
     from matchbound.study.coverage import CoverageStudy as CoverageStudy
     from matchbound.study.coverage import coverage_study as coverage_study
@@ -104,6 +106,8 @@ _HOME = {
     "read": "readers.read",
     "read_protocol": "planning.protocol",
     "roc": "calls.rates",
+    "search": "calls.searching",
+    "Searches": "results.searches",
     "scan": "readers.scan",
     "score_protocol": "planning.protocol",
     "tally": "calls.rates",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import cyclopts
 
 from matchbound._version import __version__
+from matchbound.cli.laboratory import COMMAND
 from matchbound.cli.places import settle
 from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
 
@@ -36,6 +37,11 @@ VERBS = {
         "roc",
         "FRR at a given FAR, EER, AUC, and pictures of the curve.",
         "roc faces.npz --far 0.001 --plot det.png",
+    ),
+    "identify": (
+        "identify",
+        "Searches in a gallery (1:N): FPIR, FNIR and CMC.",
+        "identify --gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01",
     ),
     "compare": (
         "compare",
@@ -75,6 +81,7 @@ def build() -> cyclopts.App:
 
 def run(tokens: Sequence[str]) -> int:
     """Parse and run; every failure that a user can cause is one line on stderr."""
+    COMMAND.set(tuple(tokens))
     try:
         command, bound, _ = build().parse_args(list(tokens), exit_on_error=False, print_error=False)
         settle(command, bound)

@@ -11,6 +11,7 @@ from typing import Any
 
 from matchbound._version import __version__
 from matchbound.cli import STDIN
+from matchbound.cli.laboratory import LABORATORY, Laboratory, command_line
 from matchbound.errors import MatchboundWarning, without_secrets
 from matchbound.files.names import own_name, own_names
 
@@ -49,8 +50,13 @@ def system_names(files: Sequence[str]) -> list[str]:
     return own_names(files)
 
 
-def provenance(files: Sequence[str], seed: int | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What made a result: version, parameters, seed, and the digest of the input."""
+def provenance(
+    files: Sequence[str],
+    seed: int | None,
+    parameters: Mapping[str, Any],
+    laboratory: Laboratory = LABORATORY,
+) -> dict[str, Any]:
+    """What made a result: version, parameters, seed, the digest of the input, the command, what a laboratory adds."""
     from matchbound.files.opening import file_digest
 
     digests = [file_digest("-" if name == STDIN else name) for name in files]
@@ -59,6 +65,8 @@ def provenance(files: Sequence[str], seed: int | None, parameters: Mapping[str, 
         "parameters": {key: _leaves(key, value) for key, value in parameters.items() if value is not None},
         "seed": seed,
         "input": digests[0] if len(digests) == 1 else digests,
+        **({} if (command := command_line()) is None else {"command": command}),
+        **({"laboratory": entries} if (entries := laboratory.entries()) else {}),
     }
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
+from matchbound.cli.claims import (
+    AT_A_THRESHOLD,
+    ClaimOption,
+    exit_code,
+    needs_curve,
+    needs_threshold,
+    read_claims,
+    verdicts,
+)
+from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
     ANSWER,
     READING,
@@ -27,12 +36,24 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.linkage import check_prior
 from matchbound.results.methods import named
+from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
 ProtocolFile = Annotated[
     str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
+]
+
+Prior = Annotated[
+    list[float] | None,
+    Parameter(
+        help="Share of genuine comparisons at which precision and F1 are wanted; repeatable.", negative_iterable=""
+    ),
+]
+Linkage = Annotated[
+    bool, Parameter(help="Precision, recall and F1 at the data's own share of genuine comparisons.", negative="")
 ]
 
 
@@ -48,18 +69,29 @@ def evaluate(
     running: Running = RUNNING,
     answer: Answer = ANSWER,
     protocol: ProtocolFile = None,
+    prior: Prior = None,
+    linkage: Linkage = False,
+    claim: ClaimOption = None,
+    laboratory: Laboratory = LABORATORY,
     quiet: Quiet = False,
 ) -> int:
     """False accept and false reject rates at given thresholds, with intervals.
 
-    Example: `matchbound evaluate scores.csv --threshold 0.5 --method wilson --format json`
+    Example: `matchbound evaluate scores.csv --threshold 0.5 --claim "far<1e-3"`
     """
     from matchbound.calls.rates import evaluate as run
+    from matchbound.calls.rates import roc
+    from matchbound.show.costs import cost_records, linkage_records, linkage_table
+    from matchbound.show.curve import curve_records, curve_table
     from matchbound.show.records import rate_record
     from matchbound.show.text import rates_table
 
-    if not threshold:
+    claims = read_claims(claim)
+    if not threshold and (not claims or needs_threshold(claims)):
         raise UsageError("give at least one --threshold")
+    for value in prior or ():
+        check_prior(value)
+    priors: list[float | None] = [*([None] if linkage else []), *(prior or [])]
     method = named(method, METHODS, "--method")
     if settings is not None and method != "latent":
         raise UsageError("--settings goes with --method latent")
@@ -69,30 +101,55 @@ def evaluate(
         if protocol is not None:
             data = _scored(data, protocol)
         with running.started(quiet) as how:
-            series = run(data, threshold, **how)
-            records = []
+            series = run(data, threshold, **how) if threshold else ()
+            curve = roc(_in_order(data), **how) if needs_curve(claims) else None
+            records, linked = [], []
             for rates in series:
                 for rate in (rates.far, rates.frr):
                     interval = None
                     if rate.comparisons:
                         interval = rate.interval(method, level, n_resamples=resamples, rng=seed, **chosen)
                     records.append(rate_record(rate, interval))
+                if priors:
+                    own = {"n_resamples": resamples, "rng": seed, **chosen}
+                    linked += linkage_records(rates, priors, method, level, **own)
+            asked = [said for _, said in claims if said.metric not in AT_A_THRESHOLD]
+            read = [] if curve is None else [curve.claimed(said) for said in asked]
+            points = curve_records([point for point in read if isinstance(point, CurveStatistic)], "default", level)
+            points += cost_records([point for point in read if not isinstance(point, CurveStatistic)], "auto", level)
+            made = verdicts(claims, series, curve, level=level, method=method)
     source = common.provenance(
         files,
         seed,
         {
             "verb": "evaluate",
-            "threshold": threshold,
+            "threshold": threshold or None,
             "method": method,
             "level": level,
             "settings": settings,
             "resamples": resamples,
-            **reading.parameters(data, series[0].distance),
+            **reading.parameters(data, series[0].distance if series else getattr(data, "distance", None)),
             "protocol": protocol,
+            "prior": prior or None,
+            "claim": claim or None,
         },
+        laboratory,
     )
-    answer.deliver(records, partial(rates_table, records), told.texts, source)
-    return 0
+
+    def tables(colour: bool = False) -> str:
+        parts = [rates_table(records, colour=colour)] if records else []
+        parts += [linkage_table(linked, colour=colour)] if linked else []
+        return "".join(parts + ([curve_table(points, colour=colour)] if points else []))
+
+    answer.deliver([*records, *linked, *points], tables, told.texts, source, made)
+    return exit_code(made)
+
+
+def _in_order(data: Comparisons | Embeddings | ScoreFile) -> Comparisons | Embeddings:
+    """Data that a curve can be made of."""
+    if isinstance(data, ScoreFile):
+        raise UsageError(f"{data.path}: a claim about a curve needs the scores in order, and this table is too large")
+    return data
 
 
 def _scored(data: Comparisons | Embeddings | ScoreFile, protocol: str) -> Comparisons:

@@ -19,7 +19,10 @@ from matchbound.errors import DataError, MatchboundError, MissingExtraError, Usa
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.claims import Claim
+from matchbound.show.claims import claim_lines, claim_record
 from matchbound.show.records import Record, to_csv, to_json
+from matchbound.show.terms import Terms, speaking, worded
 from matchbound.stats.intervals import check_level
 
 Format = Literal["table", "json", "csv"]
@@ -69,6 +72,9 @@ ReaderOption = Annotated[
     ),
 ]
 FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
+TermsOption = Annotated[
+    Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
+]
 Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
 Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
@@ -145,6 +151,7 @@ class Answer:
 
     format: FormatOption = "table"
     output: Output = None
+    terms: TermsOption = "plain"
 
     def deliver(
         self,
@@ -152,6 +159,7 @@ class Answer:
         text: Callable[..., str],
         told: Sequence[str],
         source: Mapping[str, Any],
+        claims: Sequence[tuple[Claim, float | None]] = (),
     ) -> None:
         """Write the answer in the form asked for, to standard output or, whole or not at all, to a file.
 
@@ -159,13 +167,17 @@ class Answer:
         ----------
         text
             Makes the table for people; called with ``colour=`` only where a table is asked for.
+        claims
+            Verdicts, each with its threshold (None for a curve).
         """
         if self.format == "json":
-            content = to_json(records, told, source)
+            verdicts = [claim_record(claim, threshold) for claim, threshold in claims]
+            content = to_json(records, told, source, claims=verdicts)
         elif self.format == "csv":
             content = to_csv(records)
         else:
-            content = text(colour=colour_wanted(self.output))
+            with speaking(self.terms):
+                content = worded(claim_lines(claims) + text(colour=colour_wanted(self.output)), self.terms)
         write_out(content, self.output)
 
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from matchbound.cli import common
+from matchbound.cli.claims import ClaimOption, exit_code, needs_threshold, read_claims, verdicts
+from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
     ANSWER,
     READING,
@@ -24,6 +26,7 @@ from matchbound.cli.options import (
     Seed,
 )
 from matchbound.errors import UsageError
+from matchbound.results.costs import weights_of
 from matchbound.results.methods import named
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
@@ -37,6 +40,22 @@ Frr = Annotated[
 CurveMethod = Annotated[
     str, Parameter(help="Interval method: influence, latent, union, vertex, double-or-nothing, subsets or two-level.")
 ]
+MinDcf = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Prior at which the least detection cost is wanted, or an evaluation's name (sre08, sre16, voxsrc, …).",
+        negative_iterable="",
+    ),
+]
+ActDcf = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Prior at which the actual detection cost is wanted; scores are natural log-likelihood ratios.",
+        negative_iterable="",
+    ),
+]
+CllrOption = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.", negative="")]
+MinCllr = Annotated[bool, Parameter(help="minCllr, for scores of any scale.", negative="")]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.")]
 Kind = Annotated[Literal["det", "roc", "scores"], Parameter(help="What the picture shows.")]
 
@@ -49,23 +68,34 @@ def roc(
     level: Level = 0.95,
     resamples: Resamples = 2000,
     seed: Seed = 0,
+    min_dcf: MinDcf = None,
+    act_dcf: ActDcf = None,
+    cllr: CllrOption = False,
+    min_cllr: MinCllr = False,
+    claim: ClaimOption = None,
     plot: Plot = None,
     kind: Kind = "det",
     reading: Reading = READING,
     running: Running = RUNNING,
     answer: Answer = ANSWER,
+    laboratory: Laboratory = LABORATORY,
     quiet: Quiet = False,
 ) -> int:
-    """FRR at given FARs, FAR at given FRRs, the equal error rate and the area under the curve, with intervals.
+    """FRR at given FARs, FAR at given FRRs, EER, AUC, detection costs and Cllr, with intervals.
 
-    Example: `matchbound roc scores.csv --far 0.01 --far 0.001 --plot det.png`
+    Example: `matchbound roc scores.csv --far 0.01 --min-dcf 0.01 --cllr --plot det.png`
     """
     from matchbound.calls.rates import roc as run
     from matchbound.files.writing import write_atomically
     from matchbound.results.points import OperatingPoint
+    from matchbound.show.costs import cost_records
     from matchbound.show.curve import curve_records, curve_table
 
-    method = named(method, OperatingPoint.methods, "--method")
+    method = named(method, (*OperatingPoint.methods, "log-t"), "--method")
+    claims = read_claims(claim)
+    if needs_threshold(claims):
+        raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
+    priors = {"min_dcf": _priors("--min-dcf", min_dcf), "actual_dcf": _priors("--act-dcf", act_dcf)}
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():
             if not 0.0 <= rate <= 1.0:
@@ -82,6 +112,10 @@ def roc(
             records = curve_records(
                 numbers, method, level, n_resamples=resamples, rng=seed, workers=running.workers or 1
             )
+            costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
+            costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
+            records += cost_records(costs, method, level)
+            made = verdicts(claims, (), curve, level=level)
         picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:])
     source = common.provenance(
         files,
@@ -93,13 +127,34 @@ def roc(
             "method": method,
             "level": level,
             "resamples": resamples,
+            "min_dcf": min_dcf or None,
+            "act_dcf": act_dcf or None,
+            "cllr": cllr or None,
+            "claim": claim or None,
             **reading.parameters(data, data.distance),
         },
+        laboratory,
     )
     if plot is not None and picture is not None:
         write_atomically(plot, picture)
-    answer.deliver(records, partial(curve_table, records), told.texts, source)
-    return 0
+    answer.deliver(records, partial(curve_table, records), told.texts, source, made)
+    return exit_code(made)
+
+
+def _priors(option: str, words: list[str] | None) -> list[float | str]:
+    """Priors as numbers, or names of evaluations, checked before any work is done."""
+    made: list[float | str] = []
+    for word in words or ():
+        try:
+            value: float | str = float(word)
+        except ValueError:
+            value = word
+        try:
+            weights_of(value, 1.0, 1.0)
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
+        made.append(value)
+    return made
 
 
 def _picture(curve: Any, kind: Literal["det", "roc", "scores"], level: float, form: str) -> bytes:

@@ -249,9 +249,9 @@ class RocCurve:
         """
         said = parse_claim(text)
         below, above = (said.target, None) if said.relation == "<" else (None, said.target)
-        return self._number(said).claim(below, above=above, level=level, method=method)
+        return self.claimed(said).claim(below, above=above, level=level, method=method)
 
-    def _number(self, said: Statement) -> CurveStatistic | CostStatistic:
+    def claimed(self, said: Statement) -> CurveStatistic | CostStatistic:
         """The number that a claim is about."""
         options = dict(said.options)
         made: CurveStatistic | CostStatistic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from matchbound.show.numbers import percent
+from matchbound.show.costs import name_text, value_text
 from matchbound.show.records import Record
 from matchbound.show.text import table
 
@@ -49,13 +49,10 @@ def curve_table(records: Sequence[Record], *, width: int = 80, colour: bool = Fa
     """The same for people."""
     rows = []
     for r in records:
-        name = str(r["metric"]).upper()
-        if r["target"] is not None:
-            name = name.replace("@", " at ") + f" {r['target']:g}"
-        shown = [f"{r[key]:.5f}" if r["metric"] == "auc" else percent(r[key]) for key in ("estimate", "low", "high")]
+        shown = [value_text(str(r["metric"]), r[key]) for key in ("estimate", "low", "high")]
         counted = "–" if r["errors"] is None else f"{r['errors']:,} of {r['comparisons']:,}"
         at = "–" if r["threshold"] is None else f"{r['threshold']:.6g}"
-        rows.append([name, at, *shown, counted])
+        rows.append([name_text(r), at, *shown, counted])
     made = table(["metric", "threshold", "estimate", "low", "high", "errors"], rows, width=width, colour=colour)
     methods = list(dict.fromkeys(str(r["method"]) for r in records))
     return made + f"{100 * records[0]['level']:.5g}% intervals, {', '.join(methods)}.\n"

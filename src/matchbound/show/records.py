@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-__all__ = ["RATE_FIELDS", "Record", "p_text", "percent", "rate_record", "to_csv", "to_json"]
+__all__ = ["RATE_FIELDS", "Record", "number", "p_text", "percent", "rate_record", "to_csv", "to_json"]
 
 RATE_FIELDS = (
     "metric",
@@ -42,17 +42,17 @@ def rate_record(rate: Rate, interval: Interval | None) -> Record:
     return {
         "metric": rate.metric,
         "threshold": rate.threshold,
-        "estimate": _number(rate.estimate),
-        "low": None if interval is None else _number(interval.low),
-        "high": None if interval is None else _number(interval.high),
+        "estimate": number(rate.estimate),
+        "low": None if interval is None else number(interval.low),
+        "high": None if interval is None else number(interval.high),
         "level": None if interval is None else interval.level,
         "method": None if interval is None else interval.method,
         "errors": rate.errors,
         "comparisons": rate.comparisons,
         "identities": rate.tally.n_identities,
-        "variance": _number(rate.variance),
-        "effective_n": _number(rate.effective_n),
-        "design_effect": _number(rate.design_effect),
+        "variance": number(rate.variance),
+        "effective_n": number(rate.effective_n),
+        "design_effect": number(rate.design_effect),
     }
 
 
@@ -63,9 +63,17 @@ def p_text(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapping[str, Any]) -> str:
+def to_json(
+    results: Sequence[Record],
+    warnings: Sequence[str],
+    provenance: Mapping[str, Any],
+    *,
+    claims: Sequence[Record] = (),
+) -> str:
     """A document that a strict parser takes: NaN and infinity become null, and labels are escaped."""
-    document = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
+    document: Record = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
+    if claims:
+        document["claims"] = list(claims)
     return json.dumps(_clean(document), indent=1, allow_nan=False) + "\n"
 
 
@@ -80,14 +88,14 @@ def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> st
     return out.getvalue()
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
 def _clean(value: Any) -> Any:
     """The same with numbers that JSON has no name for set to None."""
     if isinstance(value, float):
-        return _number(value)
+        return number(value)
     if isinstance(value, Mapping):
         return {str(key): _clean(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from matchbound.show.numbers import percent
 from matchbound.show.records import Record
+from matchbound.show.terms import metric_name
 
 
 def table(
@@ -45,7 +46,7 @@ def rates_table(records: Sequence[Record], *, width: int = 80, colour: bool = Fa
     headings = ["metric", "threshold", "estimate", "low", "high", "errors", "comparisons", "deff"]
     rows = [
         [
-            str(r["metric"]).upper(),
+            metric_name(str(r["metric"])),
             f"{r['threshold']:.6g}",
             percent(r["estimate"]),
             percent(r["low"]),
