@@ -15,19 +15,21 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.claims import Claim, claim_of
+from matchbound.results.drawing import Correction, Units, image_pairs, scheme_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
 from matchbound.show.numbers import percent
-from matchbound.stats import resampling, variance
-from matchbound.stats.intervals import effective_n, wald, wilson
-from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
+from matchbound.stats import fixed_sizes, resampling, variance
+from matchbound.stats.images import image_replicates
+from matchbound.stats.intervals import agresti_coull, effective_n, jeffreys, wald, wilson
+from matchbound.stats.resampling import BOOTSTRAPS, Swap, Weights
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
-METHODS = ("wilson", "wald", "naive-wilson", *BOOTSTRAPS, "latent")
+METHODS = ("wilson", "wald", "agresti-coull", "jeffreys", "naive-wilson", *BOOTSTRAPS, "latent")
 
 ADVISED_AGAINST = {
     "naive-wilson": (
@@ -141,8 +143,13 @@ class Rate:
                 )
             return corrected * self.variance
         if far:
-            return variance.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
-        return variance.frr_fixed_sizes(self.tally.genuine, self.index)
+            value = fixed_sizes.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
+        else:
+            value = fixed_sizes.frr_fixed_sizes(self.tally.genuine, self.index)
+        if np.isnan(value):
+            least = fixed_sizes.LEAST_FAR if far else fixed_sizes.LEAST_FRR
+            raise DataError(f"{self.metric}: a variance given the sizes needs at least {least} identities")
+        return value
 
     @cached_property
     def effective_identities(self) -> float:
@@ -190,8 +197,9 @@ class Rate:
         Parameters
         ----------
         method
-            ``"wilson"`` (the paper's recommendation), ``"wald"``, ``"naive-wilson"``, ``"latent"``, or a bootstrap:
-            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
+            ``"wilson"`` (the paper's recommendation), ``"wald"``, ``"agresti-coull"``, ``"jeffreys"``,
+            ``"naive-wilson"``, ``"latent"``, or a bootstrap: ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``,
+            ``"two-level"``, ``"naive-bootstrap"``.
         level
             The coverage promised.
         side
@@ -209,12 +217,13 @@ class Rate:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
         if method == "naive-wilson":
             low, high = wilson(self.estimate, self.comparisons, tail)
-        elif method in ("wilson", "wald"):
+        elif method in ("wilson", "wald", "agresti-coull", "jeffreys"):
             spread = self._spread(variance, n_resamples, rng, options)
-            if method == "wilson":
-                low, high = wilson(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
-            else:
+            if method == "wald":
                 low, high = wald(self.estimate, spread, tail)
+            else:
+                rule = {"wilson": wilson, "agresti-coull": agresti_coull, "jeffreys": jeffreys}[method]
+                low, high = rule(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
         elif method == "latent":
             return self._latent_interval(level, side, options)
         else:
@@ -262,6 +271,8 @@ class Rate:
         weights: Weights | None = None,
         tau: float = 1.0,
         fixed_sizes: bool = False,
+        correction: Correction = "none",
+        units: Units = "identities",
         workers: int = 1,
     ) -> Bootstrap:
         """Draw identities again and again, and keep the replicates: any level can be asked of them afterwards.
@@ -281,7 +292,14 @@ class Rate:
             Double-or-nothing: a function ``weights(rng, shape)`` that draws weights of mean 1 and variance `tau`;
             without it, weights are 0 or 1 + tau.
         fixed_sizes
-            Exchange identities only for identities with as many instances.
+            Exchange identities only for identities with as many instances; sizes that few identities have are pooled
+            with their neighbours.
+        correction
+            Replicates vary too little, by (G−1)/G where FRR is drawn (the paper's Prop. 4). ``"drop-one"`` draws G−1
+            identities; ``"rescale"`` moves replicates away from the estimate by √(G/(G−1)).
+        units
+            With ``swap="recentre"``: ``"images"`` draws the images of each identity instead of identities, as Conti &
+            Clémençon do. Such an interval holds for these identities only.
         workers
             Threads.
         """
@@ -294,6 +312,8 @@ class Rate:
             "weights": weights,
             "tau": tau,
             "fixed_sizes": fixed_sizes,
+            "correction": correction,
+            "units": units,
             "workers": workers,
         }
         return self._bootstrap(method, n_resamples, rng, options)
@@ -327,8 +347,14 @@ class Rate:
     ) -> Bootstrap:
         options = dict(options)
         workers = int(options.pop("workers", 1))
-        scheme = self._scheme(method, n_resamples, options)
+        scheme = scheme_of(method, n_resamples, options, self._sizes, self.tally.n_identities)
         seed = resampling.seed_of(rng)
+        if scheme.images:
+            if self.recount is None:
+                raise DataError("drawing images needs the single comparisons, and the data are not at hand")
+            pairs = image_pairs(self.recount.comparisons(), self.tally, self.metric, self.threshold)
+            made = image_replicates(pairs, n_resamples, seed)
+            return Bootstrap(made, self.estimate, f"{method} (images)", seed, 1.0, self.floor)
         if self.metric == "frr":
             made = resampling.frr_replicates(self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers)
         else:
@@ -343,25 +369,6 @@ class Rate:
                 workers=workers,
             )
         return Bootstrap(made, self.estimate, method, seed, scheme.tau, self.floor)
-
-    def _scheme(self, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
-        if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
-            raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
-        swap, weights = options.pop("swap", "rate"), options.pop("weights", None)
-        tau, fixed = float(options.pop("tau", 1.0)), bool(options.pop("fixed_sizes", False))
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
-        if swap not in ("rate", "random", "recentre"):
-            raise UsageError(f"swap must be 'rate', 'random' or 'recentre'; got {swap!r}")
-        if (swap != "rate") and method != "vertex":
-            raise UsageError("swap goes with method='vertex'")
-        if (weights is not None or tau != 1.0) and method != "double-or-nothing":
-            raise UsageError("weights and tau go with method='double-or-nothing'")
-        if not tau > 0.0:
-            raise UsageError(f"tau must be positive; got {tau!r}")
-        if fixed and method not in ("vertex", "subsets", "two-level"):
-            raise UsageError("fixed_sizes goes with the bootstraps that draw identities with replacement")
-        return Scheme(method, swap, weights, tau, self._sizes() if fixed else None)
 
     def _spread(
         self, kind: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]
