@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
-import naive
 from conftest import golden_table
 from matchbound.cli import main
 from matchbound.results.drawing import image_pairs, scheme_of
@@ -135,13 +135,12 @@ def test_image_replicates_equal_their_literal_twins(metric: str) -> None:
     for x, y, s in zip(listed.instance_a, listed.instance_b, listed.score, strict=True):
         scores[int(x), int(y)] = scores[int(y), int(x)] = s
     pairs = image_pairs(listed, rate.tally, metric, 0.2)
-    order = [str(name) for name in np.unique(np.concatenate([_named(listed, "a"), _named(listed, "b")]))]
+    names = np.unique(np.concatenate([_named(listed, "a"), _named(listed, "b")]))
+    order = [int(str(name).partition("\x1f")[2]) for name in names]
     weights = image_weights(pairs.owner, 30, block_rng(4, 0))
     values = []
     for row in weights:
-        drawn = [
-            int(name.partition("\x1f")[2]) for name, count in zip(order, row, strict=True) for _ in range(int(count))
-        ]
+        drawn = [name for name, count in zip(order, row, strict=True) for _ in range(int(count))]
         wrong = total = 0
         for one, other in itertools.combinations(drawn, 2):
             same = data.codes[one] == data.codes[other]
@@ -329,22 +328,22 @@ def test_all_sizes_different_still_have_a_width() -> None:
 
 
 def test_fixed_sizes_are_unbiased_for_geometric_sizes() -> None:
-    """2,000 data sets of the same sizes: the mean variance estimate against the variance of the estimates.
+    """1,200 data sets of the same sizes: the mean variance estimate against the variance of the estimates.
 
-    The Monte Carlo error of the ratio is about 3.5%; the plug-in variances come out 17 to 30% low here.
+    The Monte Carlo error of the ratio is about 4.5%; the plug-in variances come out 17 to 30% low here.
     """
     rng = np.random.default_rng(4)
     sizes = np.minimum(1 + np.random.default_rng(5).geometric(0.35, 16), 9)
     identity = np.repeat(np.arange(sizes.size), sizes)
     estimates, fixed, plug_in = [], [], []
-    for _ in range(2000):
+    for _ in range(1200):
         centre = rng.exponential(1.0, (sizes.size, 8))
         rates = mb.evaluate(mb.Embeddings(centre[identity] + rng.normal(0, 1.2, (identity.size, 8)), identity), 0.6)
         estimates.append([rates.far.estimate, rates.frr.estimate])
         fixed.append([rates.far.variance_by("fixed-sizes"), rates.frr.variance_by("fixed-sizes")])
         plug_in.append([rates.far.variance, rates.frr.variance])
     true = np.var(estimates, axis=0, ddof=1)
-    assert np.mean(fixed, axis=0) / true == pytest.approx([1.0, 1.0], abs=0.105)
+    assert np.mean(fixed, axis=0) / true == pytest.approx([1.0, 1.0], abs=0.13)
     assert np.all(np.mean(plug_in, axis=0) / true < 0.9)
 
 
@@ -354,9 +353,9 @@ def test_fixed_sizes_are_unbiased_for_geometric_sizes() -> None:
 def test_variance_smooth_and_level_far_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "x.npz"
     rng = np.random.default_rng(0)
-    np.savez(data, embeddings=np.abs(rng.normal(size=(30, 4))) + 1, identity=np.repeat(np.arange(10), 3))
+    centre = np.repeat(rng.exponential(1.0, (12, 6)), 3, axis=0)
+    np.savez(data, embeddings=centre + rng.normal(0, 0.4, (36, 6)) + 2.0, identity=np.repeat(np.arange(12), 3))
     file = str(data)
-    import json
 
     def run(*words: str) -> list[dict]:
         assert main([*words, "--format", "json", "-q"]) == 0
@@ -386,4 +385,3 @@ def test_the_literal_sum_of_the_closed_form() -> None:
     np.fill_diagonal(d, 0.0)
     assert float(r) == pytest.approx(16 * (d.sum(axis=1) ** 2).sum())
     assert float(q) == pytest.approx(16 * (d**2).sum())
-    assert naive is not None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matchbound.report import phrases, words
 from matchbound.report import systems_words as systems
+from matchbound.report import words
 from matchbound.report.markdown import Table, curve_table, gaps_table, groups_table, points_table
 from matchbound.report.page import Report
+from matchbound.show.numbers import level_text
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -39,7 +40,7 @@ ESCAPES = {
 
 def to_latex(report: Report) -> str:
     """Tables of operating points, of the whole curve, and of groups, each a table environment with a caption."""
-    level = phrases.level_text(report.level)
+    level = level_text(report.level)
     source = "; ".join(f"{name} {value}" for name, value in words.provenance_rows(report))
     d = report.description
     counts = f"{d.n_genuine:,} genuine and {d.n_impostor:,} impostor comparisons of {d.n_identities:,} identities."

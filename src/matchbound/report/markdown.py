@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matchbound.report import phrases, words
 from matchbound.report import systems_words as systems
+from matchbound.report import words
 from matchbound.report.page import Report
-from matchbound.show.numbers import percent
-from matchbound.show.records import p_text
+from matchbound.show.numbers import level_text, p_text, percent, points
 
 SPECIAL = "\\`*_{}[]<>|#~$"
 
 
 def to_markdown(report: Report) -> str:
     """Summary, operating points, groups, drivers, data and provenance."""
-    level = phrases.level_text(report.level)
+    level = level_text(report.level)
     parts = [f"# {text(report.title)}", text(words.headline(report)), *(text(line) for line in words.in_full(report))]
     if words.cautions(report):
         parts.append("\n".join(f"- {text(line)}" for line in words.cautions(report)))
@@ -70,7 +69,7 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 def points_table(report: Report) -> Table:
     """Headings and rows of the operating points."""
-    level = phrases.level_text(report.level)
+    level = level_text(report.level)
     headings = ("Operating point", "Threshold", "FAR", f"FAR {level}", "FAR below", "FRR", f"FRR {level}", "FRR below")
     rows = [
         (
@@ -90,7 +89,7 @@ def points_table(report: Report) -> Table:
 
 def curve_table(report: Report) -> Table:
     """Headings and rows of EER and AUC."""
-    headings = ("Number", "Threshold", "Estimate", phrases.level_text(report.level), "Below")
+    headings = ("Number", "Threshold", "Estimate", level_text(report.level), "Below")
     eer, auc = report.eer, report.auc
     return headings, [
         ("EER", report.eer_reading, words.value_text(eer), words.span_text(eer), percent(eer.upper)),
@@ -101,7 +100,7 @@ def curve_table(report: Report) -> Table:
 def groups_table(report: Report) -> Table:
     """Headings and rows of the groups."""
     assert report.groups is not None
-    level = phrases.level_text(report.level)
+    level = level_text(report.level)
     rows = []
     for row in report.groups.rows:
         cells = [words.group_name(row), f"{row.n_identities:,}"]
@@ -117,11 +116,11 @@ def gaps_table(report: Report) -> Table:
     rows = [
         (
             f"{gap.metric.upper()}: {gap.first} − {gap.second}",
-            percent(gap.estimate),
-            percent(gap.low),
-            percent(gap.high),
+            points(gap.estimate),
+            points(gap.low),
+            points(gap.high),
             p_text(gap.p_value),
         )
         for gap in report.groups.gaps
     ]
-    return ("Difference", "Estimate", "Low", "High", "p"), list(rows)
+    return ("Difference", "Points", "Low", "High", "p"), list(rows)

@@ -6,23 +6,31 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
 from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Bootstrap, Interval, Side, tail_of
 from matchbound.results.methods import named
 from matchbound.results.rates import Rate
+from matchbound.show.numbers import p_text, percent, points
+from matchbound.show.shown import Shown
 from matchbound.stats import differences as stats
 from matchbound.stats.differences import PointTerms, Spread
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.latent.differences import DifferenceModel
 from matchbound.stats.resampling import percentile, seed_of
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from matchbound.show.tables import Table
 
 METHODS = ("auto", "dyadic", "latent", "vertex", "double-or-nothing")
 DEFAULT_METHOD = "auto"
@@ -33,7 +41,7 @@ Models = Callable[[str], DifferenceModel | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference:
+class Difference(Shown):
     """An error rate of system A minus the same rate of system B.
 
     metric
@@ -42,6 +50,17 @@ class Difference:
         The rates of the two systems.
     freedom
         Degrees of freedom of Student's t: effective identities − 1.
+
+    See Also
+    --------
+    compare, Comparison
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> isinstance(mb.compare(faces, faces, threshold=0.6).far, mb.Difference)
+    True
     """
 
     metric: str
@@ -51,7 +70,30 @@ class Difference:
     methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
 
     def __repr__(self) -> str:
-        return f"Difference({self.metric}: {self.rate_a:.6g} − {self.rate_b:.6g} = {self.estimate:.6g})"
+        return f"{type(self).__name__}({self.metric}: {self.rate_a:.6g} − {self.rate_b:.6g} = {self.estimate:.6g})"
+
+    def __str__(self) -> str:
+        name = self.metric.upper()
+        return f"{name} {percent(self.rate_a)} − {percent(self.rate_b)} = {points(self.estimate)} points"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The difference with its default interval."""
+        made = None if math.isnan(self.estimate) else self.interval()
+        return [
+            {
+                "metric": f"difference of {self.metric}",
+                "rate_a": self.rate_a,
+                "rate_b": self.rate_b,
+                "estimate": self.estimate,
+                "low": None if made is None else made.low,
+                "high": None if made is None else made.high,
+                "level": None if made is None else made.level,
+                "method": None if made is None else made.method,
+                "ratio": self.ratio,
+                "p_value": self.p_value,
+                "variance": self.variance,
+            }
+        ]
 
     @property
     def estimate(self) -> float:
@@ -81,10 +123,11 @@ class Difference:
         raise NotImplementedError
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            return (f"{self.metric}: the systems never disagree here; the interval rests on the latent model",)
+            text = f"{self.metric}: the systems never disagree here; the interval rests on the latent model"
+            return (Note("never-disagree", text),)
         return ()
 
     @property
@@ -143,7 +186,8 @@ class Difference:
         self._check(method)
         method = named(method, ("auto", "dyadic", "latent"), "method for a ratio")
         if self.rate_a == 0.0 and self.rate_b == 0.0:
-            return Interval(0.0, math.inf, level, method, side, ("no error in either system: the ratio is not known",))
+            nothing = Note("no-errors", "no error in either system: the ratio is not known")
+            return Interval(0.0, math.inf, level, method, side, (nothing,))
         t = t_quantile(tail, self.freedom)
         centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")
         near = wide
@@ -345,8 +389,8 @@ class PointDifference(Difference):
         return math.log(a / b), value
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """Two systems on the same comparisons.
 
     mode
@@ -364,6 +408,18 @@ class Comparison:
         What they were matched by.
     warnings
         What a reader must know.
+
+    See Also
+    --------
+    compare
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> made = mb.compare(faces, faces, threshold=0.6)
+    >>> made.frr.estimate
+    0.0
     """
 
     mode: Literal["threshold", "far", "frr"]
@@ -377,6 +433,39 @@ class Comparison:
     matched_by: str
     warnings: tuple[str, ...] = field(repr=False, default=())
     at_crossing: Callable[[], Difference] | None = field(repr=False, default=None)
+
+    def __repr__(self) -> str:
+        where = f"{self.mode} {self.target:g}" if self.target is not None else "fixed thresholds"
+        told = "; ".join(str(difference) for difference in self.differences)
+        return f"Comparison({where}: {told}; p = {p_text(self.p_value)})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The differences of FAR, FRR and EER, A minus B, each with its default interval."""
+        from matchbound.show.comparison import comparison_records
+
+        return comparison_records(self, ("A", "B"))
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.comparison import comparison_tables
+
+        return comparison_tables(self.to_records())
+
+    def plot(self, ax: Axes | None = None, *, labels: tuple[str, str] = ("A", "B"), level: float = 0.95) -> Axes:
+        """The differences A − B with their intervals, in percentage points.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        labels
+            Names of the two systems.
+        level
+            Of the intervals.
+        """
+        from matchbound.show.comparison import comparison_records
+        from matchbound.show.plots import plot_differences
+
+        return plot_differences(comparison_records(self, labels, level=level), ax=ax)
 
     @property
     def threshold(self) -> tuple[float, float]:

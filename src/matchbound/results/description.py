@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.show.shown import Shown
+
+if TYPE_CHECKING:
+    from matchbound.show.tables import Table
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Shown):
     """The size and shape of a data set.
 
     kind
@@ -36,6 +41,16 @@ class Description:
         Whether small scores mean "same".
     findings
         What stands in the way of a good answer.
+
+    See Also
+    --------
+    describe
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.describe(mb.demo_data()).n_identities
+    150
     """
 
     kind: str
@@ -55,12 +70,44 @@ class Description:
     distance: bool
     findings: tuple[str, ...]
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record with every field but the findings."""
+        from matchbound.show.description import description_records
+
+        return description_records(self)
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.description import description_table
+
+        return [description_table(self)]
+
 
 Summary = tuple[float, float, float] | None
 
 
 def describe(data: Comparisons | Embeddings) -> Description:
-    """Describe a data set."""
+    """Describe a data set.
+
+    Parameters
+    ----------
+    data : Comparisons or Embeddings
+        The data.
+
+    Returns
+    -------
+    Description
+        Sizes, and what stands in the way of a good answer.
+
+    See Also
+    --------
+    read
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.describe(mb.demo_data()).n_identities
+    150
+    """
     findings = list(data.findings())
     sizes = data.instance_counts
     n = data.n_identities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -15,16 +15,36 @@ from matchbound.errors import UsageError
 from matchbound.results.claims import Claim, parse_claim
 from matchbound.results.linkage import LinkageMeasure, Recall
 from matchbound.results.rates import Rate
+from matchbound.show.numbers import percent, threshold_text
+from matchbound.show.shown import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from matchbound.show.tables import Table
 
 FEW_IDENTITIES = 20
 
 
-@dataclass(frozen=True, eq=False)
-class ErrorRates:
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorRates(Shown):
     """FAR and FRR at one threshold.
 
     warnings
         What a reader must know about these numbers; empty when there is nothing to say.
+
+    See Also
+    --------
+    evaluate, Rate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> rates.far.errors, rates.far.comparisons
+    (189, 201532)
+    >>> rates.frr.errors, rates.frr.comparisons
+    (215, 1671)
     """
 
     threshold: float
@@ -33,6 +53,10 @@ class ErrorRates:
     n_identities: int
     distance: bool
     warnings: tuple[str, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        rates = f"FAR {percent(self.far.estimate)}, FRR {percent(self.frr.estimate)}"
+        return f"ErrorRates({rates} at threshold {threshold_text(self.threshold)}; {self.n_identities:,} identities)"
 
     def precision(self, prior: float | None = None) -> LinkageMeasure:
         """The share of matches that are genuine, at a prior of genuine comparisons.
@@ -82,12 +106,68 @@ class ErrorRates:
         below, above = (said.target, None) if said.relation == "<" else (None, said.target)
         return made.claim(below, above=above, level=level, method=method)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """FAR and FRR, each with its default interval."""
+        return [*self.far.to_records(), *self.frr.to_records()]
 
-@dataclass(frozen=True, eq=False)
-class ErrorRatesSeries(Sequence[ErrorRates]):
-    """FAR and FRR at several thresholds, in the order in which they were asked for."""
+    def _tables(self) -> list[Table]:
+        from matchbound.show.text import rates_tables
+
+        return rates_tables(self.to_records())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
+    """FAR and FRR at several thresholds, in the order in which they were asked for.
+
+    See Also
+    --------
+    evaluate, ErrorRates
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> series = mb.evaluate(mb.demo_data(), [0.5, 0.6])
+    >>> len(series)
+    2
+    >>> [rates.far.errors for rates in series]
+    [1173, 189]
+    """
 
     rates: tuple[ErrorRates, ...]
+
+    def __repr__(self) -> str:
+        ends = ", ".join(threshold_text(rates.threshold) for rates in self.rates[:3])
+        return f"ErrorRatesSeries({len(self.rates)} thresholds: {ends}{', …' if len(self.rates) > 3 else ''})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FAR and FRR at each threshold, each with its default interval."""
+        return [record for rates in self.rates for record in rates.to_records()]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.text import rates_tables
+
+        return rates_tables(self.to_records())
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """FAR and FRR over the thresholds, with their default intervals as bars.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        level
+            Of the intervals.
+        """
+        from matchbound.show.plots import plot_rates
+
+        rows = []
+        for rates in self.rates:
+            for rate in (rates.far, rates.frr):
+                if rate.comparisons:
+                    low, high = rate.interval(level=level)
+                    rows.append((rate.metric, rate.threshold, rate.estimate, low, high))
+        return plot_rates(rows, level, ax=ax)
 
     @overload
     def __getitem__(self, index: int) -> ErrorRates: ...

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from matchbound.show.numbers import percent
+from matchbound.show.numbers import area_text, level_text, percent, target_text
 from matchbound.show.records import Record
 from matchbound.show.terms import metric_name
 from matchbound.show.text import table
@@ -25,16 +25,18 @@ def value_text(metric: str, value: float | None) -> str:
         return percent(value)
     if value is None or not math.isfinite(value):
         return "–"
-    return f"{value:.5f}" if metric == "auc" else f"{value:.4f}"
+    return area_text(value) if metric == "auc" else f"{value:.4f}"
 
 
 def name_text(record: Record) -> str:
-    """What a number is called in a table: "FRR at FAR 0.001", "minDCF 0.01"."""
+    """What a number is called in a table: "FRR at FAR 0.1%", "minDCF 0.01"."""
     name = metric_name(str(record["metric"]))
     if record.get("preset"):
         return f"{name} {record['preset']}"
     target = record.get("target", record.get("prior"))
-    return name if target is None else f"{name} {target:.3g}"
+    if target is None:
+        return name
+    return f"{name} {target_text(target) if '@' in record['metric'] else f'{target:.3g}'}"
 
 
 def cost_records(statistics: Sequence[CostStatistic], method: str, level: float) -> list[Record]:
@@ -86,7 +88,7 @@ def linkage_records(
     return records
 
 
-def linkage_table(records: Sequence[Record], *, width: int = 80, colour: bool = False) -> str:
+def linkage_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
     """Precision, F1 and recall for people; the prior is beside every number that depends on it."""
     rows = [
         [
@@ -99,7 +101,7 @@ def linkage_table(records: Sequence[Record], *, width: int = 80, colour: bool = 
     ]
     made = table(["metric", "prior", "threshold", "estimate", "low", "high"], rows, width=width, colour=colour)
     methods = ", ".join(dict.fromkeys(str(r["method"]) for r in records if r["method"]))
-    return made + f"{100 * records[0]['level']:.5g}% intervals, {methods}. prior: share of genuine comparisons.\n"
+    return made + f"{level_text(records[0]['level'])} intervals, {methods}. prior: share of genuine comparisons.\n"
 
 
 def _linkage(

@@ -6,11 +6,14 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from matchbound.show.cells import inert
-from matchbound.show.numbers import percent
+from matchbound.show.numbers import count_text, p_text, percent, points, ratio_text, threshold_text
+from matchbound.show.tables import Column, Table
 
 if TYPE_CHECKING:
     from matchbound.results.interval import Interval
@@ -18,7 +21,18 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-__all__ = ["RATE_FIELDS", "Record", "number", "p_text", "percent", "rate_record", "to_csv", "to_json"]
+__all__ = [
+    "RATE_FIELDS",
+    "Record",
+    "cleaned",
+    "number",
+    "p_text",
+    "percent",
+    "rate_record",
+    "table_of_records",
+    "to_csv",
+    "to_json",
+]
 
 RATE_FIELDS = (
     "metric",
@@ -35,6 +49,10 @@ RATE_FIELDS = (
     "effective_n",
     "design_effect",
 )
+RATES = ("estimate", "low", "high", "upper", "far", "frr", "far_upper", "rate_a", "rate_b", "target")
+RATE_METRICS = ("far", "frr", "eer", "fpir", "fnir", "cmc", "precision", "recall", "f1")
+NUMBERS = ("variance", "far_variance", "frr_variance")
+COUNTS = ("errors", "comparisons", "identities", "matched", "n_identities", "n_resamples", "searches")
 
 
 def rate_record(rate: Rate, interval: Interval | None) -> Record:
@@ -56,11 +74,42 @@ def rate_record(rate: Rate, interval: Interval | None) -> Record:
     }
 
 
-def p_text(value: float | None) -> str:
-    """A p-value for people: 0.034, <0.001; a dash for nothing."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
+def table_of_records(records: Sequence[Record], title: str | None = None) -> Table:
+    """A table for people of any records: each field is written as its name says."""
+    names = list(dict.fromkeys(key for record in records for key in record))
+    shown = [name for name in names if any(record.get(name) is not None for record in records)]
+    columns = tuple(
+        Column(name.replace("_", " "), "count" if name in COUNTS else "text", 0 if name in RATES else k)
+        for k, name in enumerate(shown)
+    )
+    rows = tuple(tuple(_cell(name, record.get(name), _writer(record)) for name in shown) for record in records)
+    return Table(columns, rows, title)
+
+
+def _writer(record: Record) -> Callable[[float | None], str]:
+    """How the numbers of a record are written: rates, differences of rates, or neither."""
+    metric = str(record.get("metric", "far"))
+    if metric.startswith("difference"):
+        return points
+    return percent if metric.split("@")[0] in RATE_METRICS else lambda value: f"{value:.5g}"
+
+
+def _cell(name: str, value: Any, write: Callable[[float | None], str]) -> str:
+    if value is None or isinstance(value, str):
+        return "–" if value is None else value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(item) for item in value) or "–"
+    if name in COUNTS:
+        return count_text(int(value))
+    if name == "p_value":
+        return p_text(value)
+    if name.startswith("ratio"):
+        return ratio_text(value)
+    if name in RATES:
+        return percent(value) if name.startswith("rate") else write(value)
+    return f"{value:.3g}" if name in NUMBERS else threshold_text(float(value))
 
 
 def to_json(
@@ -74,7 +123,7 @@ def to_json(
     document: Record = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
     if claims:
         document["claims"] = list(claims)
-    return json.dumps(_clean(document), indent=1, allow_nan=False) + "\n"
+    return json.dumps(cleaned(document), indent=1, allow_nan=False) + "\n"
 
 
 def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> str:
@@ -83,21 +132,26 @@ def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> st
     out = io.StringIO()
     writer = csv.DictWriter(out, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for row in _clean(list(results)):
+    for row in cleaned(list(results)):
         writer.writerow({key: "" if value is None else inert(value) for key, value in row.items()})
     return out.getvalue()
 
 
-def number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def number(value: float | None) -> float | None:
+    """The number, or None where it is not one."""
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
-def _clean(value: Any) -> Any:
-    """The same with numbers that JSON has no name for set to None."""
+def cleaned(value: Any) -> Any:
+    """The same in types that JSON knows; numbers that it has no name for are None."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float):
         return number(value)
     if isinstance(value, Mapping):
-        return {str(key): _clean(item) for key, item in value.items()}
+        return {str(key): cleaned(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return cleaned(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [_clean(item) for item in value]
-    return value
+        return [cleaned(item) for item in value]
+    return value if value is None or isinstance(value, (str, bool, int)) else str(value)

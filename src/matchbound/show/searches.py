@@ -14,7 +14,7 @@ def searches_table(
     hubs: Sequence[tuple[float, Sequence[Sequence[str]], int]] = (),
     claims: Sequence[str] = (),
     *,
-    width: int = 80,
+    width: int | None = None,
     colour: bool = False,
 ) -> str:
     """Rates of searches with their intervals, for people.

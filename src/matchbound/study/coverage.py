@@ -62,6 +62,18 @@ class CoverageRow:
         replacement from a limited one (see `matchbound.study.splits`); equal to `coverage` for synthetic models.
     mean_estimate
         Of the rate, over data sets.
+
+    See Also
+    --------
+    CoverageStudy
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.SyntheticModel(noise_variance=5.0)
+    >>> study = mb.coverage_study(model, methods=["wilson"], G=15, M=2, rates={"far": [0.1]}, replications=20, rng=0)
+    >>> 0.0 <= study.rows[0].coverage <= 1.0
+    True
     """
 
     metric: str
@@ -97,6 +109,18 @@ class CoverageStudy:
         What the data sets were.
     outcomes : tuple of Outcomes
         Limits of every interval of every replication, for each number of identities.
+
+    See Also
+    --------
+    coverage_study
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.SyntheticModel(noise_variance=5.0)
+    >>> study = mb.coverage_study(model, methods=["wilson"], G=15, M=2, rates={"far": [0.1]}, replications=20, rng=0)
+    >>> [row.method for row in study.rows]
+    ['wilson']
     """
 
     rows: tuple[CoverageRow, ...] = field(repr=False)
