@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from matchbound.results.claims import Claim as Claim
     from matchbound.results.costs import DetectionCost as DetectionCost
     from matchbound.results.costs import LogCost as LogCost
+    from matchbound.results.erring import Erring as Erring
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.interval import Bootstrap as Bootstrap
@@ -78,6 +79,7 @@ _HOME = {
     "DetectionCost": "results.costs",
     "Dependence": "planning.latent_model",
     "Embeddings": "data.embeddings",
+    "Erring": "results.erring",
     "ErrorRates": "results.error_rates",
     "ErrorRatesSeries": "results.error_rates",
     "Geometric": "study.models",

@@ -1,4 +1,4 @@
-"""A source of comparisons that were scored elsewhere: two identities and a score a row."""
+"""A source of comparisons that were scored elsewhere: two identities and a score per row."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.direction import direction_question
 from matchbound.data.finite import check_finite
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import as_labels, encode
 from matchbound.errors import DataError
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Comparisons:
     """Scored comparisons. A row joins two instances; it is genuine when both belong to one identity.
 
     Parameters
     ----------
     identity_a, identity_b
-        Who is on either side: strings or integers, one a row.
+        Who is on either side: strings or integers, one per row.
     score
-        The matcher's score, one a row. Finite.
+        The matcher's score, one per row. Finite.
     distance
         ``True`` when small scores mean "same" (a match is ``score <= threshold``); by default large
         scores mean "same" (a match is ``score >= threshold``).
@@ -195,6 +196,19 @@ class Comparisons:
             return 0
         return int(np.count_nonzero(self.instance_a == self.instance_b))
 
+    @cached_property
+    def _direction(self) -> str | None:
+        """The question whether the scores point the other way, where they seem to."""
+        return direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
+
+    def __repr__(self) -> str:
+        genuine = int(np.count_nonzero(self.genuine))
+        kind = "distances" if self.distance else "similarities"
+        return (
+            f"Comparisons({genuine:,} genuine and {len(self) - genuine:,} impostor, {kind}; "
+            f"{self.n_identities:,} identities)"
+        )
+
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
         found: list[str] = list(self.notes)
@@ -210,6 +224,9 @@ class Comparisons:
             )
         if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
             found.append("all scores are equal: no threshold can tell genuine from impostor comparisons")
+        asked = self._direction
+        if asked is not None:
+            found.append(asked)
         return tuple(found)
 
 
@@ -222,7 +239,7 @@ def _scores(score: ArrayLike) -> FloatArray:
             raise DataError(f"score must hold numbers: {error}") from None
     values = np.array(raw, dtype=np.float64)
     if values.ndim != 1:
-        raise DataError(f"score must be one-dimensional, one number a row; it has shape {values.shape}")
+        raise DataError(f"score must be one-dimensional, one number per row; it has shape {values.shape}")
     check_finite(values, lambda row: f"score: row {row} holds")
     return values
 

@@ -26,7 +26,7 @@ def _place(row: int) -> str:
     return f"vectors: row {row}"
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Embeddings:
     """Embedding vectors with their identities; the comparisons are all pairs of different rows.
 
@@ -172,6 +172,10 @@ class Embeddings:
             return 0
         rows = np.ascontiguousarray(self.vectors[suspects])
         return int(suspects.size - np.unique(rows, axis=0).shape[0])
+
+    def __repr__(self) -> str:
+        shape = f"{len(self):,} vectors of {self.vectors.shape[1]} dimensions, {self.vectors.dtype}"
+        return f"Embeddings({shape}, {self.similarity}; {self.n_identities:,} identities)"
 
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
