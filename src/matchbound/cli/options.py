@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -116,6 +117,13 @@ class Reading:
         if len(files) == 1 and self.reader is None and not self.option and is_large(files[0]):
             return ScoreFile(files[0], True if self.distance else None, group=group)
         return self.load(files, group)
+
+    def words(self) -> list[str]:
+        """The options as they would be typed."""
+        made = ["--distance"] if self.distance else []
+        made += [] if self.similarity == "cosine" else ["--similarity", self.similarity]
+        made += [] if self.reader is None else ["--reader", self.reader]
+        return made + [word for pair in self.option or () for word in ("--option", quote(pair))]
 
     def parameters(self, data: Comparisons | Embeddings | ScoreFile, distance: bool | None) -> dict[str, Any]:
         """What provenance says about the reading: what was taken, not what was asked."""
