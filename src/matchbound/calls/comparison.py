@@ -22,7 +22,8 @@ from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored, take, take_embeddings
+from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored
+from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.loading import in_memory
 from matchbound.results.comparison import Comparison, Difference, Models, PointDifference, RateDifference
@@ -128,7 +129,34 @@ def compare(
 def compare_thresholds(
     a: AnySource, b: AnySource, thresholds: Sequence[Sequence[float]] | FloatArray, *, workers: int | None = None
 ) -> tuple[Comparison, ...]:
-    """`compare` at several pairs of thresholds (of a, of b), for the price of one pass over the data."""
+    """`compare` at several pairs of thresholds (of a, of b), for the price of one pass over the data.
+
+    Parameters
+    ----------
+    a, b : Comparisons, Embeddings or ScoreFile
+        The two systems.
+    thresholds : sequence of pairs
+        Each a threshold of `a` and one of `b`.
+    workers : int, optional
+        Threads; by default one per core.
+
+    Returns
+    -------
+    tuple of Comparison
+        One per pair of thresholds; all from one pass.
+
+    See Also
+    --------
+    compare, compare_all
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> several = mb.compare_thresholds(faces, faces, [(0.5, 0.5), (0.6, 0.6)])
+    >>> [round(one.far.estimate, 3) for one in several]
+    [0.0, 0.0]
+    """
     grid = np.array(thresholds, dtype=np.float64)
     if grid.ndim != 2 or grid.shape[1] != 2 or np.isnan(grid).any():
         raise UsageError("thresholds must be pairs: the threshold of a, the threshold of b")
@@ -160,6 +188,27 @@ def compare_all(
         One for all systems, or one each.
     far, frr, workers
         As for `compare`.
+
+    Returns
+    -------
+    SystemsTable
+        Every pair of systems, with one critical value for all of them.
+
+    See Also
+    --------
+    compare, compare_thresholds
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> noise = np.random.default_rng(1).normal(size=faces.vectors.shape)
+    >>> names = faces.identities[faces.codes]
+    >>> others = {str(s): mb.Embeddings(faces.vectors + s * noise, names) for s in (0.0, 0.02, 0.04)}
+    >>> table = mb.compare_all(others, threshold=0.6)
+    >>> len(table.comparisons)
+    3
     """
     table = compare_points(systems, [Where(threshold, far, frr)], workers=workers, eer=False)[0]
     for text in table.warnings:
@@ -203,30 +252,30 @@ class _Remembered:
     """Scored pairs, tallies and readings of systems that take part in several comparisons."""
 
     def __init__(self) -> None:
-        self.scored: dict[int, Comparisons] = {}
-        self.tallies: dict[tuple[int, bytes], Tally] = {}
-        self.readings: dict[tuple[int, str, float | None], Reading] = {}
+        self.scored: dict[Embeddings, Comparisons] = {}
+        self.tallies: dict[tuple[Comparisons, bytes], Tally] = {}
+        self.readings: dict[tuple[Source, str, float | None], Reading] = {}
 
     def pairs(self, source: Embeddings) -> Comparisons:
         """All pairs of the embeddings, scored."""
-        if id(source) not in self.scored:
-            self.scored[id(source)] = all_pairs(source)
-        return self.scored[id(source)]
+        if source not in self.scored:
+            self.scored[source] = all_pairs(source)
+        return self.scored[source]
 
     def tally(self, source: Comparisons, thresholds: FloatArray) -> Tally:
         """The tally of a system at a threshold."""
-        key = id(source), thresholds.tobytes()
+        key = source, thresholds.tobytes()
         if key not in self.tallies:
             self.tallies[key] = tally_comparisons(source, thresholds)
         return self.tallies[key]
 
     def read(self, source: Source, targets: Sequence[Target], workers: int | None) -> list[Reading]:
         """Numbers of the curve of a system; what is not known yet is read from one curve."""
-        new = [target for target in targets if (id(source), *target) not in self.readings]
+        new = [target for target in targets if (source, *target) not in self.readings]
         if new:
             for target, reading in zip(new, read_curve(source, new, workers), strict=True):
-                self.readings[id(source), *target] = reading
-        return [self.readings[id(source), *target] for target in targets]
+                self.readings[source, *target] = reading
+        return [self.readings[source, *target] for target in targets]
 
 
 class _Pair:
@@ -305,7 +354,7 @@ class _Pair:
         elif point is not None:
             mode, far = "frr", point
         told = [*notes, *rates[0].warnings, *rates[1].warnings]
-        told += [text for d in (far, frr) if not math.isnan(d.estimate) for text in d.notes]
+        told += [note.text for d in (far, frr) if not math.isnan(d.estimate) for note in d.notes]
         return Comparison(
             mode=mode,
             target=target,

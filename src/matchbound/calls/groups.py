@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.counting.recount import AnySource, Recount
+from matchbound.counting.recount import AnySource, Recount, RecountOfPart
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
@@ -122,7 +122,10 @@ def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: Bo
     """The rates of a group; a group without comparisons has the identities and nothing else."""
     if isinstance(recount.source, ScoreFile):
         found = _tally_among(whole, members)
-        return error_rates(found if found.n_identities else _tally_of_none(whole, members), ())[0]
+        if not found.n_identities:
+            return error_rates(_tally_of_none(whole, members), ())[0]
+        among = RecountOfPart(recount.source, recount.workers, recount.executor, identities=found.identities)
+        return error_rates(found, (), among)[0]
     part = recount.among(np.flatnonzero(members))
     source = part.source
     if isinstance(source, Embeddings | Comparisons) and len(source) >= (2 if isinstance(source, Embeddings) else 1):

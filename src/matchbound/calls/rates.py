@@ -34,6 +34,7 @@ def evaluate(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> ErrorRates: ...
 @overload
 def evaluate(
@@ -45,6 +46,7 @@ def evaluate(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> ErrorRatesSeries: ...
 def evaluate(
     data: AnySource,
@@ -55,6 +57,7 @@ def evaluate(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> ErrorRates | ErrorRatesSeries:
     """FAR and FRR at a threshold, with everything that their intervals need.
 
@@ -74,7 +77,10 @@ def evaluate(
     progress
         Called as ``progress(done, total)`` while embeddings are compared.
     checkpoint
-        A file to which the state of a long run is written, and from which it resumes.
+        A file to which the state of a long run on embeddings is written, now and then and when it is stopped, and from
+        which it resumes, here or on a cluster. It is removed when the run is complete.
+    checkpoint_every
+        Seconds between two states that are written.
 
     Returns
     -------
@@ -90,7 +96,14 @@ def evaluate(
     grid = _thresholds(threshold)
 
     counted = tally(
-        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+        data,
+        grid,
+        pairs=pairs,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
     series = ErrorRatesSeries(error_rates(counted, data.findings(), Recount(data, workers, executor)))
     for text in series.warnings:
@@ -107,15 +120,50 @@ def tally(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> Tally:
     """The sufficient statistics of the data at some thresholds; see `evaluate` for the arguments.
 
     Tallies of parts add up to the tally of the whole: ``tally(a) + tally(b)``.
+
+    Parameters
+    ----------
+    data : Comparisons, Embeddings or ScoreFile
+        What to count.
+    thresholds : float or sequence of float
+        In the units of the scores.
+    pairs : bool, optional
+        Keep the errors of each identity pair, which some bootstraps need.
+    workers, executor, progress, checkpoint
+        As in `evaluate`.
+
+    Returns
+    -------
+    Tally
+        The counts behind FAR and FRR; tallies with pairs add up.
+
+    See Also
+    --------
+    evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> counted = mb.tally(mb.demo_data(), [0.5, 0.6])
+    >>> (counted.impostor.errors.sum(axis=1) // 2).tolist()
+    [1173, 189]
     """
     grid = _thresholds(thresholds)
     check_source(data)
     return tally_source(
-        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+        data,
+        grid,
+        pairs=pairs,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
 
 
@@ -126,6 +174,7 @@ def roc(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> RocCurve:
     """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
 
@@ -134,8 +183,17 @@ def roc(
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the
         curve has about 1,500 points instead of every step; each is exact.
-    workers, executor, progress, checkpoint
+    workers, executor, progress, checkpoint, checkpoint_every
         How to count large sets of embeddings; see `evaluate`.
+
+    Returns
+    -------
+    RocCurve
+        FAR and FRR at every threshold; points of it have intervals.
+
+    See Also
+    --------
+    evaluate, plot_det
 
     Examples
     --------
@@ -154,7 +212,12 @@ def roc(
         counted: CurveTally = curve_of_comparisons(data)
     else:
         counted = curve_of_embeddings(
-            data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+            data,
+            workers=workers,
+            executor=executor,
+            progress=progress,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
         )
     notes = (*data.findings(), *few_identities(counted.n_identities))
     for text in notes:

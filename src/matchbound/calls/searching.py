@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.search import DEPTH, Behind, Fuse, SearchJob, assemble, make_job, search_all
+from matchbound.counting.search import DEPTH, Behind, BehindMatrix, Fuse, SearchJob, assemble, make_job, search_all
 from matchbound.counts.tally import union_of_labels
+from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, MatchboundWarning, UsageError
@@ -26,8 +27,8 @@ SAME = 1e-12
 
 
 def search(
-    gallery: Embeddings,
-    probes: Embeddings,
+    gallery: Embeddings | Candidates,
+    probes: Embeddings | None = None,
     fuse: Fuse = "max",
     *,
     candidates: int = DEPTH,
@@ -44,7 +45,8 @@ def search(
     Parameters
     ----------
     gallery
-        The enrolled templates. Several templates of one identity become one score per search.
+        The enrolled templates. Several templates of one identity become one score per search. Or the candidate lists of
+        searches that were made elsewhere (`read_candidates`, `Candidates`), alone.
     probes
         What is searched with. A probe whose identity is enrolled is *mated*.
     fuse
@@ -81,13 +83,17 @@ def search(
     (100, 300, 600)
     >>> low, high = found.fpir(0.6).interval()
     """
+    if isinstance(gallery, Candidates):
+        if probes is not None:
+            raise UsageError("candidate lists are searches already; give them alone")
+        return _count(gallery, protocol)
     for name, data in (("gallery", gallery), ("probes", probes)):
         if not isinstance(data, Embeddings):
             raise UsageError(f"{name} must be Embeddings (see matchbound.read); got {type(data).__name__}")
+    assert isinstance(probes, Embeddings)
     if fuse not in ("max", "mean"):
         raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
-    if protocol not in ("auto", "separate", "rotating"):
-        raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
+    _check_protocol(protocol)
     if not (isinstance(candidates, (int, np.integer)) and candidates >= 1):
         raise UsageError(f"candidates must be a whole number, at least 1; got {candidates!r}")
     if not len(gallery):
@@ -113,26 +119,63 @@ def search(
     mate = np.append(mate, np.full(failed, -np.inf))
     holder = np.concatenate([holder, np.full((failed, depth), -1, dtype=np.int64)])
     score = np.concatenate([score, np.full((failed, depth), -np.inf)])
-    rotating = protocol == "rotating" or (protocol == "auto" and bool(np.all(searched.own >= 0)))
-    if rotating and protocol == "auto":
-        notes.append(
-            "every probe shows an enrolled person: FPIR is counted with each probe's own identity left out of the "
-            "gallery (rotating protocol)"
-        )
-    if not np.any(searched.own >= 0):
-        notes.append(
-            "no probe shows an enrolled person: FNIR and CMC are not defined. Are the identities of gallery and probes "
-            "written alike?"
-        )
+    rotating, said = _division(searched.own, protocol)
+    notes += said
     tally = assemble(
         enrolled.labels, size, searched.labels, searched.own, mate, holder, score,
-        rotating=rotating, distance=gallery.distance, truncated=depth < size - int(rotating),
+        rotating=rotating, distance=gallery.distance,
     )  # fmt: skip
     rows = np.where(np.arange(searched.own.size) < len(probes), np.arange(searched.own.size), -1)
     mated = searched.own >= 0
     behind = Behind(job, rows if rotating else rows[~mated], rows[mated], mate[mated])
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return Searches(tally, behind, tuple(notes))
+
+
+def _check_protocol(protocol: str) -> None:
+    if protocol not in ("auto", "separate", "rotating"):
+        raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
+
+
+def _division(own: IntArray, protocol: str) -> tuple[bool, list[str]]:
+    """Whether the protocol is rotating, and what to say about searches with and without a mate."""
+    notes = []
+    rotating = protocol == "rotating" or (protocol == "auto" and bool(np.all(own >= 0)))
+    if rotating and protocol == "auto":
+        notes.append(
+            "every probe shows an enrolled person: FPIR is counted with each probe's own identity left out of the "
+            "gallery (rotating protocol)"
+        )
+    if not np.any(own >= 0):
+        notes.append(
+            "no probe shows an enrolled person: FNIR and CMC are not defined. Are the identities of gallery and probes "
+            "written alike?"
+        )
+    return rotating, notes
+
+
+def _count(lists: Candidates, protocol: str) -> Searches:
+    """Searches from candidate lists."""
+    _check_protocol(protocol)
+    if not len(lists):
+        raise DataError("there are no searches")
+    rotating, said = _division(lists.own, protocol)
+    notes = [*lists.notes, *said]
+    unseen = np.isfinite(lists.end) & (lists.own >= 0) & np.isneginf(lists.mate)
+    ranks = int(lists.listed[unseen].min()) if unseen.any() else lists.gallery_size
+    if lists.matrix is not None and np.isfinite(lists.end).any():
+        ranks = min(ranks, lists.score.shape[1] - 1)
+    tally = assemble(
+        lists.gallery, lists.gallery_size, lists.identity, lists.own, lists.mate, lists.holder, lists.score,
+        rotating=rotating, distance=lists.distance, end=lists.end, ranks=ranks, floor=lists.floor,
+    )  # fmt: skip
+    behind = None
+    if lists.matrix is not None:
+        rows, mated = np.arange(len(lists)), lists.own >= 0
+        behind = BehindMatrix(lists.matrix, rows if rotating else rows[~mated], rows[mated], lists.mate[mated])
+    for text in notes:
+        warnings.warn(text, MatchboundWarning, stacklevel=3)
     return Searches(tally, behind, tuple(notes))
 
 

@@ -60,7 +60,7 @@ Linkage = Annotated[
 def evaluate(
     *files: Files,
     threshold: Threshold = None,
-    method: Method = "wilson",
+    method: Method = "auto",
     level: Level = 0.95,
     settings: Settings = None,
     resamples: Resamples = 2000,
@@ -93,7 +93,7 @@ def evaluate(
         check_prior(value)
     priors: list[float | None] = [*([None] if linkage else []), *(prior or [])]
     method = named(method, METHODS, "--method")
-    if settings is not None and method != "latent":
+    if settings is not None and method not in ("auto", "latent"):
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
     with common.listening(quiet) as told:

@@ -21,7 +21,7 @@ Group = Annotated[
     list[str] | None,
     Parameter(help="Column with the group; repeat it for intersections of several.", negative_iterable=""),
 ]
-METHODS = ("wilson", "latent", "wald")
+METHODS = ("auto", "latent", "wilson", "wald")
 
 
 def groups(
@@ -29,7 +29,7 @@ def groups(
     threshold: OneThreshold = None,
     far: Far = None,
     group: Group = None,
-    method: Method = "wilson",
+    method: Method = "auto",
     level: Level = 0.95,
     reading: Reading = READING,
     answer: Answer = ANSWER,

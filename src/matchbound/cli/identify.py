@@ -25,8 +25,20 @@ from matchbound.errors import DataError, UsageError
 from matchbound.results.methods import named
 from matchbound.stats.intervals import check_level
 
-GalleryFile = Annotated[list[str], Parameter(help="Embeddings of the enrolled people.", negative_iterable="")]
-ProbesFile = Annotated[list[str], Parameter(help="Embeddings to search with.", negative_iterable="")]
+GalleryFile = Annotated[
+    list[str], Parameter(help="Embeddings of the enrolled people; a table of who is enrolled.", negative_iterable="")
+]
+ProbesFile = Annotated[
+    list[str], Parameter(help="Embeddings to search with; a table of whom each search shows.", negative_iterable="")
+]
+Lists = Annotated[
+    str | None,
+    Parameter(
+        name="--candidates",
+        help="Candidate lists of searches made elsewhere (search, rank, candidate, score); --gallery and --probes are "
+        "then tables of labels.",
+    ),
+]
 Fpir = Annotated[list[float] | None, Parameter(help="FNIR where FPIR is this; repeatable.", negative_iterable="")]
 Rank = Annotated[list[int] | None, Parameter(help="Rank for FNIR and CMC; repeatable.", negative_iterable="")]
 GallerySize = Annotated[
@@ -38,7 +50,7 @@ Target = Annotated[
     Literal["random", "fixed"],
     Parameter(name="--target", help="Intervals for a random gallery of this size, or for this (fixed) one."),
 ]
-Candidates = Annotated[int, Parameter(help="How many candidates of each search are kept.")]
+Keep = Annotated[int, Parameter(help="How many candidates of each search are kept.")]
 SearchProtocol = Annotated[
     Literal["auto", "separate", "rotating"],
     Parameter(name="--protocol", help="Whether enrolled people are searched for with their own template left out."),
@@ -67,7 +79,8 @@ def identify(
     method: Method = "auto",
     level: Level = 0.95,
     target: Target = "random",
-    candidates: Candidates = 50,
+    candidates: Lists = None,
+    keep: Keep = 50,
     protocol: SearchProtocol = "auto",
     hubs: Hubs = 0,
     reading: Reading = READING,
@@ -81,6 +94,7 @@ def identify(
     """
     from matchbound.calls.search_records import claim_record, search_claim, search_records
     from matchbound.calls.searching import search
+    from matchbound.readers.candidates import read_candidates
     from matchbound.results.claims import parse_claim
     from matchbound.results.search_rates import METHODS
     from matchbound.show.numbers import percent
@@ -98,10 +112,19 @@ def identify(
             raise UsageError(f"--rank must be at least 1; got {place}")
     statements = [parse_claim(text) for text in claim or ()]
     with common.listening(quiet) as told:
-        enrolled, searched = (_load(reading, name, files) for name, files in (("gallery", gallery), ("probes", probes)))
-        with running.started(quiet) as how:
-            depth = max(candidates, max(rank or [1]))
-            found = search(enrolled, searched, fuse, candidates=depth, protocol=protocol, **how)
+        if candidates is not None:
+            similarity = None
+            lists = read_candidates(
+                candidates, probes=probes[0], gallery=gallery[0], distance=True if reading.distance else None
+            )
+            distance = lists.distance
+            found = search(lists, protocol=protocol)
+        else:
+            enrolled, searched = _load(reading, "gallery", gallery), _load(reading, "probes", probes)
+            similarity, distance = enrolled.similarity, enrolled.distance
+            with running.started(quiet) as how:
+                depth = max(keep, max(rank or [1]))
+                found = search(enrolled, searched, fuse, candidates=depth, protocol=protocol, **how)
         records = search_records(
             found, threshold or [], fpir or [], rank or [1], gallery_size or [],
             method=chosen, level=level, target=target,
@@ -112,7 +135,7 @@ def identify(
         ]
         people = [] if not hubs else [(t, found.hubs(t, hubs), found.people_with_half(t)) for t in threshold or []]
     source: dict[str, Any] = common.provenance(
-        [*gallery, *probes],
+        [*gallery, *probes, *([] if candidates is None else [candidates])],
         None,
         {
             "verb": "identify",
@@ -124,9 +147,11 @@ def identify(
             "method": chosen,
             "level": level,
             "target": target,
-            "candidates": candidates,
+            "keep": keep,
             "protocol": "rotating" if found.rotating else "separate",
-            **reading.parameters(enrolled, enrolled.distance),
+            "distance": distance,
+            "similarity": similarity,
+            "reader": reading.reader,
         },
     )
     if hubs:

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from matchbound.cli import STDIN
-from matchbound.cli.common import colour_wanted
+from matchbound.cli.common import colour_wanted, remember
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError
+from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
@@ -72,6 +72,13 @@ ReaderOption = Annotated[
         negative_iterable="",
     ),
 ]
+RepeatsOption = Annotated[
+    Literal["mean", "max", "first", "error"] | None,
+    Parameter(
+        name="--repeats",
+        help="Comparisons that repeat a pair of instances: keep their mean, max (most alike) or first score, or stop.",
+    ),
+]
 FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
 TermsOption = Annotated[
     Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
@@ -80,6 +87,7 @@ Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to 
 Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
+CheckpointEvery = Annotated[float, Parameter(help="Seconds between two states that are saved.")]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
 
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
@@ -95,6 +103,7 @@ class Reading:
     similarity: Similarity = "cosine"
     reader: Reader = None
     option: ReaderOption = None
+    repeats: RepeatsOption = None
 
     def load(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings:
         """Read the files named on the command line."""
@@ -103,19 +112,28 @@ class Reading:
         if not files:
             raise UsageError("name a file to read, or - for standard input")
         names = ["-" if name == STDIN else name for name in files]
-        return read(
+        options = _options(self.option)
+        if group is not None:
+            options["group"] = group
+        data = read(
             names[0] if len(names) == 1 else names,
             reader=self.reader,
             distance=True if self.distance else None,
             similarity=self.similarity,
-            **_options(self.option),
-            **({} if group is None else {"group": group}),
+            repeats=self.repeats,
+            **options,
         )
+        origin = data.origin
+        remember(files, lambda: origin)
+        return data
 
     def load_or_scan(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings | ScoreFile:
         """Read the files, or, where it is one large plain table of scores, leave it on disk."""
-        if len(files) == 1 and self.reader is None and not self.option and is_large(files[0]):
-            return ScoreFile(files[0], True if self.distance else None, group=group)
+        plain = self.reader is None and not self.option and self.repeats is None
+        if len(files) == 1 and plain and is_large(files[0]):
+            table = ScoreFile(files[0], True if self.distance else None, group=group)
+            remember(files, lambda: table.origin)
+            return table
         return self.load(files, group)
 
     def words(self) -> list[str]:
@@ -139,16 +157,18 @@ class Running:
     workers: Workers = None
     dask: Dask = None
     checkpoint: Checkpoint = None
+    checkpoint_every: CheckpointEvery = 30.0
 
     @contextmanager
     def started(self, quiet: bool) -> Iterator[dict[str, Any]]:
-        """The arguments of a library call that counts: workers, executor, progress, checkpoint."""
+        """The arguments of a library call that counts: workers, executor, progress, checkpoint and checkpoint_every."""
         with _executor(self.dask) as executor, _bar(quiet) as progress:
             yield {
                 "workers": self.workers,
                 "executor": executor,
                 "progress": progress,
                 "checkpoint": self.checkpoint,
+                "checkpoint_every": self.checkpoint_every,
             }
 
 
@@ -221,6 +241,16 @@ def is_large(name: str) -> bool:
         return False  # reading it will say what is wrong
 
 
+_OWN_OPTIONS = {
+    "path": "name the files as arguments",
+    "reader": "use --reader",
+    "distance": "use --distance",
+    "similarity": "use --similarity",
+    "repeats": "use --repeats",
+}
+"""Arguments of `read` that are options of their own on the command line."""
+
+
 def _options(pairs: Sequence[str] | None) -> dict[str, Any]:
     """NAME=VALUE words as keyword arguments of a reader; NAME.KEY=VALUE makes a table of them."""
     made: dict[str, Any] = {}
@@ -229,6 +259,10 @@ def _options(pairs: Sequence[str] | None) -> dict[str, Any]:
         name, dot, key = name.partition(".")
         if not equals or not name.isidentifier() or bool(dot) != bool(key):
             raise UsageError(f"--option takes NAME=VALUE (or columns.score=VALUE); got {pair}")
+        if name in _OWN_OPTIONS:
+            raise UsageError(f"--option {name}: {_OWN_OPTIONS[name]}")
+        if name in made and not (dot and isinstance(made[name], dict)):
+            raise UsageError(f"--option {name} is given twice; give it once")
         if dot:
             made.setdefault(name, {})[key] = value
         else:
@@ -241,17 +275,10 @@ def _executor(dask: str | None) -> Iterator[Any]:
     if dask is None:
         yield None
         return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtraError("--dask needs the dask extra: pip install 'matchbound[dask]'") from None
+    from matchbound.counting.cluster import connected
     from matchbound.counting.executors import DaskExecutor
 
-    try:
-        client = Client(dask, timeout=20)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise MatchboundError(f"--dask: no scheduler answers at {dask} ({error})") from None
-    with client:
+    with connected(dask) as client:
         yield DaskExecutor(client)
 
 

@@ -60,7 +60,7 @@ def report(
     *files: Files,
     far: Targets = None,
     threshold: Threshold = None,
-    method: Method = "wilson",
+    method: Method = "auto",
     level: Level = 0.95,
     resamples: Resamples = 2000,
     seed: Seed = 0,

@@ -82,7 +82,7 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
         return -1.001
     squares = 0.0
     for start in range(0, len(source), block):
-        part = source.vectors[start : start + block]
+        part = source.settled[start : start + block]
         squares = max(squares, float(np.einsum("ij,ij->i", part, part, dtype=np.float64).max()))
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
@@ -94,6 +94,7 @@ def curve_of_embeddings(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> CurveTally:
     """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
     rows = len(source)
@@ -109,5 +110,6 @@ def curve_of_embeddings(
             executor=executor,
             progress=progress,
             checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
         )
     )

@@ -11,17 +11,21 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.factors import rounding_band
+from matchbound.counting.held import Held
+from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.counts.searches import Mated, NonMated, SearchTally
+from matchbound.data.candidates import ScoreMatrix
 from matchbound.data.embeddings import BLOCK_ROWS, Embeddings, Similarity
-from matchbound.errors import UsageError
+from matchbound.errors import DataError
 from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
@@ -87,7 +91,7 @@ class SearchJob:
 
 
 @dataclass(eq=False)
-class Found:
+class Found(Held):
     """The lists of some blocks of probes.
 
     parts : dict from block to (mate, holder, score)
@@ -95,10 +99,42 @@ class Found:
     """
 
     parts: dict[int, tuple[FloatArray, IntArray, FloatArray]] = field(default_factory=dict)
+    blocks: set[int] = field(default_factory=set)
+    sound: bool = True
 
-    def add(self, other: Found, workers: int | None = 1) -> None:
+    def copy(self) -> Found:
+        """The same; the lists themselves never change."""
+        return Found(dict(self.parts), set(self.blocks), self.sound)
+
+    def join(self, other: Found, workers: int | None) -> None:
         """Take over what other blocks found."""
         self.parts |= other.parts
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The lists of its blocks, one after another in the order of the blocks."""
+        parts = [self.parts[block] for block in sorted(self.parts)]
+        if not parts:
+            return {}
+        mate, holder, score = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        return {"mate": mate, "holder": holder, "score": score}
+
+    @staticmethod
+    def restore(state: dict[str, NDArray[Any]], blocks: set[int], job: SearchJob) -> Found:
+        """What `state` gave; DataError where it cannot be of this run."""
+        n = job.probes.shape[0]
+        sizes = {block: min((block + 1) * job.rows, n) - block * job.rows for block in sorted(blocks)}
+        total = sum(sizes.values())
+        if not total and not state:
+            return Found()
+        shapes = {"mate": (total,), "holder": (total, job.depth), "score": (total, job.depth)}
+        kinds = {"mate": np.float64, "holder": np.int64, "score": np.float64}
+        if {name: part.shape for name, part in state.items()} != shapes:
+            raise DataError("lists of other lengths")
+        if any(state[name].dtype != kind for name, kind in kinds.items()) or state["holder"].max() >= job.size:
+            raise DataError("lists of other things")
+        ends = np.cumsum(list(sizes.values()))
+        lists = [np.split(state[name], ends[:-1]) for name in shapes]
+        return Found(dict(zip(sizes, zip(*lists, strict=True), strict=True)), blocks)
 
 
 class Scores:
@@ -222,7 +258,7 @@ def make_job(
     n = len(probes)
     rows = int(np.clip(n // (8 * available_cores()), 32, MOST_ROWS))
     return SearchJob(
-        _scorable(gallery.vectors), _scorable(probes.vectors), owner, own, size, gallery.similarity, fuse, depth, rows
+        _scorable(gallery.settled), _scorable(probes.settled), owner, own, size, gallery.similarity, fuse, depth, rows
     )
 
 
@@ -241,17 +277,26 @@ def search_all(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = SNAPSHOT_SECONDS,
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """(mate, holder, score) of all probes, shapes (n,), (n, k) and (n, k); see `matchbound.counts.searches`."""
-    from matchbound.counting.executors import LocalExecutor
-    from matchbound.counting.watch import RunWatch
-
-    if executor is not None and workers is not None:
-        raise UsageError("give workers or executor, not both")
-    runner: Any = executor or LocalExecutor(workers)
-    found = Found()
-    if job.n_blocks:
-        found = runner.run(job, range(job.n_blocks), RunWatch(np.zeros(job.n_blocks, dtype=np.bool_), progress))
+    kind = Kind(
+        lambda: fingerprint(
+            "search",
+            job.gallery,
+            job.probes,
+            job.owner,
+            job.own,
+            job.size,
+            job.similarity,
+            job.fuse,
+            job.depth,
+            job.rows,
+        ),
+        lambda state, blocks: Found.restore(state, blocks, job),
+        8 * job.probes.shape[0] * (2 * job.depth + 1),
+    )
+    found = run_all(job, Found, kind, How(workers, executor, progress, checkpoint, checkpoint_every))
     parts = [found.parts[block] for block in range(job.n_blocks)]
     none = (np.empty(0), np.empty((0, job.depth), dtype=np.int64), np.empty((0, job.depth)))
     mate, holder, score = (np.concatenate([none[k], *(part[k] for part in parts)]) for k in range(3))
@@ -314,6 +359,58 @@ def reached(job: SearchJob, least: FloatArray, strict: bool = False, workers: in
     return Reached(counts, pairs[:, 0], pairs[:, 1])
 
 
+class Further(Protocol):
+    """Goes back to the data for what is behind the end of the lists."""
+
+    def hits(self, threshold: float) -> Reached:
+        """Who reaches an oriented threshold in the searches without a mate."""
+
+    def beaten(self) -> Reached:
+        """Which non-mates are ahead of the mate in the searches with one."""
+
+
+@dataclass(frozen=True, eq=False)
+class BehindMatrix:
+    """The same for a matrix of scores.
+
+    nonmated, mated : int64 arrays
+        The row of each search.
+    """
+
+    matrix: ScoreMatrix
+    nonmated: IntArray = field(repr=False)
+    mated: IntArray = field(repr=False)
+    mate: FloatArray = field(repr=False)
+
+    def hits(self, threshold: float) -> Reached:
+        """Who reaches an oriented threshold in the searches without a mate."""
+        return self._of(self.nonmated, np.full(self.nonmated.size, threshold), False)
+
+    def beaten(self) -> Reached:
+        """Which non-mates are ahead of the mate in the searches with one."""
+        return self._of(self.mated, np.where(np.isneginf(self.mate), np.inf, self.mate), True)
+
+    def _of(self, rows: IntArray, least: FloatArray, strict: bool) -> Reached:
+        counts = np.zeros(rows.size, dtype=np.int64)
+        probes, holders, total = [], [], 0
+        for start in range(0, rows.size, MOST_ROWS):
+            part = rows[start : start + MOST_ROWS]
+            table = self.matrix.fused(part)
+            own = self.matrix.own[part]
+            table[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+            cut = least[start : start + MOST_ROWS, None]
+            probe, holder = np.nonzero((table > cut) if strict else (table >= cut))
+            counts[start : start + part.size] = np.bincount(probe, minlength=part.size)
+            total += probe.size
+            if total <= MOST_HITS:
+                probes.append(probe + start)
+                holders.append(holder)
+        if total > MOST_HITS:
+            return Reached(counts, None, None)
+        none = np.empty(0, dtype=np.int64)
+        return Reached(counts, np.concatenate([none, *probes]), np.concatenate([none, *holders]))
+
+
 @dataclass(frozen=True, eq=False)
 class Behind:
     """Goes back to the data for what is behind the end of the lists.
@@ -361,7 +458,8 @@ def assemble(
     *,
     rotating: bool,
     distance: bool,
-    truncated: bool,
+    end: FloatArray | None = None,
+    ranks: int | None = None,
     floor: float = -np.inf,
 ) -> SearchTally:
     """Divide searches into those with a mate and those without.
@@ -376,7 +474,17 @@ def assemble(
         Of each probe, without its own enrolment among the candidates.
     rotating
         Whether searches of enrolled people count as searches without a mate too, their own enrolment left out.
+    end
+        See `matchbound.counts.searches.NonMated`; by default lists are as long as they are deep, complete where that
+        is the gallery.
+    ranks
+        The largest rank that the lists can decide; by default one less than they are deep, or any.
     """
+    depth = score.shape[1]
+    if end is None:
+        end = np.where(depth < size - (own >= 0), score[:, -1], -np.inf)
+    if ranks is None:
+        ranks = depth - 1 if np.any(np.isfinite(end)) else max(size, 1)
     mated = own >= 0
     chosen = np.ones(own.size, dtype=bool) if rotating else ~mated
     people, person = np.unique(labels[chosen], return_inverse=True)
@@ -386,9 +494,9 @@ def assemble(
     return SearchTally(
         gallery,
         size,
-        NonMated(people, person, enrolled, holder[chosen], score[chosen]),
-        Mated(own[mated], mate[mated], holder[mated], score[mated]),
+        NonMated(people, person, enrolled, holder[chosen], score[chosen], end[chosen]),
+        Mated(own[mated], mate[mated], holder[mated], score[mated], end[mated]),
         distance,
-        truncated,
+        ranks,
         floor,
     )

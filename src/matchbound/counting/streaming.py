@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from matchbound.counting.executors import Progress
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.coded import Coded
 from matchbound.errors import DataError, UsageError
-from matchbound.readers.scan import ScoreBatch, scan_scores
+from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
 
 Words = NDArray[np.uint64]
 
@@ -31,13 +32,14 @@ BIN_BITS = 16
 PART_ROWS = 8_000_000
 WORK_ROWS = 4_000_000
 PARTS = 64
+KEPT_SCORES = 4_000_000
 
 
 def tally_score_table(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | ScoreFile,
     thresholds: FloatArray,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     distance: bool | None = None,
     pairs: bool = False,
     progress: Progress | None = None,
@@ -47,7 +49,7 @@ def tally_score_table(
     Parameters
     ----------
     path
-        The file, or an address that fsspec understands.
+        The file, an address that fsspec understands, or a table from `scan`.
     thresholds
         Shape (K,), in any order, in the units of the scores.
     columns
@@ -76,6 +78,60 @@ def tally_score_table(
             if progress is not None:
                 progress(rows, table.rows)
         return counts.finish(given, place.astype(np.int64).reshape(-1), is_distance, pairs)
+
+
+def rank_scores_of_table(
+    path: str | os.PathLike[str],
+    errors: IntArray,
+    kind: Literal["impostor", "genuine"],
+    *,
+    columns: Mapping[str, str | None] | None = None,
+    distance: bool | None = None,
+    rng: int = 0,
+) -> FloatArray:
+    """Thresholds at which about `errors` comparisons err, in the units of the scores, shape of `errors`.
+
+    Exact, ties apart, up to `KEPT_SCORES` comparisons of the kind; beyond that from a seeded random sample of them.
+    """
+    table = scan_scores(path, columns=columns)
+    is_distance = table.distance if distance is None else distance
+    generator = np.random.default_rng(rng)
+    kept: list[FloatArray] = []
+    held, total, share = 0, 0, 1.0
+    for batch in table.batches:
+        same = _same(batch)
+        scores = np.asarray(batch.score[same if kind == "genuine" else ~same], dtype=np.float64)
+        scores = -scores if is_distance else scores
+        total += scores.size
+        kept.append(scores if share == 1.0 else scores[generator.random(scores.size) < share])
+        held += kept[-1].size
+        while held > KEPT_SCORES:
+            kept = [part[generator.random(part.size) < 0.5] for part in kept]
+            held, share = sum(part.size for part in kept), share / 2.0
+    scores = np.sort(np.concatenate([np.empty(0), *kept]))
+    if not scores.size:
+        raise DataError(f"{table.source}: there are no {kind} comparisons")
+    wanted = np.asarray(errors, dtype=np.int64)
+    if total > scores.size:
+        wanted = np.maximum(np.rint(wanted * (scores.size / total)).astype(np.int64), 3)
+    last = scores.size - 1
+    if kind == "impostor":
+        chosen = scores[np.clip(scores.size - wanted, 0, last)]
+    else:
+        chosen = scores[np.clip(wanted, 0, last)]
+        chosen = np.where(wanted > last, np.nextafter(chosen, np.inf), chosen)
+    return -chosen if is_distance else chosen
+
+
+def _same(batch: ScoreBatch) -> NDArray[np.bool_]:
+    """Which rows compare an identity with itself."""
+    a, b = batch.a.labels, batch.b.labels
+    if (a.dtype.kind in "iu") != (b.dtype.kind in "iu"):
+        a, b = a.astype(np.str_), b.astype(np.str_)
+    _, numbers = np.unique(np.concatenate([a, b]), return_inverse=True)
+    numbers = numbers.reshape(-1)
+    result: NDArray[np.bool_] = numbers[: a.size][batch.a.codes] == numbers[a.size :][batch.b.codes]
+    return result
 
 
 @dataclass(eq=False)

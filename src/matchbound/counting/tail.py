@@ -5,7 +5,6 @@ Rates down to one in all comparisons need no bins: what is kept is as long as th
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +16,7 @@ from matchbound.counting.allpairs import run_job
 from matchbound.counting.executors import Executor, Progress
 from matchbound.counting.job import AllPairsJob, Pruning, make_job
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
+from matchbound.counting.running import How
 from matchbound.counting.workers import PieceWorker
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
@@ -63,7 +63,6 @@ def tail_embeddings(
     workers: int | None = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     prune: Pruning | None = None,
 ) -> Tail:
     """Every impostor comparison whose score is `at_least` (distance: at most) a number, exactly.
@@ -75,7 +74,7 @@ def tail_embeddings(
     rate
         A share of the impostor comparisons that the tail must hold; a score for it is found on a sample
         of pairs, and again where the sample misled.
-    workers, progress, executor, checkpoint, prune
+    workers, progress, executor, prune
         See `matchbound.counting.allpairs.tally_embeddings`.
     """
     if (at_least is None) == (rate is None):
@@ -85,7 +84,7 @@ def tail_embeddings(
     sign = -1.0 if source.distance else 1.0
     sizes = source.instance_counts
     total = int((len(source) ** 2 - int((sizes**2).sum())) // 2)
-    options: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint, "workers": workers, "executor": executor}
+    options: dict[str, Any] = {"progress": progress, "workers": workers, "executor": executor}
     if at_least is not None:
         oriented = sign * float(at_least)
         found = _collect(source, oriented, prune, options)
@@ -133,7 +132,7 @@ def _collect(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Identities and oriented scores of the tail, sorted."""
     base = make_job(source, np.array([oriented]), True, prune, options["workers"])
-    partial = run_job(source, TailJob(base), "tail", **options)
+    partial = run_job(source, TailJob(base), "tail", How(**options))
     none = np.empty(0, dtype=np.int64)
     keys = np.concatenate([none, *partial.keys])
     score = np.concatenate([none, *partial.counts]).view(np.float64)

@@ -29,6 +29,8 @@ class NonMated:
         Positions in the gallery of the best candidates, the best one first.
     score : float64 array, shape (n, k)
         Their oriented scores.
+    end : float64 array, shape (n,)
+        Nobody behind the end of a list has a larger oriented score; −∞ for complete lists.
     """
 
     people: LabelArray = field(repr=False)
@@ -36,6 +38,7 @@ class NonMated:
     enrolled: IntArray = field(repr=False)
     holder: IntArray = field(repr=False)
     score: FloatArray = field(repr=False)
+    end: FloatArray = field(repr=False)
 
     @property
     def searches(self) -> int:
@@ -56,7 +59,7 @@ class Mated:
         Who was searched for, positions in the gallery.
     mate : float64 array, shape (T,)
         The oriented score of the person's own enrolment; −∞ where it cannot be among the candidates.
-    holder, score : arrays, shape (T, k)
+    holder, score, end : arrays, shapes (T, k), (T, k) and (T,)
         The best candidates that are not the mate, as in `NonMated`.
     """
 
@@ -64,6 +67,7 @@ class Mated:
     mate: FloatArray = field(repr=False)
     holder: IntArray = field(repr=False)
     score: FloatArray = field(repr=False)
+    end: FloatArray = field(repr=False)
 
     @property
     def searches(self) -> int:
@@ -81,8 +85,8 @@ class SearchTally:
         N, which may exceed the labels that are known.
     distance : bool
         Whether scores are distances; oriented scores are then negated distances.
-    truncated : bool
-        Whether there may be further candidates behind a full list.
+    ranks : int
+        The largest rank that the lists can decide.
     floor : float
         Candidates below this oriented score were not listed.
     """
@@ -92,10 +96,5 @@ class SearchTally:
     nonmated: NonMated
     mated: Mated
     distance: bool = False
-    truncated: bool = False
+    ranks: int = 1
     floor: float = -np.inf
-
-    @property
-    def depth(self) -> int:
-        """k, how many candidates of each search were kept."""
-        return int(self.nonmated.score.shape[1])

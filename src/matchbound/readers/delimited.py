@@ -6,6 +6,7 @@ import csv
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from matchbound.data.comparisons import Comparisons
@@ -44,7 +45,7 @@ def read_delimited(
         The character between columns; by default the one that the header uses most of tab, comma,
         semicolon and bar.
     """
-    if delimiter is not None and len(delimiter) != 1:
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
         raise UsageError(f"delimiter must be one character; got {delimiter!r}")
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name, delimiter)
@@ -120,9 +121,10 @@ def _parse(
     kinds.update({name: pa.float64() for name in numbers})
 
     def where(row: int) -> str:
-        for seen, (number, _) in enumerate(_rows(source, delimiter, header_at)):
-            if seen == row:
-                return f"{source.name}, line {number}"
+        with suppress(DataError):  # a line before it that cannot be taken apart is not what this is about
+            for seen, (number, _) in enumerate(_rows(source, delimiter, header_at)):
+                if seen == row:
+                    return f"{source.name}, line {number}"
         return f"{source.name}, row {row}"
 
     try:

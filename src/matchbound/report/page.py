@@ -30,6 +30,8 @@ class Claim:
     naive_ratio
         How many times wider the interval is than one that takes the comparisons for independent; None where that
         has no meaning.
+    wilson
+        Wilson's two-sided limits, for a rate at a fixed threshold.
     """
 
     metric: str
@@ -41,6 +43,7 @@ class Claim:
     errors: int | None = None
     comparisons: int | None = None
     naive_ratio: float | None = None
+    wilson: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class ReportedPoint:
 
 @dataclass(frozen=True, eq=False)
 class PanelRate:
-    """A rate at the P thresholds of a panel, by `evaluate` with Wilson's interval; arrays of shape (P,)."""
+    """A rate at the P thresholds of a panel, with the intervals of the report's method; arrays of shape (P,)."""
 
     comparisons: int
     errors: IntArray
@@ -300,6 +303,17 @@ class Report:
         What a reader must keep in mind.
     provenance
         Version, parameters, seed, and the digest of the input.
+
+    See Also
+    --------
+    make_report, write_report
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
+    >>> report.level
+    0.95
     """
 
     title: str

@@ -42,6 +42,16 @@ class Description(Shown):
         Whether small scores mean "same".
     findings
         What stands in the way of a good answer.
+
+    See Also
+    --------
+    describe
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.describe(mb.demo_data()).n_identities
+    150
     """
 
     kind: str
@@ -77,7 +87,28 @@ Summary = tuple[float, float, float] | None
 
 
 def describe(data: Comparisons | Embeddings) -> Description:
-    """Describe a data set."""
+    """Describe a data set.
+
+    Parameters
+    ----------
+    data : Comparisons or Embeddings
+        The data.
+
+    Returns
+    -------
+    Description
+        Sizes, and what stands in the way of a good answer.
+
+    See Also
+    --------
+    read
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.describe(mb.demo_data()).n_identities
+    150
+    """
     findings = list(data.findings())
     sizes = data.instance_counts
     n = data.n_identities

@@ -38,7 +38,7 @@ class CurveModels:
         from matchbound.results import latent
 
         if index not in self._fits:
-            near = self.recount.tally(self.curve.thresholds[index : index + 1])
+            near = latent.tally_along(self.curve, self.recount)
             matched, missed = int(self.curve.false_matches[index]), int(self.curve.false_nonmatches[index])
             self._fits[index] = PairFit(
                 latent.fit("far", near, matched, self.recount), latent.fit("frr", near, missed, self.recount)

@@ -71,6 +71,17 @@ class LinkageMeasure:
         The rates it is made of.
     given_prior
         The prior that was asked for; None for the sample's own prevalence.
+
+    See Also
+    --------
+    ErrorRates.precision, ErrorRates.f1
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> round(rates.precision(prior=0.01).estimate, 3)
+    0.904
     """
 
     metric: Literal["precision", "f1"]
@@ -213,7 +224,15 @@ class LinkageMeasure:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recall:
-    """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored."""
+    """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> round(rates.recall().estimate, 3)
+    0.871
+    """
 
     frr: Rate = field(repr=False)
 

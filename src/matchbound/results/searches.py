@@ -17,7 +17,7 @@ from matchbound.stats.search.mated import Ranked, at_rank
 from matchbound.stats.search.nonmated import HitCurve, hit_curve
 
 if TYPE_CHECKING:
-    from matchbound.counting.search import Behind
+    from matchbound.counting.search import Further
     from matchbound.stats.search.sizes import HitList
 
 
@@ -31,6 +31,23 @@ class Hub:
         Searches in which this person alone reached the threshold.
     share
         Of all such searches.
+
+    See Also
+    --------
+    Searches.hubs
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> len(found.hubs(threshold=0.5)) >= 0
+    True
     """
 
     identity: Any
@@ -50,6 +67,23 @@ class SearchThreshold:
         FPIR there, and its one-sided upper bound.
     method
         Of the bound.
+
+    See Also
+    --------
+    Searches.threshold_for
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> found.threshold_for(fpir=0.2).threshold > 0.0
+    True
     """
 
     threshold: float
@@ -70,10 +104,28 @@ class Searches:
         Goes back to the data where a list is too short; None where there are only the lists.
     notes
         What a reader must know about these searches.
+
+    See Also
+    --------
+    search
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> import numpy as np
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> probes = mb.Embeddings(faces.vectors[rest], names[rest])
+    >>> found = mb.search(gallery, probes)
+    >>> round(found.cmc(rank=1).estimate, 3)
+    0.978
     """
 
     tally: SearchTally
-    behind: Behind | None = field(default=None, repr=False)
+    behind: Further | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=())
 
     def __repr__(self) -> str:
@@ -252,11 +304,10 @@ class Searches:
         """The searches of enrolled people at a rank."""
         if not (isinstance(rank, (int, np.integer)) and rank >= 1):
             raise UsageError(f"rank must be a whole number, at least 1; got {rank!r}")
-        depth = self.tally.depth
-        if self.tally.truncated and rank > depth:
+        if rank > self.tally.ranks:
             raise DataError(
-                f"rank {rank} was asked for, and {depth} candidates of each search were kept; search with "
-                f"candidates={rank + 1}"
+                f"rank {rank} was asked for, and the candidate lists decide ranks to {self.tally.ranks}; keep more "
+                f"candidates, as with search(…, candidates={rank})"
             )
         ranked: Ranked = self._at_rank(int(rank))
         return ranked
@@ -279,12 +330,11 @@ class Searches:
         people = int(searched.people.size)
         self._above_floor(oriented)
         size = self.tally.size
-        full = self.tally.truncated and bool(np.any(searched.score[:, -1] >= oriented))
-        if full:
+        if np.any(searched.end >= oriented):
             if self.behind is None:
                 raise DataError(
-                    f"the candidate lists end at {self.tally.depth} candidates, and at threshold {threshold:g} some "
-                    "are full: how many more people reach it is not known. Give longer lists, or a higher threshold"
+                    f"at threshold {threshold:g} some candidate lists end before the scores do: how many more people "
+                    "reach it is not known. Give longer lists, or a stricter threshold"
                 )
             found = self.behind.hits(oriented)
             return HitList(searched.person, people, found.hits, found.probe, found.holder, size)
@@ -300,12 +350,12 @@ class Searches:
         mated, size = self.tally.mated, self.tally.size
         lost = np.isneginf(mated.mate)
         mate = np.where(lost, np.inf, mated.mate)
-        full = self.tally.truncated and bool(np.any(mated.score[:, -1] > mate))
-        unknown = self.behind is None and bool(np.any(lost)) and self.tally.truncated
-        if (full and self.behind is None) or unknown:
+        full = bool(np.any(mated.end > mate))
+        unknown = bool(np.any(lost & np.isfinite(mated.end)))
+        if self.behind is None and (full or unknown):
             raise DataError(
-                f"the candidate lists end at {self.tally.depth} candidates, and some mates are behind their end: CMC "
-                "in another gallery needs the number of non-mates ahead of each mate. Give longer lists"
+                "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
+                "non-mates ahead of each mate. Give longer lists"
             )
         if full and self.behind is not None:
             found = self.behind.beaten()
