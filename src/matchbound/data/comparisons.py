@@ -316,14 +316,6 @@ class Comparisons:
         """The question whether the scores point the other way, where they seem to."""
         return direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
 
-    def __repr__(self) -> str:
-        genuine = int(np.count_nonzero(self.genuine))
-        kind = "distances" if self.distance else "similarities"
-        return (
-            f"Comparisons({genuine:,} genuine and {len(self) - genuine:,} impostor, {kind}; "
-            f"{self.n_identities:,} identities)"
-        )
-
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
         found: list[str] = list(self.notes)

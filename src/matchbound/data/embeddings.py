@@ -219,10 +219,6 @@ class Embeddings:
         rows = np.ascontiguousarray(self.settled[suspects])
         return int(suspects.size - np.unique(rows, axis=0).shape[0])
 
-    def __repr__(self) -> str:
-        shape = f"{len(self):,} vectors of {self.vectors.shape[1]} dimensions, {self.vectors.dtype}"
-        return f"Embeddings({shape}, {self.similarity}; {self.n_identities:,} identities)"
-
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
         found: list[str] = list(self.notes)
