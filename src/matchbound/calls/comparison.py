@@ -25,7 +25,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored
 from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.readers.loading import in_memory
+from matchbound.readers.loading import Readable, in_memory
 from matchbound.results.comparison import Comparison, Difference, Models, PointDifference, RateDifference
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.systems import SystemsTable, systems_table
@@ -78,8 +78,8 @@ class Where:
 
 
 def compare(
-    a: AnySource,
-    b: AnySource,
+    a: AnySource | Readable,
+    b: AnySource | Readable,
     *,
     threshold: float | Sequence[float] | None = None,
     far: float | None = None,
