@@ -212,14 +212,15 @@ def test_perfect_separation_has_an_interval() -> None:
 def test_few_errors_behind_a_threshold_are_said() -> None:
     curve = quiet(model(30, 3, seed=0))
     with pytest.warns(mb.MatchboundWarning, match="rests on 0 false matches"):
-        curve.at_far(1e-6).interval()
+        curve.at_far(1e-6).interval("influence")
+    assert [note.code for note in curve.at_far(1e-6).interval().notes] == ["few-errors"]
     assert curve.at_far(0.1).notes == ()
 
 
 @pytest.mark.parametrize("method", ["subsets", "two-level"])
 def test_bootstraps_advised_against_say_so(method: str) -> None:
     curve = quiet(model(20, 3, seed=0))
-    with pytest.warns(mb.MatchboundWarning, match="Use method='influence'"):
+    with pytest.warns(mb.MatchboundWarning, match="Use method='auto'"):
         curve.at_far(0.1).interval(method, n_resamples=100, rng=0)
 
 
@@ -294,7 +295,7 @@ def test_band_equals_the_intervals_that_it_joins() -> None:
         q = float(terms.frr_rate[0])
         assert band.frr[k] == q == curve.at_far(far).estimate
         assert v > 0
-        assert band.high[k] - band.low[k] == pytest.approx(curve.at_far(far).interval().width, rel=0.25)
+        assert band.high[k] - band.low[k] == pytest.approx(curve.at_far(far).interval("influence").width, rel=0.25)
     both = curve.band(simultaneous=True, rng=3)
     assert both.critical > curve.band().critical
     assert np.all(np.diff(both.low) <= 0)

@@ -1,10 +1,10 @@
-"""What the verbs share: options, reading the input, and writing the answer."""
+"""What the verbs share beside options: warnings, names of systems, provenance, colours."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +14,9 @@ from matchbound.cli import STDIN
 from matchbound.cli.laboratory import LABORATORY, Laboratory, command_line
 from matchbound.errors import MatchboundWarning, without_secrets
 from matchbound.files.names import own_name, own_names
+from matchbound.files.origin import Origin
 
-PLACES = ("protocol", "pilot", "gallery", "probes", "checkpoint", "output")
+PLACES = ("failures", "protocol", "pilot", "gallery", "probes", "checkpoint", "output")
 """Parameters of commands that are files."""
 
 
@@ -50,16 +51,35 @@ def system_names(files: Sequence[str]) -> list[str]:
     return own_names(files)
 
 
+_read: list[Callable[[], Sequence[Origin]]] = []
+"""What this run has read: files, as they were when they were opened."""
+
+
+def remember(files: Sequence[str], origin: Callable[[], Sequence[Origin]]) -> None:
+    """Note what files were when they were read, so that provenance is about what was counted."""
+    if files:
+        _read.append(origin)
+
+
 def provenance(
     files: Sequence[str],
     seed: int | None,
     parameters: Mapping[str, Any],
     laboratory: Laboratory = LABORATORY,
 ) -> dict[str, Any]:
-    """What made a result: version, parameters, seed, the digest of the input, the command, what a laboratory adds."""
+    """What made a result: version, parameters, seed, the digest of the input, the command, what a laboratory adds.
+
+    A file that is no longer what was read is an error: its digest would stand beside counts of something else.
+    """
     from matchbound.files.opening import file_digest
 
+    origins = list(dict.fromkeys(origin for found in _read for origin in found()))
+    _read.clear()
+    for origin in origins:
+        origin.check()
     digests = [file_digest("-" if name == STDIN else name) for name in files]
+    for origin in origins:
+        origin.check()
     return {
         "version": __version__,
         "parameters": {key: _leaves(key, value) for key, value in parameters.items() if value is not None},

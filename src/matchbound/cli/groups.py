@@ -21,7 +21,7 @@ Group = Annotated[
     list[str] | None,
     Parameter(help="Column with the group; repeat it for intersections of several.", negative_iterable=""),
 ]
-METHODS = ("wilson", "latent", "wald")
+METHODS = ("auto", "latent", "wilson", "wald")
 
 
 def groups(
@@ -29,7 +29,7 @@ def groups(
     threshold: OneThreshold = None,
     far: Far = None,
     group: Group = None,
-    method: Method = "wilson",
+    method: Method = "auto",
     level: Level = 0.95,
     reading: Reading = READING,
     answer: Answer = ANSWER,
@@ -47,7 +47,7 @@ def groups(
         raise UsageError("give one of --threshold or --far")
     method = named(method, METHODS, "--method")
     with common.listening(quiet) as told:
-        data, attribute = _load(files, group, reading)
+        data, attribute = load_with_groups(files, group, reading)
         rates = by_group(data, threshold, group=attribute, far=far, workers=workers)
         records = group_records(rates, method, level)
     source = common.provenance(
@@ -67,7 +67,7 @@ def groups(
     return 0
 
 
-def _load(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[AnySource, Any]:
+def load_with_groups(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[AnySource, Any]:
     """The data, and the group of each identity: of one column, or of several for their intersections."""
     first, rest = (columns[0], columns[1:]) if columns else (None, [])
     if STDIN in files and rest:

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from matchbound.cli import STDIN
-from matchbound.cli.common import colour_wanted
+from matchbound.cli.common import colour_wanted, remember
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.missing import Missing
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
@@ -71,6 +73,17 @@ ReaderOption = Annotated[
         negative_iterable="",
     ),
 ]
+MissingOption = Annotated[
+    Missing,
+    Parameter(help="Comparisons without a score: error stops, reject counts them as non-matches, drop omits them."),
+]
+RepeatsOption = Annotated[
+    Literal["mean", "max", "first", "error"] | None,
+    Parameter(
+        name="--repeats",
+        help="Comparisons that repeat a pair of instances: keep their mean, max (most alike) or first score, or stop.",
+    ),
+]
 FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
 TermsOption = Annotated[
     Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
@@ -95,6 +108,8 @@ class Reading:
     similarity: Similarity = "cosine"
     reader: Reader = None
     option: ReaderOption = None
+    missing: MissingOption = "error"
+    repeats: RepeatsOption = None
 
     def load(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings:
         """Read the files named on the command line."""
@@ -103,25 +118,44 @@ class Reading:
         if not files:
             raise UsageError("name a file to read, or - for standard input")
         names = ["-" if name == STDIN else name for name in files]
-        return read(
+        options = _options(self.option)
+        if group is not None:
+            options["group"] = group
+        data = read(
             names[0] if len(names) == 1 else names,
             reader=self.reader,
             distance=True if self.distance else None,
             similarity=self.similarity,
-            **_options(self.option),
-            **({} if group is None else {"group": group}),
+            repeats=self.repeats,
+            **({} if self.missing == "error" else {"missing": self.missing}),
+            **options,
         )
+        origin = data.origin
+        remember(files, lambda: origin)
+        return data
 
     def load_or_scan(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings | ScoreFile:
         """Read the files, or, where it is one large plain table of scores, leave it on disk."""
-        if len(files) == 1 and self.reader is None and not self.option and is_large(files[0]):
-            return ScoreFile(files[0], True if self.distance else None, group=group)
+        plain = self.reader is None and not self.option and self.repeats is None and self.missing == "error"
+        if len(files) == 1 and plain and is_large(files[0]):
+            table = ScoreFile(files[0], True if self.distance else None, group=group)
+            remember(files, lambda: table.origin)
+            return table
         return self.load(files, group)
+
+    def words(self) -> list[str]:
+        """The options as they would be typed."""
+        made = ["--distance"] if self.distance else []
+        made += [] if self.similarity == "cosine" else ["--similarity", self.similarity]
+        made += [] if self.reader is None else ["--reader", self.reader]
+        return made + [word for pair in self.option or () for word in ("--option", quote(pair))]
 
     def parameters(self, data: Comparisons | Embeddings | ScoreFile, distance: bool | None) -> dict[str, Any]:
         """What provenance says about the reading: what was taken, not what was asked."""
         similarity = data.similarity if isinstance(data, Embeddings) else None
-        return {"distance": distance, "similarity": similarity, "reader": self.reader}
+        missing = None if self.missing == "error" else self.missing
+        found = {"distance": distance, "similarity": similarity, "reader": self.reader}
+        return {**found, "missing": missing, "repeats": self.repeats}
 
 
 @Parameter(name="*")
@@ -216,6 +250,16 @@ def is_large(name: str) -> bool:
         return False  # reading it will say what is wrong
 
 
+_OWN_OPTIONS = {
+    "path": "name the files as arguments",
+    "reader": "use --reader",
+    "distance": "use --distance",
+    "similarity": "use --similarity",
+    "repeats": "use --repeats",
+}
+"""Arguments of `read` that are options of their own on the command line."""
+
+
 def _options(pairs: Sequence[str] | None) -> dict[str, Any]:
     """NAME=VALUE words as keyword arguments of a reader; NAME.KEY=VALUE makes a table of them."""
     made: dict[str, Any] = {}
@@ -224,6 +268,10 @@ def _options(pairs: Sequence[str] | None) -> dict[str, Any]:
         name, dot, key = name.partition(".")
         if not equals or not name.isidentifier() or bool(dot) != bool(key):
             raise UsageError(f"--option takes NAME=VALUE (or columns.score=VALUE); got {pair}")
+        if name in _OWN_OPTIONS:
+            raise UsageError(f"--option {name}: {_OWN_OPTIONS[name]}")
+        if name in made and not (dot and isinstance(made[name], dict)):
+            raise UsageError(f"--option {name} is given twice; give it once")
         if dot:
             made.setdefault(name, {})[key] = value
         else:

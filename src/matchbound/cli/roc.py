@@ -38,7 +38,8 @@ Frr = Annotated[
     list[float] | None, Parameter(help="FRR at which FAR is wanted; repeat it for several.", negative_iterable="")
 ]
 CurveMethod = Annotated[
-    str, Parameter(help="Interval method: influence, latent, union, vertex, double-or-nothing, subsets or two-level.")
+    str,
+    Parameter(help="auto, latent, influence, union, vertex, double-or-nothing, subsets or two-level."),
 ]
 MinDcf = Annotated[
     list[str] | None,
@@ -64,7 +65,7 @@ def roc(
     *files: Files,
     far: Far = None,
     frr: Frr = None,
-    method: CurveMethod = "influence",
+    method: CurveMethod = "auto",
     level: Level = 0.95,
     resamples: Resamples = 2000,
     seed: Seed = 0,

@@ -15,6 +15,7 @@ from matchbound.counting.partial import Partial, finish, sums_may_wrap
 from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import label_bytes
 from matchbound.errors import UsageError
 
 
@@ -79,7 +80,7 @@ def run_job(source: Embeddings, job: AllPairsJob | Any, purpose: str, how: How) 
 
     def mark() -> str:
         return fingerprint(
-            purpose, source.vectors, source.codes, source.identities.astype(np.str_), source.similarity,
+            purpose, source.settled, source.codes, label_bytes(source.identities), source.similarity,
             base.thresholds, base.pairs, base.layout.block_edges, base.layout.edges,
         )  # fmt: skip
 

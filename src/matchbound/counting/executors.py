@@ -63,6 +63,17 @@ class LocalExecutor:
 
     workers
         How many; by default one per core that this process may use.
+
+    See Also
+    --------
+    DaskExecutor, evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6, executor=mb.LocalExecutor(1))
+    >>> rates.far.errors
+    189
     """
 
     workers: int | None = None
@@ -84,6 +95,17 @@ class DaskExecutor:
 
     client
         A ``distributed.Client``, or the address of a scheduler.
+
+    See Also
+    --------
+    LocalExecutor, evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> from distributed import Client, LocalCluster  # doctest: +SKIP
+    >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
+    >>> mb.evaluate(mb.demo_data(), 0.6, executor=mb.DaskExecutor(client))  # doctest: +SKIP
     """
 
     client: Any

@@ -79,7 +79,7 @@ class _Matches:
 
     def __init__(self, source: Embeddings) -> None:
         self._source, self._distance = source, source.distance
-        self._scores = BlockScores(source.vectors, source.similarity)
+        self._scores = BlockScores(source.settled, source.similarity)
 
     def block(self, rows: slice) -> Callable[[float], BoolArray]:
         """For a threshold, which of the rows match which rows from ``rows.start`` on, shape (rows, n − start)."""

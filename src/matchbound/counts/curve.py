@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.counts.tally import AllPairs, PairTable, Tally
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError
 
 
@@ -119,6 +119,18 @@ class CurveTally:
     def errors_at(self, points: IntArray) -> PointErrors:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         raise NotImplementedError
+
+    def tally_at(self, points: IntArray) -> Tally:
+        """The tally at some of the thresholds, by their numbers in increasing order."""
+        errors, sums = self.errors_at(points), self.sums.take(points)
+        return Tally(
+            identities=self.identities,
+            thresholds=self.thresholds[points],
+            distance=self.distance,
+            genuine=GenuineTally(self.genuine_comparisons, errors.genuine),
+            impostor=ImpostorTally(self.impostor_comparisons, errors.impostor, sums.pair_mm, sums.nm, sums.nn),
+            instances=self.instances,
+        )
 
     def genuine_masses(self) -> tuple[FloatArray, IntArray]:
         """Where genuine scores lie: (similarity, how many there), similarity decreasing."""

@@ -35,6 +35,17 @@ class Dependence:
         shares one with another of the same identity in 1/M of all cases, so these fade as M grows.
     source
         Where the numbers come from.
+
+    See Also
+    --------
+    plan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> known = mb.Dependence(shared=0.05, same=0.3, genuine=0.3)
+    >>> known.shared
+    0.05
     """
 
     shared: float

@@ -39,6 +39,17 @@ class CostCurve:
 
     instances, n_identities, recordings, comparisons : int64 arrays, shape (K,)
         M, G, G·M and all pairs.
+
+    See Also
+    --------
+    Plan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.plan(frr=0.05, width=0.1, instances=3).cost_curve()
+    >>> curve.cheapest(per_identity=20.0, per_instance=1.0) >= 0
+    True
     """
 
     instances: IntArray
@@ -70,6 +81,17 @@ class Plan:
     claim, claim_power
         A rate that is to be undercut, and the probability that the upper bound at the target's level does it; None
         where no claim was named.
+
+    See Also
+    --------
+    plan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> made = mb.plan(frr=0.05, width=0.1, instances=3)
+    >>> made.n_identities > 10
+    True
     """
 
     target: Target
@@ -143,6 +165,15 @@ def plan(
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
         A rate that is to be undercut; with neither `width` nor `upper` it is the goal.
+
+    Returns
+    -------
+    Plan
+        The people and instances that are needed, and what to expect of them.
+
+    See Also
+    --------
+    design_protocol, zero_errors
 
     Examples
     --------

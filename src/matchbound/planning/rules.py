@@ -53,6 +53,17 @@ class ZeroErrors:
         identity): true whatever the dependence.
     wilson
         What `upper_bound()` reports: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
+
+    See Also
+    --------
+    zero_errors
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> clean = mb.zero_errors(100)
+    >>> clean.comparisons
+    4950
     """
 
     metric: Metric
@@ -88,6 +99,30 @@ def zero_errors(
     rng: int = 0,
 ) -> ZeroErrors:
     """Upper bounds on a rate after a clean result: what the rule of 3 says, and what can be said.
+
+    Parameters
+    ----------
+    n_identities : int
+        People who take part.
+    instances : int
+        Instances of each.
+    metric : {"far", "frr"}
+        Which rate.
+    level : float
+        Confidence of the bounds.
+    dependence : Dependence, optional
+        How strongly comparisons that share people err together; cautious values by default.
+    rng : int
+        Seed.
+
+    Returns
+    -------
+    ZeroErrors
+        The bounds, from the most cautious to the rule of 3.
+
+    See Also
+    --------
+    plan
 
     Examples
     --------

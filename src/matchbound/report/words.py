@@ -170,13 +170,12 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
         ),
         (
             "At a fixed threshold",
-            f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never "
-            "below the number of disjoint identity pairs (FAR) or of identities (FRR). The slider shows these.",
+            _fixed(report),
         ),
         (
             "At a target FAR, EER, AUC",
-            "The threshold comes from the same data, so its uncertainty counts too: the influence of each identity on "
-            "the number, through the errors and through the threshold, makes the variance, with Student's t.",
+            "The threshold comes from the same data, so the interval accounts for it too. The slider shows the same "
+            "interval at the thresholds of the table.",
         ),
         ("Methods used here", f"{', '.join(methods)} for operating points; {report.eer.method} for EER and AUC."),
         (
@@ -213,6 +212,24 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
             told += " One critical value serves all pairs of systems at an operating point (max-t)."
         notes.insert(len(notes) - 1, ("Differences between systems", told))
     return notes
+
+
+def _fixed(report: Report) -> str:
+    """How intervals at a fixed threshold are made, with Wilson's beside them."""
+    wilson = (
+        f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never "
+        "below the number of disjoint identity pairs (FAR) or of identities (FRR)"
+    )
+    claim = report.points[report.focus].far
+    if claim.wilson is None or not claim.method.startswith("latent"):
+        return wilson + "."
+    low, high = claim.wilson
+    return (
+        "The latent interval, described below, in the table, on the cards and on the slider. Beside it, "
+        f"{wilson}: FAR {percent(low)} to {percent(high)} at the first operating point shown. Where that is narrower, "
+        "it is because the variance that it uses is estimated from the few people who made errors, and most samples "
+        "miss some of those who would."
+    )
 
 
 def provenance_rows(report: Report) -> list[tuple[str, str]]:

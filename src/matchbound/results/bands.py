@@ -30,6 +30,17 @@ class Band(Shown):
         Which of the two.
     critical
         How many standard errors the limits are away.
+
+    See Also
+    --------
+    RocCurve.band
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> band = mb.roc(mb.demo_data()).band()
+    >>> bool((band.low <= band.high).all())
+    True
     """
 
     far: FloatArray = field(repr=False)
@@ -61,6 +72,17 @@ class CurveBootstrap(Shown):
     eer, auc : float64 arrays, shape (B,)
     estimate : float64 array, shape (L,)
         FRR of the data at those FARs.
+
+    See Also
+    --------
+    RocCurve.bootstrap
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> drawn = mb.roc(mb.demo_data(n_identities=20)).bootstrap("vertex", n_resamples=50, rng=1)
+    >>> drawn.eer.size
+    50
     """
 
     far: FloatArray = field(repr=False)
@@ -94,7 +116,19 @@ class CurveBootstrap(Shown):
 
 @dataclass(frozen=True, eq=False)
 class SmoothCurve(Shown):
-    """A smoothed curve: binormal, log-normal or kernel."""
+    """A smoothed curve: binormal, log-normal or kernel.
+
+    See Also
+    --------
+    RocCurve.smooth
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> smooth = mb.roc(mb.demo_data()).smooth("binormal")
+    >>> 0.0 < smooth.frr_at(0.01) < 0.1
+    True
+    """
 
     model: Smooth
     rates: SmoothRates = field(repr=False)

@@ -13,6 +13,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
 from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Bootstrap, Interval, Side, tail_of
 from matchbound.results.methods import named
@@ -49,6 +50,17 @@ class Difference(Shown):
         The rates of the two systems.
     freedom
         Degrees of freedom of Student's t: effective identities − 1.
+
+    See Also
+    --------
+    compare, Comparison
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> isinstance(mb.compare(faces, faces, threshold=0.6).far, mb.Difference)
+    True
     """
 
     metric: str
@@ -111,10 +123,11 @@ class Difference(Shown):
         raise NotImplementedError
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            return (f"{self.metric}: the systems never disagree here; the interval rests on the latent model",)
+            text = f"{self.metric}: the systems never disagree here; the interval rests on the latent model"
+            return (Note("never-disagree", text),)
         return ()
 
     @property
@@ -173,7 +186,8 @@ class Difference(Shown):
         self._check(method)
         method = named(method, ("auto", "dyadic", "latent"), "method for a ratio")
         if self.rate_a == 0.0 and self.rate_b == 0.0:
-            return Interval(0.0, math.inf, level, method, side, ("no error in either system: the ratio is not known",))
+            nothing = Note("no-errors", "no error in either system: the ratio is not known")
+            return Interval(0.0, math.inf, level, method, side, (nothing,))
         t = t_quantile(tail, self.freedom)
         centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")
         near = wide
@@ -394,6 +408,18 @@ class Comparison(Shown):
         What they were matched by.
     warnings
         What a reader must know.
+
+    See Also
+    --------
+    compare
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> made = mb.compare(faces, faces, threshold=0.6)
+    >>> made.frr.estimate
+    0.0
     """
 
     mode: Literal["threshold", "far", "frr"]

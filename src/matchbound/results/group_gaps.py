@@ -10,6 +10,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.comparison import Difference
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.rates import Rate
@@ -33,6 +34,20 @@ class GroupGap(Difference):
         What each identity adds to the gap.
     variances
         Of the two rates.
+
+    See Also
+    --------
+    GroupRates.gap
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> abs(rates.gap("frr", "even", "odd").estimate) < 0.2
+    True
     """
 
     group_a: str = field(kw_only=True)
@@ -102,10 +117,10 @@ class GroupGap(Difference):
         return self.a.errors == 0 and self.b.errors == 0
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            return (f"{self.metric}: no error in {self.group_a} nor in {self.group_b}",)
+            return (Note("no-errors", f"{self.metric}: no error in {self.group_a} nor in {self.group_b}"),)
         return ()
 
     def _variance(self, method: str) -> float:
@@ -125,6 +140,20 @@ class CrossRate(Shown):
         Names of the groups.
     estimate, errors, comparisons, variance
         NaN estimate and variance without comparisons.
+
+    See Also
+    --------
+    GroupRates.between
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> rates.between("even", "odd").estimate < 0.01
+    True
     """
 
     group_a: str

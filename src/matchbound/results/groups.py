@@ -43,6 +43,20 @@ class GroupRow(Shown):
         Holds together with those of all other pairs of groups at the level asked for.
     p_value
         Adjusted for all pairs (max-t).
+
+    See Also
+    --------
+    GroupRates.gaps
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> len(rates.gaps("frr"))
+    1
     """
 
     gap: GroupGap
@@ -71,6 +85,20 @@ class GroupRates(Shown):
         Groups with fewer than ten identities: their rates are given, and comparisons between groups leave them out.
     warnings
         What a reader must know.
+
+    See Also
+    --------
+    by_group
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> sorted(rates.groups)
+    ['even', 'odd']
     """
 
     threshold: float
@@ -221,7 +249,7 @@ class GroupRates(Shown):
         return Interval(found.low, found.high, level, f"{method}, max-t")
 
     def intervals(
-        self, metric: Metric = "far", level: float = 0.95, *, method: str = "wilson", simultaneous: bool = True
+        self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto", simultaneous: bool = True
     ) -> dict[str, Interval]:
         """The interval of each group's own rate; by default they hold together (groups share nobody: Šidák's level)."""
         rates = {group: getattr(self[group], _metric(metric)) for group in self.groups}
@@ -229,7 +257,7 @@ class GroupRates(Shown):
         within = level ** (1.0 / max(len(known), 1)) if simultaneous else level
         made = {group: rate.interval(method, within) for group, rate in known.items()}
         return {
-            group: Interval(i.low, i.high, level, method + (", simultaneous" if simultaneous else ""))
+            group: Interval(i.low, i.high, level, i.method + (", simultaneous" if simultaneous else ""), notes=i.notes)
             for group, i in made.items()
         }
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
+from matchbound.notes import Note
 from matchbound.show.numbers import level_text, percent
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import check_level, effective_n, wilson
@@ -34,7 +35,21 @@ class Interval(Shown):
     side
         ``"two-sided"``, ``"upper"`` (only `high` is a claim) or ``"lower"``.
     notes
-        What a reader must know, if anything.
+        What a reader must know, if anything: each note has a code and a text.
+
+    See Also
+    --------
+    Rate.interval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> interval = mb.evaluate(mb.demo_data(), 0.6).far.interval(method="wilson")
+    >>> low, high = interval
+    >>> interval.method, interval.level
+    ('wilson', 0.95)
+    >>> round(low, 5), round(high, 5)
+    (0.00029, 0.00302)
     """
 
     low: float
@@ -42,7 +57,7 @@ class Interval(Shown):
     level: float
     method: str
     side: Side = "two-sided"
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[Note | str, ...] = field(default=(), compare=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
@@ -111,6 +126,17 @@ class Bootstrap(Shown):
         How they were drawn; `tau` is the variance of the weights.
     floor
         The least effective number of trials that Wilson's formula may use.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> drawn = rates.frr.bootstrap("vertex", n_resamples=200, rng=1)
+    >>> drawn.replicates.size
+    200
+    >>> low, high = drawn.interval(level=0.9)
+    >>> round(low, 3), round(high, 3)
+    (0.094, 0.164)
     """
 
     replicates: FloatArray = field(repr=False)
@@ -183,11 +209,12 @@ class Bootstrap(Shown):
         values = self.replicates
         if self.tau != 1.0:
             values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), 0.0, 1.0)
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         if (self.n_resamples + 1) * tail < 1.0:
-            notes = (
+            text = (
                 f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones. "
-                f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}",
+                f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}"
             )
+            notes = (Note("few-replicates", text),)
         low, high = one_side(percentile(values, tail), percentile(values, 1.0 - tail), side)
         return Interval(low, high, level, self.method, side, notes)

@@ -40,6 +40,17 @@ class MeanLoss(Shown):
         Degrees of freedom of Student's t: effective units − 1.
     support
         The smallest and largest loss that can be; limits stay inside.
+
+    See Also
+    --------
+    mean_loss
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> loss = mb.mean_loss(mb.demo_data(), lambda score, genuine: (score >= 0.6) != genuine)
+    >>> loss.estimate > 0
+    True
     """
 
     estimate: float
@@ -187,6 +198,17 @@ class UnitRates(Shown):
 
     unit
         ``"cluster"``, ``"identity or cluster"``, ``"probe and gallery"`` or ``"identity"``.
+
+    See Also
+    --------
+    unit_rates
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.unit_rates(mb.demo_data(), 0.6)
+    >>> rates.far.estimate > 0
+    True
     """
 
     threshold: float

@@ -13,6 +13,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
@@ -29,6 +30,7 @@ from matchbound.stats.resampling import seed_of
 if TYPE_CHECKING:
     from matchbound.show.tables import Table
     from matchbound.stats.curve.latent import LatentPair
+    from matchbound.stats.latent import LatentSettings
 
 AREA_STEPS = 400
 """FARs at which the replicates of a partial AUC are read (midpoint rule)."""
@@ -44,11 +46,11 @@ HINTS = dict.fromkeys(
 ADVISED_AGAINST = {
     "subsets": (
         "the subsets bootstrap sees about a quarter of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and R2). "
-        "Use method='influence'"
+        "Use method='auto'"
     ),
     "two-level": (
         "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='influence'"
+        "Use method='auto'"
     ),
 }
 
@@ -65,13 +67,23 @@ class CurveStatistic(Shown):
         Its value.
     index
         The point of the curve that it belongs to.
+
+    See Also
+    --------
+    OperatingPoint, Eer, Auc
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> isinstance(mb.roc(mb.demo_data()).eer(), mb.CurveStatistic)
+    True
     """
 
     curve: CurveTally = field(repr=False)
     recount: Recount = field(repr=False)
     estimate: float
     index: int
-    methods: ClassVar[tuple[str, ...]] = ("influence", *CURVE_BOOTSTRAPS)
+    methods: ClassVar[tuple[str, ...]] = ("auto", "influence", *CURVE_BOOTSTRAPS)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
@@ -127,13 +139,13 @@ class CurveStatistic(Shown):
         return self._rate.effective_n
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         return ()
 
     def interval(
         self,
-        method: str = "influence",
+        method: str = "auto",
         level: float = 0.95,
         *,
         side: Side = "two-sided",
@@ -148,10 +160,11 @@ class CurveStatistic(Shown):
         Parameters
         ----------
         method
-            ``"influence"``: Wilson's formula with the variance of the influence function and Student's t; ``"latent"``
-            (not for areas): the latent-correlation models of FAR and FRR together; ``"union"`` (not for EER and areas):
-            the paper's rule; or a bootstrap of whole curves: ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``,
-            ``"two-level"``.
+            ``"auto"``: ``"latent"`` wherever both models can be fitted, else ``"influence"``; the result's `method` and
+            `notes` say which and why. ``"latent"`` (not for areas): the latent-correlation models of FAR and FRR
+            together; ``"influence"``: Wilson's formula with the variance of the influence function and Student's t;
+            ``"union"`` (not for EER and areas): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
+            ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
         level
             The coverage promised.
         side
@@ -167,6 +180,11 @@ class CurveStatistic(Shown):
         method = named(method, self.methods, hints=HINTS if "union" in self.methods else None)
         if smooth is not None and method not in CURVE_BOOTSTRAPS:
             raise UsageError("smooth goes with the bootstraps")
+        why: tuple[Note, ...] = ()
+        if method == "auto":
+            why = self._no_latent
+            method = "influence" if why else "latent"
+            options = {} if why else options
         if method == "union":
             return self._union(level, side, options)
         if method == "latent":
@@ -175,10 +193,10 @@ class CurveStatistic(Shown):
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
         if method == "influence":
             low, high = wilson_t(self._rate, tail)
-            return Interval(*one_side(low, high, side), level, method, side, self._said())
+            return Interval(*one_side(low, high, side), level, method, side, (*self._said(), *why))
         made = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers).interval(level, side=side)
         for note in made.notes:
-            warnings.warn(note, MatchboundWarning, stacklevel=2)
+            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
         return made
 
     def claim(
@@ -223,26 +241,43 @@ class CurveStatistic(Shown):
 
     def _latent(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         """The interval of both latent models together."""
-        from matchbound.results import latent
-        from matchbound.stats.curve.latent import LatentPair, estimate_correlation
-
         settings = options.pop("settings", "default")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'; it takes settings")
-        near = self.recount.tally(self.curve.thresholds[self.index : self.index + 1])
-        x, e = int(self.curve.false_matches[self.index]), int(self.curve.false_nonmatches[self.index])
-        far = latent.fit("far", near, x, self.recount, settings)
-        frr = latent.fit("frr", near, e, self.recount, settings)
-        models = LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
+        models = self._models(settings)
+        far, frr = models.far, models.frr
         low, high = self._latent_limits(models, (far.deviate(level, side), frr.deviate(level, side)))
         return Interval(*one_side(low, high, side), level, "latent", side, self.notes)
+
+    def _models(self, settings: str | LatentSettings = "default") -> LatentPair:
+        """The latent models of both rates, fitted once for the data."""
+        from matchbound.results import latent
+        from matchbound.stats.curve.latent import LatentPair, estimate_correlation
+
+        x, e = int(self.curve.false_matches[self.index]), int(self.curve.false_nonmatches[self.index])
+        tally = latent.tally_along(self.curve, self.recount)
+        far = latent.fit("far", tally, x, self.recount, settings)
+        frr = latent.fit("frr", tally, e, self.recount, settings)
+        return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
+
+    @cached_property
+    def _no_latent(self) -> tuple[Note, ...]:
+        """Why there is no latent interval; empty where there is one."""
+        from matchbound.results import latent
+
+        if "latent" not in self.methods:
+            return (Note("area", "areas have no latent interval"),)
+        tally = latent.tally_along(self.curve, self.recount)
+        counts = {"far": self.curve.false_matches, "frr": self.curve.false_nonmatches}
+        found = [latent.why_not(m, tally, int(seen[self.index]), self.recount) for m, seen in counts.items()]
+        return tuple(dict.fromkeys(note for note in found if note is not None))
 
     def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
         raise NotImplementedError
 
-    def _said(self) -> tuple[str, ...]:
+    def _said(self) -> tuple[Note, ...]:
         for note in self.notes:
-            warnings.warn(note, MatchboundWarning, stacklevel=3)
+            warnings.warn(note.text, MatchboundWarning, stacklevel=3)
         return self.notes
 
 
@@ -254,11 +289,22 @@ class OperatingPoint(CurveStatistic):
         The rate that was asked for.
     given
         Which of the two it is: ``"far"`` or ``"frr"``.
+
+    See Also
+    --------
+    RocCurve.at_far, RocCurve.at_frr
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> point = mb.roc(mb.demo_data()).at_far(1e-2)
+    >>> round(point.estimate, 3), round(point.threshold, 3)
+    (0.007, 0.462)
     """
 
     target: float
     given: Literal["far", "frr"]
-    methods: ClassVar[tuple[str, ...]] = ("influence", "latent", "union", *CURVE_BOOTSTRAPS)
+    methods: ClassVar[tuple[str, ...]] = ("auto", "latent", "influence", "union", *CURVE_BOOTSTRAPS)
 
     @property
     def metric(self) -> str:
@@ -277,7 +323,7 @@ class OperatingPoint(CurveStatistic):
         return curves_influence.far_at_frr_rate(self.curve, self.index)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         if self.given == "far":
             errors, name, count = int(self.curve.false_matches[self.index]), "false matches", self.curve.n_impostor
@@ -289,10 +335,11 @@ class OperatingPoint(CurveStatistic):
             )
         if errors >= FEW_ERRORS:
             return ()
-        return (
+        text = (
             f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} {name} among {count} "
-            f"comparisons; with fewer than {FEW_ERRORS} its uncertainty cannot be told well",
+            f"comparisons; with fewer than {FEW_ERRORS} its uncertainty cannot be told well"
         )
+        return (Note("few-errors", text),)
 
     def calibrate_level_far(
         self, level: float = 0.95, *, n_simulations: int = 200, rng: int | np.random.Generator | None = None
@@ -344,9 +391,19 @@ class Eer(CurveStatistic):
     """The equal error rate: where the line through the curve's points crosses FAR = FRR.
 
     `threshold` is that of the point nearest to the crossing.
+
+    See Also
+    --------
+    RocCurve.eer
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> round(mb.roc(mb.demo_data()).eer().estimate, 3)
+    0.009
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("influence", "latent", *CURVE_BOOTSTRAPS)
+    methods: ClassVar[tuple[str, ...]] = ("auto", "latent", "influence", *CURVE_BOOTSTRAPS)
 
     @property
     def metric(self) -> str:
@@ -372,6 +429,16 @@ class Auc(CurveStatistic):
 
     max_far
         Up to which FAR; 1 for the whole area, the chance that a genuine score beats an impostor's (a tie counts half).
+
+    See Also
+    --------
+    RocCurve.auc
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> round(mb.roc(mb.demo_data()).auc().estimate, 3)
+    0.999
     """
 
     max_far: float = 1.0

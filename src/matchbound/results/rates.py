@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,39 +14,44 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
 from matchbound.stats import resampling, variance
-from matchbound.stats.intervals import effective_n, wald, wilson
+from matchbound.stats.intervals import careful_wilson, effective_n, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
 
 if TYPE_CHECKING:
+    from matchbound.results.erring import Erring
     from matchbound.show.tables import Table
     from matchbound.stats.latent import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
-METHODS = ("wilson", "wald", "naive-wilson", *BOOTSTRAPS, "latent")
+METHODS = ("auto", "latent", "wilson", "wald", "naive-wilson", *BOOTSTRAPS)
+
+WARNED = ("strong-correlation",)
+"""Notes of an interval that are also warnings."""
 
 ADVISED_AGAINST = {
     "naive-wilson": (
         "naive-wilson treats comparisons that share a person as independent: its intervals can be several times too "
-        "narrow (Fogliato, Patil & Perona 2024, R2). Use method='wilson'"
+        "narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'"
     ),
     "naive-bootstrap": (
         "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
-        "(Fogliato, Patil & Perona 2024, §3.2). Use method='wilson'"
+        "(Fogliato, Patil & Perona 2024, §3.2). Use method='auto'"
     ),
     "subsets": (
         "the subsets bootstrap sees about a quarter of FAR's variance, and where errors are few it collapses on zero "
-        "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='wilson' or 'vertex'"
+        "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'"
     ),
     "two-level": (
         "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='wilson' or 'vertex'"
+        "Use method='auto' or 'vertex'"
     ),
 }
 
@@ -59,6 +64,19 @@ class Rate(Shown):
         ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
     threshold
         Where the decision is made, in the units of the scores.
+
+    See Also
+    --------
+    evaluate, Interval, Bootstrap
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> far = mb.evaluate(mb.demo_data(), 0.6).far
+    >>> far.errors, far.comparisons
+    (189, 201532)
+    >>> far.estimate == far.errors / far.comparisons
+    True
     """
 
     metric: Metric
@@ -191,11 +209,11 @@ class Rate(Shown):
 
     def interval(
         self,
-        method: str = "wilson",
+        method: str = "auto",
         level: float = 0.95,
         *,
         side: Side = "two-sided",
-        variance: str = "plug-in",
+        variance: str | None = None,
         n_resamples: int = 2000,
         rng: int | np.random.Generator | None = None,
         **options: Any,
@@ -205,45 +223,65 @@ class Rate(Shown):
         Parameters
         ----------
         method
-            ``"wilson"`` (the paper's recommendation), ``"wald"``, ``"naive-wilson"``, ``"latent"``, or a bootstrap:
-            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
+            ``"auto"``: ``"latent"`` wherever the model can be fitted, else Wilson with bias-corrected variance,
+            Student's t and an effective number of comparisons of at most N; the result's `method` and `notes` say which
+            and why. ``"latent"``: the latent-correlation model. ``"wilson"``: the paper's recommendation. ``"wald"``,
+            ``"naive-wilson"``, or a bootstrap: ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``,
+            ``"naive-bootstrap"``.
         level
             The coverage promised.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         variance
-            For Wilson and Wald: ``"plug-in"``, ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``, or the name of
-            a bootstrap whose replicates' variance is to be used.
+            For Wilson and Wald: ``"plug-in"`` (the default), ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``,
+            or the name of a bootstrap whose replicates' variance is to be used. With ``"auto"`` it asks for Wilson.
         n_resamples, rng, options
             For bootstraps; see `bootstrap`.
+
+        Notes
+        -----
+        An interval of width zero is never right. Where a bootstrap gives one (no errors), the interval of ``"auto"``
+        takes its place, and a note says so. Wald's is left as the formula gives it, with a warning that names the
+        interval of ``"auto"``.
         """
         self._must_have_comparisons()
         tail = tail_of(level, side)
         method = named(method, METHODS)
+        if method == "auto" and variance is not None:
+            method = "wilson"
+        if method == "auto":
+            return self._auto_interval(level, side, options)
+        if method == "latent":
+            return self._latent_interval(level, side, options)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
+        notes: tuple[Note | str, ...] = ()
         if method == "naive-wilson":
             low, high = wilson(self.estimate, self.comparisons, tail)
         elif method in ("wilson", "wald"):
-            spread = self._spread(variance, n_resamples, rng, options)
+            spread = self._spread(variance or "plug-in", n_resamples, rng, options)
             if method == "wilson":
                 low, high = wilson(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
             else:
                 low, high = wald(self.estimate, spread, tail)
-        elif method == "latent":
-            return self._latent_interval(level, side, options)
         else:
-            made = self._bootstrap(method, n_resamples, rng, options).interval(level, side=side)
-            for note in made.notes:
-                warnings.warn(note, MatchboundWarning, stacklevel=2)
-            return made
-        return Interval(*one_side(low, high, side), level, method, side)
+            made = self._bootstrap(method, n_resamples, rng, options).interval(1.0 - 2.0 * tail)
+            low, high, notes = made.low, made.high, made.notes
+        if low >= high and method == "wald":
+            made = self._instead(method, level, side)
+            bound = f"{made.method}: {percent(made.low)} to {percent(made.high)}"
+            notes = (Note("no-width", f"{str(made.notes[0]).split(';')[0]}; the default interval is right ({bound})"),)
+        elif low >= high:
+            return self._instead(method, level, side)
+        for note in notes:
+            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
+        return Interval(*one_side(low, high, side), level, method, side, notes)
 
-    def upper_bound(self, level: float = 0.95, method: str = "wilson", **options: Any) -> float:
+    def upper_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
         """The one-sided bound that the rate stays below with the given confidence."""
         return self.interval(method, level, side="upper", **options).high
 
-    def lower_bound(self, level: float = 0.95, method: str = "wilson", **options: Any) -> float:
+    def lower_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
         """The one-sided bound that the rate stays above with the given confidence."""
         return self.interval(method, level, side="lower", **options).low
 
@@ -313,6 +351,36 @@ class Rate(Shown):
         }
         return self._bootstrap(method, n_resamples, rng, options)
 
+    def erring(self, most: int = 10_000) -> Erring:
+        """The comparisons that erred, worst first, with identities and instances: look here for wrong labels.
+
+        Parameters
+        ----------
+        most
+            How many, the worst first.
+
+        Returns
+        -------
+        Erring
+            With arrays of identities, instances and scores; ``to_frame()`` makes a table of it.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> worst = mb.evaluate(mb.demo_data(), threshold=0.6).far.erring(most=3)
+        >>> len(worst), worst.errors
+        (3, 189)
+        """
+        from matchbound.counting.erring import erring_rows
+        from matchbound.results.erring import erring_of
+
+        if not isinstance(most, (int, np.integer)) or most < 1:
+            raise UsageError(f"most must be a whole number ≥ 1; got {most!r}")
+        if self.recount is None:
+            raise DataError("the comparisons themselves are not at hand, only their counts")
+        found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
+        return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)  # type: ignore[arg-type]
+
     def latent_model(self, settings: str | LatentSettings = "default") -> LatentModel:
         """The latent model fitted to these comparisons, for its correlation curves and further limits.
 
@@ -325,6 +393,36 @@ class Rate(Shown):
             raise DataError("the latent model counts errors at other thresholds too, and the data are not at hand")
         return latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
 
+    @cached_property
+    def _no_latent(self) -> Note | None:
+        """Why the latent model cannot be fitted, or None where it can."""
+        from matchbound.results import latent
+
+        return latent.why_not(self.metric, self.tally, self.errors, self.recount)
+
+    def _auto_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+        if self._no_latent is None:
+            return self._latent_interval(level, side, options)
+        if set(options) - {"settings"}:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'auto'")
+        identities = self.effective_identities
+        factor = variance.far_bias_factor(identities) if self.metric == "far" else variance.frr_bias_factor(identities)
+        spread = self.variance * factor if np.isfinite(factor) else 0.0
+        low, high = careful_wilson(
+            self.estimate, spread, self.floor, self.comparisons, tail_of(level, side), identities - 1.0
+        )
+        told = Note("wilson", "Wilson's interval with bias-corrected variance and Student's t")
+        return Interval(*one_side(low, high, side), level, "wilson", side, (self._no_latent, told))
+
+    def _instead(self, method: str, level: float, side: Side) -> Interval:
+        """The default interval where a method gives one without width."""
+        made = self._auto_interval(level, side, {})
+        why = "no comparison erred" if self.errors == 0 else "every comparison erred"
+        if 0 < self.errors < self.comparisons:
+            why = "its variance is not positive"
+        note = Note("no-width", f"{method} has no width here ({why}); this is the default interval ({made.method})")
+        return replace(made, notes=(note, *made.notes))
+
     def _latent_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         from matchbound.results import latent
 
@@ -334,7 +432,8 @@ class Rate(Shown):
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
         made = latent.interval(self.latent_model(settings), self.errors, level, side)
         for note in made.notes:
-            warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=3)
+            if isinstance(note, Note) and note.code in WARNED:
+                warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
         return made
 
     def _bootstrap(
@@ -383,6 +482,8 @@ class Rate(Shown):
     ) -> float:
         kind = named(kind, (*VARIANCES, *BOOTSTRAPS), "variance")
         if kind in BOOTSTRAPS:
+            if kind in ADVISED_AGAINST:
+                warnings.warn(ADVISED_AGAINST[kind], MatchboundWarning, stacklevel=3)
             return self._bootstrap(kind, n_resamples, rng, options).variance
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r}")

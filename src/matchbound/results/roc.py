@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
@@ -20,6 +20,7 @@ from matchbound.results.claims import Claim, Statement, parse_claim
 from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import tail_of
 from matchbound.results.latent_pair import CurveModels
+from matchbound.results.methods import named
 from matchbound.results.points import FEW_ERRORS, NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
 from matchbound.show.shown import Shown
 from matchbound.stats.curve.bands import band_grid, band_limits
@@ -33,8 +34,9 @@ from matchbound.stats.curve.rates import (
     index_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
-from matchbound.stats.intervals import wilson_limits
+from matchbound.stats.intervals import careful_wilson, effective_n, wilson, wilson_limits
 from matchbound.stats.resampling import seed_of
+from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +51,7 @@ __all__ = [
     "CurveStatistic",
     "Eer",
     "OperatingPoint",
+    "RateLimits",
     "RocCurve",
     "SmoothCurve",
     "ThresholdChoice",
@@ -61,7 +64,19 @@ BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 
 @dataclass(frozen=True)
 class ThresholdPoint(Shown):
-    """Rates and plug-in variances at one threshold."""
+    """Rates and plug-in variances at one threshold.
+
+    See Also
+    --------
+    RocCurve.at_threshold
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> point = mb.roc(mb.demo_data()).at_threshold(0.6)
+    >>> round(point.frr, 3)
+    0.129
+    """
 
     threshold: float
     far: float
@@ -86,6 +101,19 @@ class ThresholdChoice(Shown):
         FAR there and its one-sided upper bound.
     frr
         FRR there.
+    method
+        Of the bound.
+
+    See Also
+    --------
+    RocCurve.threshold_for
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> choice = mb.roc(mb.demo_data()).threshold_for(far=1e-2)
+    >>> choice.threshold > 0
+    True
     """
 
     threshold: float
@@ -94,10 +122,30 @@ class ThresholdChoice(Shown):
     far: float
     far_upper: float
     frr: float
+    method: str = "wilson"
 
     def to_records(self) -> list[dict[str, Any]]:
         """One record of all fields."""
         return [asdict(self)]
+
+
+@dataclass(frozen=True, eq=False)
+class RateLimits:
+    """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,).
+
+    low, high
+        Two-sided.
+    upper
+        One-sided, at the same level.
+    method
+        How they were made.
+    """
+
+    low: FloatArray = field(repr=False)
+    high: FloatArray = field(repr=False)
+    upper: FloatArray = field(repr=False)
+    level: float
+    method: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,6 +161,20 @@ class RocCurve(Shown):
         Where to count the same comparisons again.
     warnings
         What a reader must know about the data; empty when there is nothing to say.
+
+    See Also
+    --------
+    roc, OperatingPoint
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> point = curve.at_far(1e-2)
+    >>> round(point.estimate, 3)
+    0.007
+    >>> round(curve.eer().estimate, 3)
+    0.009
     """
 
     tally: CurveTally
@@ -329,6 +391,71 @@ class RocCurve(Shown):
         """The mean of 1 − FRR over FARs up to `max_far`."""
         return self.auc(max_far)
 
+    def limits_at(
+        self, points: ArrayLike, metric: Literal["far", "frr"] = "far", level: float = 0.95, *, method: str = "auto"
+    ) -> RateLimits:
+        """Intervals of a rate at points of the curve, each threshold taken as fixed: those of `evaluate` there.
+
+        Parameters
+        ----------
+        points
+            Positions in `thresholds`.
+        metric
+            Which rate.
+        level
+            The coverage promised.
+        method
+            ``"auto"``, ``"latent"`` or ``"wilson"``.
+        """
+        chosen = np.asarray(points, dtype=np.int64).reshape(-1)
+        method = named(method, ("auto", "latent", "wilson"))
+        tails = tail_of(level, "two-sided"), tail_of(level, "upper")
+        careful = method == "auto" and self._no_latent(metric)
+        if method == "wilson" or careful:
+            both, one = (self._wilson_at(chosen, metric, tail, careful) for tail in tails)
+            return RateLimits(both[0], both[1], one[1], level, "wilson")
+        from matchbound.results import latent
+
+        far = metric == "far"
+        errors = (self.tally.false_matches if far else self.tally.false_nonmatches)[chosen]
+        total = self.tally.n_impostor if far else self.tally.n_genuine
+        along = latent.tally_along(self.tally, self.recount)
+        made = np.zeros((3, chosen.size))
+        for beyond in (False, True):
+            here = np.flatnonzero((errors > total / 2.0) == beyond)
+            if not here.size:
+                continue
+            model = latent.fit(metric, along, total if beyond else 0, self.recount)
+            t, one_sided = model.deviate(level), model.deviate(level, "upper")
+            for row, (deviate, upper) in enumerate(((t, False), (t, True), (one_sided, True))):
+                made[row, here] = model.limit(errors[here], deviate, upper)
+        return RateLimits(made[0], made[1], made[2], level, "latent")
+
+    def _no_latent(self, metric: str) -> bool:
+        from matchbound.results import latent
+
+        return latent.why_not(metric, latent.tally_along(self.tally, self.recount), 0, self.recount) is not None
+
+    def _wilson_at(self, points: IntArray, metric: str, tail: float, careful: bool) -> tuple[FloatArray, FloatArray]:
+        """Wilson's limits at points of the curve, as printed or with the care of the default."""
+        far, t = metric == "far", self.tally
+        estimate, spread = (self.far, self.far_variance) if far else (self.frr, self.frr_variance)
+        made = t.impostor_comparisons if far else t.genuine_comparisons
+        floor = int(np.count_nonzero(made)) // (2 if far else 1)
+        total = t.n_impostor if far else t.n_genuine
+        sizes = np.where(made > 0, t.instances, 0) if far and t.instances is not None else made
+        identities = effective_identities(sizes)
+        factor = far_bias_factor(identities) if far else frr_bias_factor(identities)
+        limits = []
+        for p, v in zip(estimate[points].tolist(), spread[points].tolist(), strict=True):
+            if careful:
+                known = v * factor if np.isfinite(factor) else 0.0
+                limits.append(careful_wilson(p, known, floor, total, tail, identities - 1.0))
+            else:
+                limits.append(wilson(p, effective_n(p, v, floor), tail))
+        low, high = np.array(limits).reshape(-1, 2).T
+        return low, high
+
     def band(
         self,
         level: float = 0.95,
@@ -394,7 +521,7 @@ class RocCurve(Shown):
         return SmoothCurve(model, smooth_rates(self.tally, model))
 
     def threshold_for(
-        self, far: float, confidence: float = 0.95, *, method: Literal["wilson", "latent"] = "wilson"
+        self, far: float, confidence: float = 0.95, *, method: Literal["auto", "latent", "wilson"] = "auto"
     ) -> ThresholdChoice:
         """The most lenient threshold whose one-sided upper bound on FAR meets a target.
 
@@ -405,8 +532,8 @@ class RocCurve(Shown):
         confidence
             Of the bound.
         method
-            ``"wilson"``: the bound is that of ``evaluate(...).far.upper_bound(confidence)``; ``"latent"``: that of the
-            latent-correlation model, which keeps its promise where a few identities make most errors.
+            The bound is that of ``evaluate(...).far.upper_bound(confidence, method)``: ``"auto"`` (the default),
+            ``"latent"``, which keeps its promise where a few identities make most errors, or ``"wilson"``.
 
         Raises
         ------
@@ -414,16 +541,19 @@ class RocCurve(Shown):
             When no threshold of these data supports the claim.
         """
         _rate("far", far)
-        tail_of(confidence, "upper")
-        if method == "wilson":
-            upper = self._upper(confidence)
+        tail = tail_of(confidence, "upper")
+        chosen = named(method, ("auto", "latent", "wilson"))
+        careful = False
+        if chosen == "auto":
+            careful = self._no_latent("far")
+            chosen = "wilson" if careful else "latent"
+        if chosen == "wilson":
+            upper = self._wilson_at(np.arange(len(self)), "far", tail, True)[1] if careful else self._upper(confidence)
             good = np.flatnonzero(upper <= far)
             k = int(good[-1]) if good.size else int(np.argmin(upper))
             bound = float(upper[k])
-        elif method == "latent":
-            k, bound = self._latent_choice(far, confidence)
         else:
-            raise UsageError(f"method must be 'wilson' or 'latent'; got {method!r}")
+            k, bound = self._latent_choice(far, confidence)
         if bound > far:
             raise DataError(
                 f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper "
@@ -438,6 +568,7 @@ class RocCurve(Shown):
             far=float(self.far[k]),
             far_upper=bound,
             frr=float(self.frr[k]),
+            method=chosen,
         )
 
     def _latent_choice(self, far: float, confidence: float) -> tuple[int, float]:
@@ -446,8 +577,8 @@ class RocCurve(Shown):
 
         matched = self.tally.false_matches
         start = index_at_far(self.far, far)
-        near = self.recount.tally(self.thresholds[start : start + 1])
-        model = latent.fit("far", near, int(matched[start]), self.recount)
+        along = latent.tally_along(self.tally, self.recount)
+        model = latent.fit("far", along, int(matched[start]), self.recount)
         deviate = model.deviate(confidence, "upper")
         low, high = 0, start
         while low < high:

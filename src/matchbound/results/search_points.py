@@ -33,6 +33,23 @@ class FnirAtFpir:
         Where it is met on these searches, in the units of the scores.
     fpir, fnir
         Both rates there.
+
+    See Also
+    --------
+    Searches.fnir_at_fpir
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> round(found.fnir_at_fpir(0.1).estimate, 3)
+    0.069
     """
 
     metric = "fnir@fpir"
@@ -169,6 +186,24 @@ class RateAtSize:
         Whichever the rate has.
     hits
         Who reached the threshold (CMC: who beat the mate) in the gallery searched.
+
+    See Also
+    --------
+    Searches.at_gallery_size
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> larger = found.at_gallery_size(200, threshold=0.6)
+    >>> larger.estimate >= found.fpir(threshold=0.6).estimate
+    True
     """
 
     metric: str

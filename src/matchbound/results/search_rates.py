@@ -238,7 +238,26 @@ class SearchRate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FalsePositives(SearchRate):
-    """FPIR at a threshold: searches of people who are not enrolled that return somebody."""
+    """FPIR at a threshold: searches of people who are not enrolled that return somebody.
+
+    See Also
+    --------
+    Searches.fpir
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> rate = found.fpir(threshold=0.6)
+    >>> 0.0 <= rate.estimate <= 1.0
+    True
+    """
 
     tally: SearchTally
     curve: HitCurve = field(repr=False)
@@ -311,7 +330,25 @@ class FalsePositives(SearchRate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Misses(SearchRate):
-    """FNIR at a threshold and rank, or CMC at a rank: searches of enrolled people whose mate is not returned."""
+    """FNIR at a threshold and rank, or CMC at a rank: searches of enrolled people whose mate is not returned.
+
+    See Also
+    --------
+    Searches.fnir, Searches.cmc
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> round(found.fnir(threshold=0.6, rank=1).estimate, 3)
+    0.135
+    """
 
     ranked: Ranked = field(repr=False)
     oriented: float
@@ -361,6 +398,23 @@ class Selectivity:
         In the units of the scores.
     hits
         Who reached it.
+
+    See Also
+    --------
+    Searches.selectivity
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> found.selectivity(threshold=0.6).estimate >= 0.0
+    True
     """
 
     metric = "selectivity"

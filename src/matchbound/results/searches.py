@@ -31,6 +31,23 @@ class Hub:
         Searches in which this person alone reached the threshold.
     share
         Of all such searches.
+
+    See Also
+    --------
+    Searches.hubs
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> len(found.hubs(threshold=0.5)) >= 0
+    True
     """
 
     identity: Any
@@ -50,6 +67,23 @@ class SearchThreshold:
         FPIR there, and its one-sided upper bound.
     method
         Of the bound.
+
+    See Also
+    --------
+    Searches.threshold_for
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> found.threshold_for(fpir=0.2).threshold > 0.0
+    True
     """
 
     threshold: float
@@ -70,6 +104,24 @@ class Searches:
         Goes back to the data where a list is too short; None where there are only the lists.
     notes
         What a reader must know about these searches.
+
+    See Also
+    --------
+    search
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> import numpy as np
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> probes = mb.Embeddings(faces.vectors[rest], names[rest])
+    >>> found = mb.search(gallery, probes)
+    >>> round(found.cmc(rank=1).estimate, 3)
+    0.978
     """
 
     tally: SearchTally

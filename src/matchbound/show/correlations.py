@@ -23,6 +23,21 @@ def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
         From ``rates.far.latent_model()`` or ``rates.frr.latent_model()``.
     ax
         Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+
+    See Also
+    --------
+    LatentInterval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
+    >>> axes = mb.plot_correlations(model)
     """
     from scipy.special import ndtr
 

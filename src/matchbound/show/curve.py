@@ -24,10 +24,8 @@ def curve_records(
     """
     records: list[Record] = []
     for statistic in statistics:
-        if method is None:
-            interval = statistic.interval(level=level, **options)
-        else:
-            interval = statistic.interval(method if method in statistic.methods else "influence", level, **options)
+        own = "auto" if method is None or method not in statistic.methods else method
+        interval = statistic.interval(own, level, **options)
         errors, comparisons = _counted(statistic)
         effective = statistic.effective_n
         records.append(

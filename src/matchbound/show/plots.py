@@ -130,6 +130,20 @@ def plot_roc(
 ) -> Axes:
     """ROC curves, one or several: 1 − FRR against FAR on a logarithmic scale. Parameters as for `plot_det`.
 
+    Parameters
+    ----------
+    curves, labels, ax, band, level, colors
+        As in `plot_det`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+
+    See Also
+    --------
+    plot_det, plot_scores
+
     Examples
     --------
     >>> import matchbound as mb
@@ -177,6 +191,15 @@ def plot_scores(
         Draw a line there.
     log
         Logarithmic height, for tails.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+
+    See Also
+    --------
+    plot_det, plot_roc
 
     Examples
     --------

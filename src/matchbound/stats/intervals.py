@@ -74,6 +74,24 @@ def wilson(estimate: float, n: float, tail: float, degrees: float | None = None)
     return float(low), float(high)
 
 
+def careful_wilson(
+    estimate: float, variance: float, floor: float, comparisons: float, tail: float, degrees: float
+) -> tuple[float, float]:
+    """Wilson's limits with Student's t and floor ≤ N* ≤ N, where the latent model cannot be fitted.
+
+    With no error (or nothing else) N* is the floor, and the bound is no tighter than the exact binomial one for so many
+    independent trials: 1 − tail^(1/floor).
+    """
+    n = min(effective_n(estimate, variance, floor), comparisons)
+    low, high = wilson(estimate, n, tail, degrees)
+    least = -math.expm1(math.log(tail) / max(n, 1.0))
+    if estimate <= 0.0:
+        high = max(high, least)
+    if estimate >= 1.0:
+        low = min(low, 1.0 - least)
+    return low, high
+
+
 def wald(estimate: float, variance: float, tail: float) -> tuple[float, float]:
     """p ± z√Var, kept within [0, 1]; a variance that is not positive counts as 0."""
     half = normal_quantile(tail) * math.sqrt(max(variance, 0.0))
