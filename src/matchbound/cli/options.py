@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -15,6 +16,7 @@ from matchbound.cli import STDIN
 from matchbound.cli.common import colour_wanted, remember
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.missing import Missing
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
@@ -71,6 +73,10 @@ ReaderOption = Annotated[
         negative_iterable="",
     ),
 ]
+MissingOption = Annotated[
+    Missing,
+    Parameter(help="Comparisons without a score: error stops, reject counts them as non-matches, drop omits them."),
+]
 RepeatsOption = Annotated[
     Literal["mean", "max", "first", "error"] | None,
     Parameter(
@@ -102,6 +108,7 @@ class Reading:
     similarity: Similarity = "cosine"
     reader: Reader = None
     option: ReaderOption = None
+    missing: MissingOption = "error"
     repeats: RepeatsOption = None
 
     def load(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings:
@@ -120,6 +127,7 @@ class Reading:
             distance=True if self.distance else None,
             similarity=self.similarity,
             repeats=self.repeats,
+            **({} if self.missing == "error" else {"missing": self.missing}),
             **options,
         )
         origin = data.origin
@@ -128,17 +136,26 @@ class Reading:
 
     def load_or_scan(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings | ScoreFile:
         """Read the files, or, where it is one large plain table of scores, leave it on disk."""
-        plain = self.reader is None and not self.option and self.repeats is None
+        plain = self.reader is None and not self.option and self.repeats is None and self.missing == "error"
         if len(files) == 1 and plain and is_large(files[0]):
             table = ScoreFile(files[0], True if self.distance else None, group=group)
             remember(files, lambda: table.origin)
             return table
         return self.load(files, group)
 
+    def words(self) -> list[str]:
+        """The options as they would be typed."""
+        made = ["--distance"] if self.distance else []
+        made += [] if self.similarity == "cosine" else ["--similarity", self.similarity]
+        made += [] if self.reader is None else ["--reader", self.reader]
+        return made + [word for pair in self.option or () for word in ("--option", quote(pair))]
+
     def parameters(self, data: Comparisons | Embeddings | ScoreFile, distance: bool | None) -> dict[str, Any]:
         """What provenance says about the reading: what was taken, not what was asked."""
         similarity = data.similarity if isinstance(data, Embeddings) else None
-        return {"distance": distance, "similarity": similarity, "reader": self.reader}
+        missing = None if self.missing == "error" else self.missing
+        found = {"distance": distance, "similarity": similarity, "reader": self.reader}
+        return {**found, "missing": missing, "repeats": self.repeats}
 
 
 @Parameter(name="*")

@@ -1,4 +1,4 @@
-"""A source of comparisons that were scored elsewhere: two identities and a score a row."""
+"""A source of comparisons that were scored elsewhere: two identities and a score per row."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.direction import direction_question
 from matchbound.data.finite import check_finite
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
@@ -20,6 +21,12 @@ from matchbound.files.origin import Origin
 Repeats = Literal["mean", "max", "first", "error"]
 REPEATS: tuple[Repeats, ...] = ("mean", "max", "first", "error")
 
+UNSEEN = (
+    "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
+    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
+    "identities to get intervals that can be trusted"
+)
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Comparisons:
@@ -28,9 +35,9 @@ class Comparisons:
     Parameters
     ----------
     identity_a, identity_b
-        Who is on either side: strings or integers, one a row.
+        Who is on either side: strings or integers, one per row.
     score
-        The matcher's score, one a row. Finite.
+        The matcher's score, one per row. Finite.
     distance
         ``True`` when small scores mean "same" (a match is ``score <= threshold``); by default large
         scores mean "same" (a match is ``score >= threshold``).
@@ -103,9 +110,9 @@ class Comparisons:
         notes = [*notes, *left.notes("identity_a"), *right.notes("identity_b")]
         instances = _instances(a, b, instance_a, instance_b)
         groups = _group_columns(group_a, group_b)
-        self._fill(identities, a, b, values, distance, instances, groups, notes)
-        if repeats is not None:
-            self._set(self.without_repeats(repeats)._fields())
+        made = object.__new__(Comparisons)
+        made._fill(identities, a, b, values, distance, instances, groups, notes)
+        self._set((made if repeats is None else made.without_repeats(repeats))._fields())
 
     @classmethod
     def from_codes(
@@ -145,6 +152,47 @@ class Comparisons:
         made._fill(identities, a, b, values, distance, instances, groups, notes)
         return made
 
+    @classmethod
+    def from_scores(cls, genuine: ArrayLike, impostor: ArrayLike, *, distance: bool = False) -> Comparisons:
+        """Two arrays of scores without identities, as many packages take them.
+
+        Who was compared is not known, so that every comparison counts as independent of all others. Intervals are the
+        naive ones, too narrow where comparisons share people, and every output says so.
+
+        Parameters
+        ----------
+        genuine, impostor
+            Scores of comparisons of the same and of different identities.
+        distance
+            Whether small scores mean "same".
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> len(mb.Comparisons.from_scores([0.9, 0.8, 0.4], [0.1, 0.3]))
+        5
+        """
+        own, other = _scores(genuine), _scores(impostor)
+        kind = np.concatenate([np.ones(own.size, dtype=np.bool_), np.zeros(other.size, dtype=np.bool_)])
+        return cls.of_nobody(np.concatenate([own, other]), kind, distance=distance)
+
+    @classmethod
+    def of_nobody(
+        cls, score: FloatArray, genuine: NDArray[np.bool_], *, distance: bool = False, notes: Sequence[str] = ()
+    ) -> Comparisons:
+        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
+        first = np.arange(score.size, dtype=np.int64)
+        impostors = int(np.count_nonzero(~genuine))
+        second = first.copy()
+        second[~genuine] = score.size + np.arange(impostors)
+        identities = np.arange(score.size + impostors, dtype=np.int64)
+        return cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether it is not known who was compared, so that dependence cannot be seen."""
+        return UNSEEN in self.notes
+
     def _fill(
         self,
         identities: LabelArray,
@@ -161,7 +209,7 @@ class Comparisons:
             _same_length({"identity_a": a, "group_a": groups[0].codes, "group_b": groups[1].codes})
             labels, codes = merge(*groups)
             group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
-            notes = [*notes, *missing_words(labels, "the group")]
+            notes = [*notes, *missing_words(labels, "some groups")]
         fields = {
             "identities": identities,
             "a": a,
@@ -172,7 +220,7 @@ class Comparisons:
             "instance_a": instances[1],
             "instance_b": instances[2],
             "group": group,
-            "notes": (*notes, *missing_words(identities, "the identity")),
+            "notes": (*notes, *missing_words(identities, "some identities")),
             "origin": (),
         }
         self._set(fields)
@@ -310,6 +358,11 @@ class Comparisons:
             return 0
         return int(np.count_nonzero(self.instance_a == self.instance_b))
 
+    @cached_property
+    def _direction(self) -> str | None:
+        """The question whether the scores point the other way, where they seem to."""
+        return direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
+
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
         found: list[str] = list(self.notes)
@@ -332,6 +385,9 @@ class Comparisons:
             )
         if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
             found.append("all scores are equal: no threshold can tell genuine from impostor comparisons")
+        asked = self._direction
+        if asked is not None:
+            found.append(asked)
         return tuple(found)
 
 

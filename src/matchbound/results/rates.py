@@ -27,6 +27,7 @@ from matchbound.stats.intervals import agresti_coull, careful_wilson, effective_
 from matchbound.stats.resampling import BOOTSTRAPS, Swap, Weights
 
 if TYPE_CHECKING:
+    from matchbound.results.erring import Erring
     from matchbound.show.tables import Table
     from matchbound.stats.latent import LatentModel, LatentSettings
 
@@ -368,6 +369,36 @@ class Rate(Shown):
             "workers": workers,
         }
         return self._bootstrap(method, n_resamples, rng, options)
+
+    def erring(self, most: int = 10_000) -> Erring:
+        """The comparisons that erred, worst first, with identities and instances: look here for wrong labels.
+
+        Parameters
+        ----------
+        most
+            How many, the worst first.
+
+        Returns
+        -------
+        Erring
+            With arrays of identities, instances and scores; ``to_frame()`` makes a table of it.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> worst = mb.evaluate(mb.demo_data(), threshold=0.6).far.erring(most=3)
+        >>> len(worst), worst.errors
+        (3, 189)
+        """
+        from matchbound.counting.erring import erring_rows
+        from matchbound.results.erring import erring_of
+
+        if not isinstance(most, (int, np.integer)) or most < 1:
+            raise UsageError(f"most must be a whole number ≥ 1; got {most!r}")
+        if self.recount is None:
+            raise DataError("the comparisons themselves are not at hand, only their counts")
+        found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
+        return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)  # type: ignore[arg-type]
 
     def latent_model(self, settings: str | LatentSettings = "default") -> LatentModel:
         """The latent model fitted to these comparisons, for its correlation curves and further limits.
