@@ -208,7 +208,8 @@ def scan(folder: Path, rng: Rng) -> Any:
 
 def protocol(folder: Path, rng: Rng) -> Any:
     """Protocol files, and lists of instances to design one from."""
-    from matchbound.planning.protocol_files import read_instances, read_protocol
+    from matchbound.planning.protocol import read_protocol
+    from matchbound.planning.protocol_files import read_instances
 
     data = mb.Embeddings(np.eye(4) + 1.0, ["a", "a", "b", "c"], instance=["1", "2", "1", "1"])
     good = b"id_a,instance_a,id_b,instance_b\na,1,b,1\na,2,c,1\nb,1,c,1\n"
@@ -235,10 +236,10 @@ def checkpoint(folder: Path, rng: Rng) -> Any:
     made = Checkpoint(path, "mark")
     if not _saved:
         whole, none = np.zeros((2, 3), dtype=np.int64), np.empty(0, dtype=np.int64)
-        made.save(Partial(whole, whole, whole, [none], [none], [none]), np.zeros(4, dtype=np.bool_))
+        made.save(Partial(whole, whole, whole, [none], [none], [none], {1, 3}))
         _saved.append(path.read_bytes())
     path.write_bytes(damaged(_saved[0], rng) if rng.random() < 0.8 else generate.npz(rng))
-    return made.load(4)
+    return made.load(4, lambda state, blocks: Partial.restore(state, blocks, (2, 3)))
 
 
 class _Page(HTMLParser):

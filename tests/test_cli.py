@@ -102,7 +102,7 @@ def test_csv_and_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command) == 0
     shown = capsys.readouterr()
     assert "FAR" in shown.out
-    assert "95% intervals, wilson" in shown.out
+    assert "95% intervals, latent" in shown.out
     assert max(len(line) for line in shown.out.splitlines()) <= 80
     assert "\x1b[" not in shown.out
     assert "warning: " in shown.err

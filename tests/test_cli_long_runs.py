@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchbound.cli import common, main
-from matchbound.counting import curve_points
+from matchbound.cli import main, options
+from matchbound.counting import curves as curve_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 ROWS = 3000
@@ -57,7 +57,7 @@ class Bar:
         def bar(quiet: bool) -> Iterator[Any]:
             yield self
 
-        monkeypatch.setattr(common, "_bar", bar)
+        monkeypatch.setattr(options, "_bar", bar)
         return self
 
 
@@ -180,17 +180,20 @@ def test_the_bar_shows_share_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setenv("TERM", "xterm")
-    with common.running(None, False) as (executor, progress):
+    with options.RUNNING.started(False) as how:
+        executor, progress = how["executor"], how["progress"]
         assert executor is None
         for done in (10, 20, 30):
             time.sleep(0.15)
             progress(done, 40)
     assert "75%" in shown.getvalue()
     assert re.search(r"\d/s", shown.getvalue())
-    with common.running(None, True) as (_, progress):
+    with options.RUNNING.started(True) as how:
+        progress = how["progress"]
         assert progress is None
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with common.running(None, False) as (_, progress):
+    with options.RUNNING.started(False) as how:
+        progress = how["progress"]
         assert progress is None
 
 

@@ -34,7 +34,8 @@ def test_the_numbers_are_those_of_the_curve(capsys: pytest.CaptureFixture[str]) 
         assert set(RATE_FIELDS) <= set(row)
         interval = point.interval(level=0.9)
         assert (row["estimate"], row["low"], row["high"]) == (point.estimate, interval.low, interval.high)
-        assert (row["level"], row["method"], row["identities"]) == (0.9, "influence", curve.n_identities)
+        method = "influence" if row["metric"] == "auc" else "latent"
+        assert (row["level"], row["method"], row["identities"]) == (0.9, method, curve.n_identities)
         assert row["effective_n"] == point.effective_n
         assert row["threshold"] == (None if row["metric"] == "auc" else point.threshold)
     first = document["results"][0]
@@ -52,15 +53,15 @@ def test_methods(capsys: pytest.CaptureFixture[str], method: str) -> None:
     interval = curve.at_far(0.1).interval(method, n_resamples=200, rng=4)
     row, eer = document["results"][0], document["results"][1]
     assert (row["low"], row["high"], row["method"]) == (interval.low, interval.high, method)
-    assert eer["method"] == ("influence" if method == "union" else method)
+    assert eer["method"] == ("latent" if method == "union" else method)
 
 
 def test_default_targets_and_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["roc", FILE]) == 0
     shown = capsys.readouterr()
-    assert "FRR at FAR 0.001" in shown.out
+    assert "FRR at FAR 0.1%" in shown.out
     assert "EER" in shown.out
-    assert "95% intervals, influence" in shown.out
+    assert "95% intervals, latent, influence" in shown.out
     assert max(len(line) for line in shown.out.splitlines()) <= 80
     assert main(["roc", FILE, "--frr", "0.1", "--format", "csv", "-q"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

@@ -16,6 +16,7 @@ from matchbound.calls.comparison import compare, compare_all, compare_thresholds
 from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
 from matchbound.data.matching import match
 from matchbound.stats import differences as stats
+from matchbound.stats.intervals import t_quantile, wilson
 from matchbound.stats.latent import differences as model
 from matchbound.stats.latent.moments import impostor_design
 from strategies import tables
@@ -157,7 +158,7 @@ def test_fixed_thresholds() -> None:
         assert difference.estimate == difference.rate_a - difference.rate_b
         assert difference.ratio == difference.rate_a / difference.rate_b
         interval = difference.interval("dyadic")
-        half = stats.t_quantile(0.025, difference.freedom) * math.sqrt(difference.variance)
+        half = t_quantile(0.025, difference.freedom) * math.sqrt(difference.variance)
         assert interval.high == pytest.approx(difference.estimate + half)
         assert difference.interval("latent").width >= interval.width
         assert difference.ratio in difference.ratio_interval()
@@ -522,14 +523,14 @@ def test_mover() -> None:
 
 
 def test_wilson_with_students_t() -> None:
-    low, high = stats.wilson_student(0.1, 40.0, 0.025, 12.0)
+    low, high = wilson(0.1, 40.0, 0.025, 12.0)
     t = scipy_stats.t.ppf(0.975, 12)
     for limit in (low, high):
         assert abs(0.1 - limit) == pytest.approx(t * math.sqrt(limit * (1 - limit) / 40.0))
-    assert stats.wilson_student(0.0, 40.0, 0.025, 12.0)[0] == 0.0
-    assert stats.wilson_student(1.0, 40.0, 0.025, 12.0)[1] == 1.0
+    assert wilson(0.0, 40.0, 0.025, 12.0)[0] == 0.0
+    assert wilson(1.0, 40.0, 0.025, 12.0)[1] == 1.0
 
 
 def test_student() -> None:
-    assert stats.t_quantile(0.025, 7) == pytest.approx(scipy_stats.t.ppf(0.975, 7))
+    assert t_quantile(0.025, 7) == pytest.approx(scipy_stats.t.ppf(0.975, 7))
     assert stats.t_tails(2.0, 7) == pytest.approx(2 * scipy_stats.t.sf(2.0, 7))

@@ -14,9 +14,10 @@ import matchbound as mb
 import naive_curves as naive
 from conftest import golden_expected, golden_table
 from matchbound.calls.rates import roc
+from matchbound.counting.curves import curve_of_comparisons
 from matchbound.counting.recount import Recount
 from matchbound.counting.tables import tally_comparisons
-from matchbound.counts.curve import curve_of_comparisons, curve_of_tally
+from matchbound.counts.curve import curve_of_tally
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve.rates import _ratio_variance, curve_variances
 from strategies import Row, comparisons, tables
@@ -199,7 +200,7 @@ def test_a_stepped_curve_equals_the_sorted_one_where_it_has_points() -> None:
 
 
 def test_large_embeddings_have_fewer_points_each_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    import matchbound.counting.curve_points as engine
+    import matchbound.counting.curves as engine
 
     source = model(40, 4, seed=3)
     whole = quiet(source)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_curves as naive
 from conftest import golden_table
-from matchbound.counts.curve import complete, curve_of_comparisons
+from matchbound.counting.curves import curve_of_comparisons
+from matchbound.counts.curve import complete
 from matchbound.results.interval import Interval
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import bands as curves_bands
@@ -211,14 +212,15 @@ def test_perfect_separation_has_an_interval() -> None:
 def test_few_errors_behind_a_threshold_are_said() -> None:
     curve = quiet(model(30, 3, seed=0))
     with pytest.warns(mb.MatchboundWarning, match="rests on 0 false matches"):
-        curve.at_far(1e-6).interval()
+        curve.at_far(1e-6).interval("influence")
+    assert [note.code for note in curve.at_far(1e-6).interval().notes] == ["few-errors"]
     assert curve.at_far(0.1).notes == ()
 
 
 @pytest.mark.parametrize("method", ["subsets", "two-level"])
 def test_bootstraps_advised_against_say_so(method: str) -> None:
     curve = quiet(model(20, 3, seed=0))
-    with pytest.warns(mb.MatchboundWarning, match="Use method='influence'"):
+    with pytest.warns(mb.MatchboundWarning, match="Use method='auto'"):
         curve.at_far(0.1).interval(method, n_resamples=100, rng=0)
 
 
@@ -293,7 +295,7 @@ def test_band_equals_the_intervals_that_it_joins() -> None:
         q = float(terms.frr_rate[0])
         assert band.frr[k] == q == curve.at_far(far).estimate
         assert v > 0
-        assert band.high[k] - band.low[k] == pytest.approx(curve.at_far(far).interval().width, rel=0.25)
+        assert band.high[k] - band.low[k] == pytest.approx(curve.at_far(far).interval("influence").width, rel=0.25)
     both = curve.band(simultaneous=True, rng=3)
     assert both.critical > curve.band().critical
     assert np.all(np.diff(both.low) <= 0)
@@ -386,10 +388,10 @@ def test_coverage_by_simulation() -> None:
     hits = np.zeros(5)
     for number in range(150):
         curve = simulated(np.random.default_rng([1, number]))
-        hits[0] += frr[0] in curve.at_far(0.03).interval(level=0.9)
-        hits[1] += frr[1] in curve.at_far(0.2).interval(level=0.9)
-        hits[2] += eer in curve.eer().interval(level=0.9)
-        hits[3] += auc in curve.auc().interval(level=0.9)
+        hits[0] += frr[0] in curve.at_far(0.03).interval("influence", level=0.9)
+        hits[1] += frr[1] in curve.at_far(0.2).interval("influence", level=0.9)
+        hits[2] += eer in curve.eer().interval("influence", level=0.9)
+        hits[3] += auc in curve.auc().interval("influence", level=0.9)
         band = curve.band(0.9, simultaneous=True, far_range=(0.01, 0.5), points=60, n_resamples=500)
         hits[4] += band.contains(band.far, ndtr(-ndtri(band.far) * scale - 2.0))
     coverage = hits / 150

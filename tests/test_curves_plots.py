@@ -1,9 +1,10 @@
-"""Pictures of curves draw what the curve says, and open no window."""
+"""Pictures of curves draw what the curve says, and a notebook shows them."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.special import ndtri
 
 import matchbound as mb
 from matchbound.results.roc import RocCurve
+from matchbound.show.numbers import percent
 from test_curves import model, quiet
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -35,6 +37,7 @@ def test_det_has_probit_axes_and_a_band(curve: RocCurve, tmp_path) -> None:  # t
     assert places[labels.index("1%")] == pytest.approx(ndtri(0.01))
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["95% pointwise", "system A"]
     assert len(ax.collections) == 1
+    assert [text.get_text() for text in ax.texts] == [f"EER {percent(curve.eer().estimate)}"]
     marker = ax.lines[1].get_data()
     assert float(marker[0][0]) == pytest.approx(ndtri(curve.eer().estimate))
     target = tmp_path / "det.png"
@@ -80,13 +83,62 @@ def test_thinning_invents_no_point() -> None:
     assert (x[0], y[0], x[-1], y[-1]) == (0.0, 1.0, 1.0, 0.0)
 
 
-def test_drawing_loads_no_window_toolkit() -> None:
+def test_without_axes_a_figure_is_one_that_pyplot_shows(curve: RocCurve) -> None:
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    ax = curve.plot(kind="det")
+    assert plt.gcf() is ax.figure
+    from matplotlib.figure import Figure
+
+    own = Figure().subplots()
+    curve.plot(kind="det", ax=own)
+    assert plt.get_fignums() == [ax.figure.number]
+    plt.close("all")
+
+
+def test_several_curves_in_one_picture(curve: RocCurve) -> None:
+    other = quiet(model(40, 5, seed=12))
+    for draw, lines in ((mb.plot_det, 5), (mb.plot_roc, 2)):
+        ax = draw([curve, other], labels=["old", "new"])
+        assert len(ax.lines) == lines
+        drawn = [line for line in ax.lines if len(line.get_xdata()) > 50]
+        assert len({line.get_color() for line in drawn}) == 2
+        assert len({str(line.get_linestyle()) for line in drawn}) == 2
+        assert len(ax.collections) == 2
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert [name.split(",")[0] for name in names] == ["old", "new"]
+    shown = mb.plot_det([curve, other], labels=["a", "b"]).get_legend().get_texts()[1].get_text()
+    assert shown == f"b, EER {percent(other.eer().estimate)}"
+    with pytest.raises(mb.UsageError, match="labels"):
+        mb.plot_det([curve, other], labels=["one"])
+    with pytest.raises(mb.UsageError, match="colors"):
+        mb.plot_det([curve, other], colors=["red"])
+    with pytest.raises(mb.UsageError, match=r"results of matchbound\.roc"):
+        mb.plot_det([3])  # type: ignore[list-item]
+    with pytest.raises(mb.UsageError, match="no curve"):
+        mb.plot_roc([])
+
+
+def test_a_drawn_band_begins_where_the_band_begins(curve: RocCurve) -> None:
+    ax = curve.plot(kind="roc")
+    drawn = ax.collections[0].get_paths()[0].vertices[:, 0]
+    assert float(drawn.min()) == pytest.approx(float(curve.band().far[0]))
+
+
+def test_drawing_loads_matplotlib_at_use() -> None:
     code = (
         "import sys, warnings; warnings.simplefilter('ignore'); import matchbound as mb\n"
         "from matchbound.calls.rates import roc\n"
         "curve = roc(mb.demo_data(n_identities=25, seed=1))\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "curve.plot(kind='det')\n"
-        "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")

@@ -21,7 +21,8 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.counting.checkpoint import Checkpoint
 from matchbound.counting.partial import Partial
-from matchbound.planning.protocol_files import read_instances, read_protocol
+from matchbound.planning.protocol import read_protocol
+from matchbound.planning.protocol_files import read_instances
 from matchbound.readers.scan import scan_scores
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,7 +78,7 @@ def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
     refused("never unpickled", [tmp_path / "d.npy", tmp_path / "b.npy"])
     np.savez(tmp_path / "e.npz", fingerprint=trap)
     with pytest.raises(mb.DataError, match="not a checkpoint"):
-        Checkpoint(tmp_path / "e.npz", "mark").load(1)
+        Checkpoint(tmp_path / "e.npz", "mark").load(1, restore)
     assert not sprung.exists()
     pickle.loads(pickle.dumps(Trap(sprung)))
     assert sprung.exists(), "the trap would have sprung"
@@ -352,10 +353,14 @@ except mb.DataError as error:
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
+def restore(state: dict[str, Any], blocks: set[int]) -> Partial:
+    return Partial.restore(state, blocks, (2, 3))
+
+
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     whole, none = np.zeros((2, 3), dtype=np.int64), np.empty(0, dtype=np.int64)
     state = Checkpoint(tmp_path / "state.npz", "mark")
-    state.save(Partial(whole, whole, whole, [none], [none], [none]), np.zeros(4, dtype=np.bool_))
+    state.save(Partial(whole, whole, whole, [none], [none], [none], {1, 3}))
     assert [item.name for item in tmp_path.iterdir()] == ["state.npz"]
     content = bytearray((tmp_path / "state.npz").read_bytes())
     rng = np.random.default_rng(3)
@@ -365,10 +370,10 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
             bad[at] = int(rng.integers(256))
         put(tmp_path / "state.npz", bytes(bad))
         with suppress(mb.DataError):
-            state.load(4)
+            state.load(4, restore)
     np.savez(tmp_path / "state.npz", fingerprint=np.asarray("mark"))
     with pytest.raises(mb.DataError, match=r"state\.npz is not a checkpoint"):
-        state.load(4)
+        state.load(4, restore)
 
 
 def test_column_names_that_are_not_text(tmp_path: Path) -> None:

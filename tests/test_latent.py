@@ -284,8 +284,7 @@ class TestGolden:
     def test_the_public_call_gives_the_same(self):
         expected = GOLDEN["population"][0]
         rates = mb.evaluate(golden_table("population"), threshold=expected["threshold"])
-        with pytest.warns(mb.MatchboundWarning, match="extrapolated"):
-            made = rates.far.interval(method="latent", settings="reference")
+        made = rates.far.interval(method="latent", settings="reference")
         assert (made.low, made.high) == pytest.approx((expected["low"], expected["high"]), rel=0.02)
 
 
@@ -369,8 +368,8 @@ class TestLimits:
             tails = model._tail(np.array([x, x]), ndtri(np.array([low, high])), z_hat, np.array([False, True]))
             np.testing.assert_allclose(tails, ndtr(-deviate), rtol=1e-4)
 
-    def test_the_reference_differs_from_the_default_only_in_the_tail(self, models):
-        model = models["far"]
+    def test_the_reference_differs_from_other_guards_only_in_the_tail(self, models):
+        model = replace(models["far"], settings=settings_named("guarded"))
         n = model.comparisons
         other = replace(model, settings=settings_named("reference"))
         assert model.limits(0.2 * n) == other.limits(0.2 * n)
@@ -378,10 +377,12 @@ class TestLimits:
 
     def test_notes(self, models):
         model = models["far"]
-        assert any("extrapolated" in note for note in model.limits(2).notes)
+        told = [note for note in model.limits(2).notes if note.code == "few-erring"]
+        assert len(told) == 1
+        assert "more people" in told[0].text
         assert model.limits(0.2 * model.comparisons).notes == ()
         risky = replace(model, identity=replace(model.identity, pooled=0.2))
-        assert any("90%" in note for note in risky.limits(0.2 * model.comparisons).notes)
+        assert [note.code for note in risky.limits(0.2 * model.comparisons).notes] == ["strong-correlation"]
 
 
 class TestFit:

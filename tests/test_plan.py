@@ -438,10 +438,11 @@ def test_pictures() -> None:
 
 
 def test_command_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from matchbound.cli.options import Answer
     from matchbound.cli.planning import plan as command
 
     asked = {"frr": 0.05, "width": 0.08, "instances": 3, "claim": 0.15}
-    assert command(**asked, format="json", plot=str(tmp_path / "plan.svg")) == 0
+    assert command(**asked, answer=Answer("json"), plot=str(tmp_path / "plan.svg")) == 0
     document = json.loads(capsys.readouterr().out)
     made = plan(**asked)
     assert document["results"][0]["identities"] == made.n_identities

@@ -20,8 +20,8 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.planning import protocol as protocol_module
 from matchbound.planning.ordering import edges_at, first_edges, turn_length
-from matchbound.planning.protocol import Protocol, design_protocol, score_protocol
-from matchbound.planning.protocol_files import read_protocol, write_protocol
+from matchbound.planning.protocol import Protocol, design_protocol, read_protocol, score_protocol
+from matchbound.planning.protocol_files import write_protocol
 
 SIZES = st.lists(st.integers(1, 5), min_size=2, max_size=9)
 

@@ -133,12 +133,15 @@ def check_panel(data: mb.Comparisons | mb.Embeddings, report: Report, picks: np.
     panel = report.panel
     thresholds = panel.thresholds[picks].tolist()
     told = [float(panel.readings[k]) for k in picks] if panel.exact else thresholds
+    aimed = [point.threshold for point in report.points if point.target is not None]
     for asked in (thresholds, told):
         for k, rates in zip(picks, mb.evaluate(data, asked), strict=True):
             for rate, shown in ((rates.far, panel.far), (rates.frr, panel.frr)):
                 assert (rate.errors, rate.comparisons) == (shown.errors[k], shown.comparisons)
                 assert shown.estimate[k] == rate.estimate
-                interval = rate.interval("wilson", report.level)
+                if rate.metric == "frr" and panel.thresholds[k] in aimed:
+                    continue  # there the page accounts for the estimated threshold
+                interval = rate.interval(level=report.level)
                 assert shown.low[k] == pytest.approx(interval.low, rel=1e-9, abs=1e-15)
                 assert shown.high[k] == pytest.approx(interval.high, rel=1e-9)
                 assert shown.upper[k] == pytest.approx(rate.upper_bound(report.level), rel=1e-9)
@@ -335,3 +338,13 @@ def test_wrong_arguments() -> None:
         make_report(demo, level=95)
     with pytest.raises(mb.DataError, match="no genuine"):
         make_report(comparisons([("a", "b", 0.1)]))
+
+
+def test_the_slider_shows_what_the_table_says(demo: mb.Embeddings) -> None:
+    made = make_report(demo, far=[0.1, 0.01])
+    panel = made.panel
+    for point in made.points:
+        (k,) = np.flatnonzero(panel.thresholds == point.threshold)
+        assert (panel.far.low[k], panel.far.high[k]) == pytest.approx((point.far.low, point.far.high), rel=1e-6)
+        assert (panel.frr.low[k], panel.frr.high[k]) == (point.frr.low, point.frr.high)
+        assert point.far.method == point.frr.method == "latent"

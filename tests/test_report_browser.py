@@ -23,8 +23,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.report.make import write_report
-from matchbound.report.words import span
-from matchbound.show.records import percent
+from matchbound.show.numbers import percent, span
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

@@ -23,7 +23,7 @@ from matchbound.report.latex import text as latex_text
 from matchbound.report.make import make_report, write_report
 from matchbound.report.markdown import text as markdown_text
 from matchbound.report.page import Report
-from matchbound.show.records import percent
+from matchbound.show.numbers import percent, target_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 EVIL = "</script><script>alert(1)</script>"
@@ -136,9 +136,9 @@ def test_the_policy_allows_this_style_and_this_script_only(html: str) -> None:
 def test_pictures_have_words(html: str) -> None:
     page = Page(html)
     pictures = [a for a in page.all("svg") if a.get("role") == "img"]
-    assert [a["id"] for a in pictures] == ["scores", "roc", "det"]
+    assert [a["id"] for a in pictures] == ["scores", "roc", "det", "groups-far", "groups-frr"]
     assert all(a.get("aria-hidden") == "true" for a in page.all("svg") if a.get("role") != "img")
-    assert len(page.all("title")) == 4
+    assert len(page.all("title")) == 6
     slider = page.all("input")[0]
     assert slider["type"] == "range"
     assert "FAR" in str(slider["aria-valuetext"])
@@ -167,10 +167,11 @@ def test_the_payload_holds_the_numbers_of_the_panel(html: str, report: Report) -
 def test_markers_stand_where_the_axes_say(html: str, report: Report) -> None:
     moves = json.loads(Page(html).inside["script"][0])["moves"]
     panel = report.panel
-    ticks = dict(re.findall(r'class="tick" x="([\d.]+)" y="335" text-anchor="middle">(1e-\d+|1)<', html))
+    roc = html.split('id="roc"')[1].split("</svg>")[0]
+    ticks = dict(re.findall(r'class="tick" x="([\d.]+)" y="335" text-anchor="middle">([\d.]+)%<', roc))
     left, right = min(ticks, key=float), max(ticks, key=float)
-    assert ticks[right] == "1"
-    low = float(ticks[left])
+    assert ticks[right] == "100"
+    low = float(ticks[left]) / 100.0
     for name, values in (("x", panel.far.estimate), ("left", panel.far.low), ("right", panel.far.high)):
         share = 1.0 - np.log10(np.clip(values, low, 1.0)) / np.log10(low)
         assert moves["roc"][name] == pytest.approx(float(left) + share * (float(right) - float(left)), abs=0.11)
@@ -197,7 +198,7 @@ def test_the_summary_in_words(report: Report, html: str) -> None:
     claim = point.frr
     assert claim.naive_ratio is not None
     expected = (
-        f"FRR at FAR 1e-3 is {percent(claim.estimate)}, 95% interval {percent(claim.low)[:-1]}–{percent(claim.high)}; "
+        f"FRR at FAR 0.1% is {percent(claim.estimate)}, 95% interval {percent(claim.low)[:-1]}–{percent(claim.high)}; "
         f"a naive interval would be {claim.naive_ratio:.1f} times too narrow."
     )
     assert words.headline(report) == expected
@@ -280,10 +281,10 @@ def test_without_jinja_the_extra_is_named(report: Report, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("rate", "text"), [(1e-3, "1e-3"), (0.1, "1e-1"), (5e-4, "5e-4"), (0.25, "0.25"), (1.5e-3, "0.0015"), (0.0, "0")]
+    ("rate", "text"), [(1e-3, "0.1%"), (0.1, "10%"), (5e-4, "0.05%"), (0.25, "25%"), (1.5e-3, "0.15%"), (0.0, "0%")]
 )
 def test_targets_in_words(rate: float, text: str) -> None:
-    assert words.target_text(rate) == text
+    assert target_text(rate) == text
 
 
 # Colours

@@ -22,7 +22,7 @@ from matchbound.report.forest import forest_svg
 from matchbound.report.make import make_report
 from matchbound.report.page import Report
 from matchbound.report.systems import SystemRow, SystemsSection
-from matchbound.show.records import percent
+from matchbound.show.numbers import percent, points, ratio_text
 from test_report_page import EVIL, Page
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -240,24 +240,24 @@ def section(*rows: SystemRow, names: tuple[str, ...] = ("old", "new")) -> System
 def test_a_verdict_of_difference_names_the_better_one() -> None:
     (told,) = systems.verdict(section(row(0.02, 0.005, 0.04, p_value=0.004)), 0.95)
     assert told == (
-        "At FAR 1e-3, new is better: its FRR is 5%, that of old 7%. The difference old − new is 2 points "
-        "(95% interval 0.5 to 4, p = 0.004)."
+        "At FAR 0.1%, new is better: its FRR is 5.00%, that of old 7.00%. The difference old − new is 2.00 points "
+        "(95% interval 0.500 to 4.00, p = 0.004)."
     )
     (told,) = systems.verdict(section(row(-0.02, -0.04, -0.005, p_value=1e-5)), 0.9)
-    assert told.startswith("At FAR 1e-3, old is better: its FRR is 3%, that of new 5%.")
-    assert "−2 points (90% interval −4 to −0.5, p <0.001)" in told
+    assert told.startswith("At FAR 0.1%, old is better: its FRR is 3.00%, that of new 5.00%.")
+    assert "−2.00 points (90% interval −4.00 to −0.500, p <0.001)" in told
 
 
 def test_a_verdict_of_no_difference_claims_no_equality() -> None:
     (told,) = systems.verdict(section(row(-0.01, -0.03, 0.005)), 0.95)
     assert told == (
-        "At FAR 1e-3, the data cannot tell old and new apart: FRR is 4% and 5%, a difference of −1 points (95% "
-        "interval −3 to 0.5, p = 0.200). That does not make them equal: 3 points would fit as well."
+        "At FAR 0.1%, the data cannot tell old and new apart: FRR is 4.00% and 5.00%, a difference of −1.00 points "
+        "(95% interval −3.00 to 0.500, p = 0.200). That does not make them equal: 3.00 points would fit as well."
     )
     (told,) = systems.verdict(section(row(0.0, -0.02, 0.02, disagree=False, p_value=1.0)), 0.95)
     assert told == (
-        "At FAR 1e-3, nothing in the data tells old and new apart: FRR is 5% and 5%. A difference of 2 points would "
-        "still fit."
+        "At FAR 0.1%, nothing in the data tells old and new apart: FRR is 5.00% and 5.00%. A difference of 2.00 "
+        "points would still fit."
     )
 
 
@@ -266,12 +266,14 @@ def test_a_threshold_may_trade_one_error_for_the_other() -> None:
     frr = row(-0.02, -0.03, -0.01, metric="frr", target=None, reading="0.6")
     told = systems.verdict(section(row(0.0, -0.1, 0.1), far, frr), 0.95)[1]
     assert told == (
-        "At threshold 0.6, FAR is lower for new (5% against 7%), and FRR is lower for old (3% against 5%). One error "
-        "is traded for the other, so this does not say which system is better; equal FAR does."
+        "At threshold 0.6, FAR is lower for new (5.00% against 7.00%), and FRR is lower for old (3.00% against 5.00%). "
+        "One error is traded for the other, so this does not say which system is better; equal FAR does."
     )
     open_frr = replace(frr, high=0.01)
     told = systems.verdict(section(row(0.0, -0.1, 0.1), far, open_frr), 0.95)[1]
-    assert told == ("At threshold 0.6, FAR is lower for new (5% against 7%), and FRR cannot be told apart (3% and 5%).")
+    assert told == (
+        "At threshold 0.6, FAR is lower for new (5.00% against 7.00%), and FRR cannot be told apart (3.00% and 5.00%)."
+    )
 
 
 def test_a_verdict_on_many_systems() -> None:
@@ -283,13 +285,13 @@ def test_a_verdict_on_many_systems() -> None:
     ]
     (told,) = systems.verdict(section(*rows, names=names), 0.95)
     assert told == (
-        "At FAR 1e-3, FRR is lower for y than for x; lower for z than for x (95% intervals that hold for all 3 pairs "
+        "At FAR 0.1%, FRR is lower for y than for x; lower for z than for x (95% intervals that hold for all 3 pairs "
         "at once). The data cannot tell apart y and z."
     )
     rows = [replace(item, low=-0.01) for item in rows]
     (told,) = systems.verdict(section(*rows, names=names), 0.95)
     assert told == (
-        "At FAR 1e-3, the data cannot tell any two of the 3 systems apart (95% intervals that hold for all 3 pairs at "
+        "At FAR 0.1%, the data cannot tell any two of the 3 systems apart (95% intervals that hold for all 3 pairs at "
         "once)."
     )
     by_eer = [replace(item, metric="eer", target=None) for item in rows]
@@ -299,7 +301,7 @@ def test_a_verdict_on_many_systems() -> None:
 
 def test_names_that_read_like_a_sentence_are_quoted() -> None:
     (told,) = systems.verdict(section(row(0.02, 0.01, 0.03, a="old, spring", b="new")), 0.95)
-    assert "that of “old, spring” 7%." in told
+    assert "that of “old, spring” 7.00%." in told
 
 
 def test_what_was_not_matched_is_said(pair: Report) -> None:
@@ -318,11 +320,11 @@ def test_what_was_not_matched_is_said(pair: Report) -> None:
 
 def test_ratios_without_a_number() -> None:
     assert systems.ratio_span(None, None) == "not known"
-    assert systems.ratio_span(0.4, None) == "above 0.4"
-    assert systems.ratio_text(None) == "–"
-    assert systems.ratio_text(12345.6) == "1.2e+04"
-    assert systems.points(-1.234e-8) == "−1.2e-06"
-    assert systems.points(0.0) == "0"
+    assert systems.ratio_span(0.4, None) == "above 0.400"
+    assert ratio_text(None) == "–"
+    assert ratio_text(12345.6) == "1.2e4"
+    assert points(-1.234e-8) == "−0.0000012"
+    assert points(0.0) == "0"
 
 
 # The page and the tables
@@ -340,14 +342,17 @@ def test_every_form_has_the_section(form: str, which: str, request: pytest.Fixtu
         told = "".join(page.words).replace("\u00a0", " ").replace("\u2060", "")
         assert told.count(first) == 2  # in the summary and in the section
         assert len(page.all("caption")) == len(page.all("table"))
-        assert [a["id"] for a in page.all("svg") if a.get("role") == "img"] == ["scores", "roc", "det", "forest"]
+        assert [a["id"] for a in page.all("svg") if a.get("role") == "img"] == [
+            *("scores", "roc", "det", "groups-far", "groups-frr"),
+            "forest",
+        ]
         assert told.count("cannot tell") >= sum(not row.differs for row in report.systems.rows)
         identifiers = [a["id"] for _, a in page.tags if "id" in a]
         assert len(identifiers) == len(set(identifiers))
     else:
         flat = text.replace("\\", "").replace("$-$", "−").replace("--", "–")
         assert first.replace("<", "") in flat.replace("<", "").replace("textless{}", "")
-        assert flat.count("FRR at FAR 1e-1") >= report.systems.n_pairs
+        assert flat.count("FRR at FAR 10%") >= report.systems.n_pairs
     assert not re.search(r"\b(nan|inf|infinity)\b", text, re.IGNORECASE)
 
 

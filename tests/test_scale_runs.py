@@ -7,21 +7,30 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from matchbound.counting import watch as watch_module
+import matchbound as mb
+from matchbound.arraytypes import FloatArray
+from matchbound.counting import partial as partial_module
 from matchbound.counting.allpairs import tally_embeddings
+from matchbound.counting.checkpoint import Checkpoint, fingerprint
 from matchbound.counting.cluster import _split
 from matchbound.counting.executors import DaskExecutor, LocalExecutor
+from matchbound.counting.held import merge
 from matchbound.counting.job import make_job
+from matchbound.counting.partial import Partial
+from matchbound.counting.watch import RunWatch
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, MatchboundError, UsageError
 
 THRESHOLDS = np.array([0.2, 0.5])
 
@@ -79,17 +88,15 @@ SCRIPT = """
 import sys, time
 sys.path[:0] = {path!r}
 import numpy as np
-from matchbound.counting import watch
 from test_scale_runs import clustered, THRESHOLDS
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.workers import AllPairsWorker
-watch.RunWatch.__init__.__defaults__ = (None, None, None, 0.0, 0.0, 0)
 def slowly(self, block, add=AllPairsWorker.add):
     time.sleep(0.1)
     add(self, block)
 AllPairsWorker.add = slowly
 tell = lambda done, total: print(done, flush=True)
-tally_embeddings(clustered(), THRESHOLDS, pairs=True, progress=tell, checkpoint={file!r})
+tally_embeddings(clustered(), THRESHOLDS, pairs=True, progress=tell, checkpoint={file!r}, checkpoint_every=0.0)
 """
 
 
@@ -139,7 +146,7 @@ def test_checkpoint_of_other_runs_is_refused(tmp_path: Path) -> None:
 
 def test_a_failing_block_is_reported() -> None:
     class Worker:
-        partial: Any = None
+        partial = Partial.empty(1, 1)
 
         def add(self, block: int) -> None:
             if block == 3:
@@ -152,7 +159,264 @@ def test_a_failing_block_is_reported() -> None:
             return Worker()
 
     with pytest.raises(ValueError, match="block 3"):
-        LocalExecutor(2).run(Job(), range(8), watch_module.RunWatch(np.zeros(8, dtype=bool)))
+        LocalExecutor(2).run(Job(), range(8), RunWatch(8))
+
+
+def test_blocks_are_counted_once() -> None:
+    """Partial tallies that share a block do not merge, and a run is complete when it has every block."""
+
+    def of(*blocks: int) -> Partial:
+        made = Partial.empty(2, 1)
+        made.blocks.update(blocks)
+        made.impostor += len(blocks)
+        return made
+
+    whole = merge([of(0, 3), of(1), of(2)])
+    whole.check_complete(4)
+    assert whole.impostor.tolist() == [[4], [4]]
+    with pytest.raises(MatchboundError, match=r"block 3 .* twice"):
+        merge([of(0, 3), of(1), of(2, 3)])
+    with pytest.raises(MatchboundError, match="1 of 5 blocks"):
+        whole.check_complete(5)
+    with pytest.raises(MatchboundError, match="0 of 3 blocks"):
+        whole.check_complete(3)
+    with pytest.raises(MatchboundError, match="twice"):
+        whole.add(whole)
+    assert whole.sound
+
+
+def test_a_change_that_is_cut_short_spoils_the_sums(tmp_path: Path) -> None:
+    spoilt = Partial.empty(2, 1)
+    with pytest.raises(ZeroDivisionError), spoilt.taking([4]):
+        spoilt.impostor += 1 // 0
+    for use in (
+        lambda: merge([spoilt]),
+        lambda: Partial.empty(2, 1).add(spoilt),
+        lambda: spoilt.check_complete(0),
+        lambda: Checkpoint(tmp_path / "run.npz", "mark").save(spoilt),
+    ):
+        with pytest.raises(MatchboundError, match="incomplete"):
+            use()
+    assert not list(tmp_path.iterdir())
+
+
+def _kept_by_a_failing_run() -> list[set[int]]:
+    """What LocalExecutor hands over for the checkpoint when a block fails."""
+
+    class Worker:
+        def __init__(self) -> None:
+            self.partial = Partial.empty(1, 1)
+
+        def add(self, block: int) -> None:
+            self.partial.impostor += 1
+            if block == 5:
+                raise ValueError("block 5")
+
+    class Job:
+        n_blocks = 8
+
+        def worker(self) -> Any:
+            return Worker()
+
+    kept: list[set[int]] = []
+
+    class Watch(RunWatch):
+        def snapshot(self, partials: Any, *, last: bool = False) -> None:
+            assert last
+            assert all(int(partial.impostor[0, 0]) == len(partial.blocks) for partial in partials)
+            kept.extend(partial.blocks for partial in partials)
+
+    with pytest.raises(ValueError, match="block 5"):
+        LocalExecutor(2).run(Job(), range(8), Watch(8))
+    return kept
+
+
+def test_what_a_failing_block_spoilt_is_not_kept() -> None:
+    for _ in range(5):
+        assert all(5 not in blocks for blocks in _kept_by_a_failing_run())
+
+
+def _signalled_before_line(line: int, call: Any) -> bool:
+    """Send SIGINT to this process before the n-th line that runs in the modules of a run; whether it got that far."""
+    folder = str(Path(partial_module.__file__).parent)
+    files = tuple(
+        f"{folder}/{name}.py" for name in ("executors", "held", "partial", "running", "watch", "checkpoint", "signals")
+    )
+    seen = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal seen
+        if frame.f_code.co_filename not in files:
+            return None
+        if event == "line":
+            seen += 1
+            if seen == line:
+                os.kill(os.getpid(), signal.SIGINT)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return seen >= line
+
+
+def _threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("matchbound")]
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
+def test_ctrl_c_at_any_line(tmp_path: Path) -> None:
+    """Whichever line of the run it falls on: the right counts after resuming, no thread and no other file left."""
+    data = clustered(1500, 4)
+    expected = tally_embeddings(data, THRESHOLDS, pairs=True)
+    path = tmp_path / "run.npz"
+    stopped = resumed = 0
+    line = 1
+    while True:
+
+        def run() -> Tally:
+            return tally_embeddings(data, THRESHOLDS, pairs=True, workers=2, checkpoint=path, checkpoint_every=0.0)
+
+        try:
+            reached = _signalled_before_line(line, run)
+        except KeyboardInterrupt:
+            reached = True
+            stopped += 1
+        assert not _threads()
+        assert set(os.listdir(tmp_path)) <= {"run.npz"}
+        if path.exists():
+            resumed += 1
+            again = tally_embeddings(data, THRESHOLDS, pairs=True, checkpoint=path)
+            assert_same(again, expected)
+            assert not path.exists()
+        if not reached:
+            break
+        line += 7
+    assert stopped > 10
+    assert resumed > 5
+
+
+def test_a_second_signal_does_not_cut_the_snapshot_short(tmp_path: Path) -> None:
+    data, path = clustered(3000), tmp_path / "run.npz"
+
+    def twice(done: int, total: int) -> None:
+        if done == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        tally_embeddings(data, THRESHOLDS, workers=2, progress=twice, checkpoint=path)
+    assert os.listdir(tmp_path) == ["run.npz"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert_same(tally_embeddings(data, THRESHOLDS, checkpoint=path), tally_embeddings(data, THRESHOLDS))
+
+
+def test_a_handler_that_does_not_raise_lets_the_run_go_on() -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+    try:
+        tally_embeddings(clustered(3000), THRESHOLDS, progress=lambda done, total: os.kill(os.getpid(), signal.SIGTERM))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert set(seen) == {signal.SIGTERM}
+
+
+def test_an_edited_checkpoint_is_refused(tmp_path: Path) -> None:
+    """The archive is whole and its checksums are right; what it says is not what was written, or cannot be."""
+    data, path = clustered(3000), tmp_path / "run.npz"
+    _leave_checkpoint(path, data)
+    with np.load(path) as stored:
+        state = {name: stored[name] for name in stored.files}
+
+    def refused(match: str, resign: bool, **changed: Any) -> None:
+        edited = {**state, **changed}
+        if resign:
+            names = ("bins", "counts", "genuine", "impostor", "keys", "moments")
+            parts = [part for name in names for part in (name, edited[name])]
+            edited["digest"] = np.array(fingerprint(str(edited["fingerprint"]), edited["blocks"], *parts))
+        np.savez(path, **edited)
+        with pytest.raises(DataError, match=match):
+            tally_embeddings(data, THRESHOLDS, checkpoint=path)
+
+    refused("was changed after", False, impostor=state["impostor"] + 1)
+    refused("was changed after", False, blocks=state["blocks"][:-1])
+    refused("another shape", True, impostor=state["impostor"][:-1])
+    refused("whole numbers", True, genuine=state["genuine"].astype(float))
+    refused("does not have", True, blocks=state["blocks"] + 10**6)
+    refused("does not have", True, blocks=np.repeat(state["blocks"], 2))
+    refused("lengths", True, keys=np.zeros(3, dtype=np.int64))
+    one = np.zeros(1, dtype=np.int64)
+    refused("identities", True, keys=one - 1, bins=one, counts=one)
+    refused("was changed after", False, fingerprint=np.array(["a", "b"]), digest=np.zeros((0, 3)))
+    refused("another shape", True, moments=np.array(3))
+    refused("no list", True, blocks=np.array(3))
+    del state["digest"]
+    refused("not a checkpoint", False)
+    _leave_checkpoint(tmp_path / "other.npz", data)
+    os.replace(tmp_path / "other.npz", path)
+    assert_same(tally_embeddings(data, THRESHOLDS, checkpoint=path), tally_embeddings(data, THRESHOLDS))
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
+    calls: list[int] = []
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    for bad in (tmp_path / "missing" / "run.npz", tmp_path / "file" / "run.npz", tmp_path / "folder", "x" * 300):
+        with pytest.raises(DataError, match=r"checkpoint .* cannot be written"):
+            mb.evaluate(clustered(3000), 0.5, checkpoint=bad, progress=lambda done, total: calls.append(done))
+    for name in ("run\0.npz", ""):
+        with pytest.raises(UsageError, match="checkpoint must be the name of a file"):
+            mb.evaluate(clustered(3000), 0.5, checkpoint=name, progress=lambda done, total: calls.append(done))
+    for every in (-1.0, float("nan"), float("inf"), "often"):
+        with pytest.raises(UsageError, match="checkpoint_every"):
+            mb.evaluate(clustered(3000), 0.5, checkpoint="x", checkpoint_every=every)  # type: ignore[call-overload]
+    assert not calls
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_what_a_killed_run_left_half_written_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".run.npz.part").write_bytes(b"half")
+    tally_embeddings(clustered(3000), THRESHOLDS, checkpoint=tmp_path / "run.npz")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_a_disk_that_fills_up_does_not_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Checkpoint, partial: Partial) -> None:
+        raise DataError("the checkpoint run.npz cannot be written: No space left on device")
+
+    monkeypatch.setattr(Checkpoint, "save", full)
+    data, path = clustered(3000), tmp_path / "run.npz"
+    with pytest.warns(mb.MatchboundWarning, match="No space left on device; the run goes on"):
+        found = tally_embeddings(data, THRESHOLDS, checkpoint=path, checkpoint_every=0.0)
+    assert_same(found, tally_embeddings(data, THRESHOLDS))
+
+
+@pytest.mark.parametrize("thresholds", [THRESHOLDS, THRESHOLDS[:1]])
+def test_sums_that_could_wrap_around_are_made_from_pairs(
+    thresholds: FloatArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Known from the instances before anything is compared; two identities of 50,000 are such a case."""
+    assert partial_module.sums_may_wrap(np.array([50_000, 50_000, 1]))
+    assert not partial_module.sums_may_wrap(np.array([40_000, 40_000, 1]))
+    assert not partial_module.sums_may_wrap(np.ones(1_000_000, dtype=np.int64))
+    data = clustered(1500)
+    expected = tally_embeddings(data, thresholds)
+    monkeypatch.setattr(partial_module, "LARGEST_SUM", 10)
+    kept: list[bool] = []
+    plain = partial_module.finish
+
+    def finish(partial: Partial, *given: Any) -> Tally:
+        partial.moments += 2**40  # as if it had wrapped
+        kept.append(bool(partial.keys))
+        return plain(partial, *given)
+
+    monkeypatch.setattr("matchbound.counting.allpairs.finish", finish)
+    assert_same(tally_embeddings(data, thresholds), expected)
+    assert kept == [True]
 
 
 def test_workers_must_be_positive() -> None:
@@ -184,6 +448,73 @@ def test_dask_equals_local_when_a_worker_is_killed() -> None:
         tally = tally_embeddings(data, THRESHOLDS, pairs=True, executor=DaskExecutor(client), progress=kill_once)
         assert killed
         assert_same(tally, expected)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
+    ) as made:
+        yield made
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_with_snapshots_loses_nothing_and_resumes_anywhere(cluster: Any, tmp_path: Path) -> None:
+    data, path = clustered(5000), tmp_path / "run.npz"
+    there = DaskExecutor(cluster.scheduler_address)
+    expected = tally_embeddings(data, THRESHOLDS, pairs=True)
+    options: dict[str, Any] = {"pairs": True, "checkpoint": path, "checkpoint_every": 0.0}
+    assert_same(tally_embeddings(data, THRESHOLDS, executor=there, **options), expected)
+    assert not list(tmp_path.iterdir())
+
+    def stop(done: int, total: int) -> None:
+        if done == total // 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    for first, second in ((there, None), (None, there)):
+        with pytest.raises(KeyboardInterrupt):
+            tally_embeddings(data, THRESHOLDS, executor=first, progress=stop, **options)
+        assert os.listdir(tmp_path) == ["run.npz"]
+        later: list[int] = []
+
+        def seen(done: int, total: int, later: list[int] = later) -> None:
+            later.append(done)
+
+        assert_same(tally_embeddings(data, THRESHOLDS, executor=second, progress=seen, **options), expected)
+        assert later[0] > 2
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_scheduler_that_dies_is_told_and_costs_what_was_not_saved(cluster: Any, tmp_path: Path) -> None:
+    data, path = clustered(5000), tmp_path / "run.npz"
+
+    def kill(done: int, total: int) -> None:
+        if done > total // 2:
+            cluster.close()
+
+    with pytest.raises(MatchboundError, match="connection to the Dask scheduler was lost"):
+        tally_embeddings(
+            data,
+            THRESHOLDS,
+            executor=DaskExecutor(cluster.scheduler_address),
+            progress=kill,
+            checkpoint=path,
+            checkpoint_every=0.0,
+        )
+    assert os.listdir(tmp_path) == ["run.npz"]
+    assert_same(tally_embeddings(data, THRESHOLDS, checkpoint=path), tally_embeddings(data, THRESHOLDS))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_block_that_fails_on_a_cluster_is_one_clear_error(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Any, block: int) -> None:
+        raise ValueError("this block\nis bad")
+
+    monkeypatch.setattr("matchbound.counting.workers.AllPairsWorker.add", fail)
+    with pytest.raises(MatchboundError, match=r"the cluster cannot count .*ValueError: this block\\nis bad"):
+        tally_embeddings(clustered(3000), THRESHOLDS, executor=DaskExecutor(cluster.scheduler_address))
 
 
 @pytest.mark.parametrize("prune", ["none", "portable", "best"])

@@ -27,79 +27,191 @@ if TYPE_CHECKING:
     from matchbound.calls.rates import evaluate as evaluate
     from matchbound.calls.rates import roc as roc
     from matchbound.calls.rates import tally as tally
+    from matchbound.calls.searching import search as search
     from matchbound.counting.executors import DaskExecutor as DaskExecutor
     from matchbound.counting.executors import LocalExecutor as LocalExecutor
+    from matchbound.counts.tally import Tally as Tally
+    from matchbound.data.candidates import Candidates as Candidates
     from matchbound.data.comparisons import Comparisons as Comparisons
     from matchbound.data.embeddings import Embeddings as Embeddings
     from matchbound.data.example import demo_data as demo_data
+    from matchbound.data.failures import Failures as Failures
+    from matchbound.notes import Note as Note
     from matchbound.planning.latent_model import Dependence as Dependence
+    from matchbound.planning.plan import CostCurve as CostCurve
     from matchbound.planning.plan import Plan as Plan
     from matchbound.planning.plan import plan as plan
     from matchbound.planning.protocol import Protocol as Protocol
     from matchbound.planning.protocol import design_protocol as design_protocol
+    from matchbound.planning.protocol import read_protocol as read_protocol
     from matchbound.planning.protocol import score_protocol as score_protocol
-    from matchbound.planning.protocol_files import read_protocol as read_protocol
+    from matchbound.planning.rules import ZeroErrors as ZeroErrors
     from matchbound.planning.rules import zero_errors as zero_errors
+    from matchbound.planning.search import Expectation as Expectation
+    from matchbound.readers.candidates import read_candidates as read_candidates
+    from matchbound.readers.failures import read_failures as read_failures
     from matchbound.readers.read import read as read
     from matchbound.readers.scan import ScoreFile as ScoreFile
     from matchbound.readers.scan import scan as scan
     from matchbound.report.make import make_report as make_report
     from matchbound.report.make import write_report as write_report
+    from matchbound.report.page import Report as Report
+    from matchbound.results.bands import Band as Band
+    from matchbound.results.bands import CurveBootstrap as CurveBootstrap
+    from matchbound.results.bands import SmoothCurve as SmoothCurve
+    from matchbound.results.claims import Claim as Claim
+    from matchbound.results.comparison import Comparison as Comparison
+    from matchbound.results.comparison import Difference as Difference
+    from matchbound.results.costs import CostStatistic as CostStatistic
+    from matchbound.results.costs import DetectionCost as DetectionCost
+    from matchbound.results.costs import LogCost as LogCost
+    from matchbound.results.description import Description as Description
+    from matchbound.results.description import describe as describe
+    from matchbound.results.erring import Erring as Erring
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
+    from matchbound.results.failures import GeneralisedRate as GeneralisedRate
+    from matchbound.results.failures import GeneralisedRates as GeneralisedRates
+    from matchbound.results.group_gaps import CrossRate as CrossRate
+    from matchbound.results.group_gaps import GroupGap as GroupGap
+    from matchbound.results.groups import GroupRates as GroupRates
+    from matchbound.results.groups import GroupRow as GroupRow
     from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
     from matchbound.results.latent import LatentInterval as LatentInterval
+    from matchbound.results.linkage import LinkageMeasure as LinkageMeasure
+    from matchbound.results.linkage import Recall as Recall
+    from matchbound.results.losses import MeanLoss as MeanLoss
+    from matchbound.results.losses import UnitRates as UnitRates
+    from matchbound.results.points import Auc as Auc
+    from matchbound.results.points import CurveStatistic as CurveStatistic
+    from matchbound.results.points import Eer as Eer
+    from matchbound.results.points import OperatingPoint as OperatingPoint
     from matchbound.results.rates import Rate as Rate
     from matchbound.results.roc import RocCurve as RocCurve
+    from matchbound.results.roc import ThresholdChoice as ThresholdChoice
+    from matchbound.results.roc import ThresholdPoint as ThresholdPoint
+    from matchbound.results.search_points import FnirAtFpir as FnirAtFpir
+    from matchbound.results.search_points import RateAtSize as RateAtSize
+    from matchbound.results.search_rates import FalsePositives as FalsePositives
+    from matchbound.results.search_rates import Misses as Misses
+    from matchbound.results.search_rates import Selectivity as Selectivity
+    from matchbound.results.searches import Hub as Hub
+    from matchbound.results.searches import Searches as Searches
+    from matchbound.results.searches import SearchThreshold as SearchThreshold
+    from matchbound.results.systems import PairOfSystems as PairOfSystems
+    from matchbound.results.systems import SystemsTable as SystemsTable
     from matchbound.show.correlations import plot_correlations as plot_correlations
+    from matchbound.show.plots import plot_det as plot_det
+    from matchbound.show.plots import plot_roc as plot_roc
+    from matchbound.show.plots import plot_scores as plot_scores
+    from matchbound.stats.latent.model import LatentModel as LatentModel
+    from matchbound.stats.latent.settings import LatentSettings as LatentSettings
+    from matchbound.study.coverage import CoverageRow as CoverageRow
     from matchbound.study.coverage import CoverageStudy as CoverageStudy
     from matchbound.study.coverage import coverage_study as coverage_study
     from matchbound.study.models import Geometric as Geometric
     from matchbound.study.models import SyntheticModel as SyntheticModel
     from matchbound.study.models import Zoo as Zoo
+    from matchbound.study.populations import Truth as Truth
 
 _HOME = {
+    "Auc": "results.points",
+    "Band": "results.bands",
     "Bootstrap": "results.interval",
-    "Comparisons": "data.comparisons",
-    "CoverageStudy": "study.coverage",
-    "DaskExecutor": "counting.executors",
-    "Dependence": "planning.latent_model",
-    "Embeddings": "data.embeddings",
-    "ErrorRates": "results.error_rates",
-    "ErrorRatesSeries": "results.error_rates",
-    "Geometric": "study.models",
-    "Interval": "results.interval",
-    "LatentInterval": "results.latent",
-    "LocalExecutor": "counting.executors",
-    "Plan": "planning.plan",
-    "Protocol": "planning.protocol",
-    "Rate": "results.rates",
-    "RocCurve": "results.roc",
-    "ScoreFile": "readers.scan",
-    "SyntheticModel": "study.models",
-    "Zoo": "study.models",
     "by_group": "calls.groups",
+    "Claim": "results.claims",
     "compare": "calls.comparison",
     "compare_all": "calls.comparison",
     "compare_thresholds": "calls.comparison",
+    "Comparison": "results.comparison",
+    "Comparisons": "data.comparisons",
+    "CostCurve": "planning.plan",
+    "CostStatistic": "results.costs",
     "coverage_study": "study.coverage",
+    "CoverageRow": "study.coverage",
+    "CoverageStudy": "study.coverage",
+    "CrossRate": "results.group_gaps",
+    "CurveBootstrap": "results.bands",
+    "CurveStatistic": "results.points",
+    "DaskExecutor": "counting.executors",
     "demo_data": "data.example",
+    "Dependence": "planning.latent_model",
+    "describe": "results.description",
+    "Description": "results.description",
     "design_protocol": "planning.protocol",
+    "DetectionCost": "results.costs",
+    "Difference": "results.comparison",
+    "Eer": "results.points",
+    "Embeddings": "data.embeddings",
+    "Erring": "results.erring",
+    "ErrorRates": "results.error_rates",
+    "ErrorRatesSeries": "results.error_rates",
     "evaluate": "calls.rates",
+    "Expectation": "planning.search",
+    "FalsePositives": "results.search_rates",
+    "FnirAtFpir": "results.search_points",
+    "Geometric": "study.models",
+    "Failures": "data.failures",
+    "GeneralisedRate": "results.failures",
+    "GeneralisedRates": "results.failures",
+    "GroupGap": "results.group_gaps",
+    "GroupRates": "results.groups",
+    "GroupRow": "results.groups",
+    "Hub": "results.searches",
+    "Interval": "results.interval",
+    "LatentInterval": "results.latent",
+    "LatentModel": "stats.latent.model",
+    "LatentSettings": "stats.latent.settings",
+    "LinkageMeasure": "results.linkage",
+    "LocalExecutor": "counting.executors",
+    "LogCost": "results.costs",
     "make_report": "report.make",
     "mean_loss": "calls.losses",
+    "MeanLoss": "results.losses",
+    "Misses": "results.search_rates",
+    "Note": "notes",
+    "OperatingPoint": "results.points",
+    "PairOfSystems": "results.systems",
+    "Plan": "planning.plan",
     "plan": "planning.plan",
     "plot_correlations": "show.correlations",
+    "plot_det": "show.plots",
+    "plot_roc": "show.plots",
+    "plot_scores": "show.plots",
+    "Protocol": "planning.protocol",
+    "Rate": "results.rates",
+    "RateAtSize": "results.search_points",
     "read": "readers.read",
-    "read_protocol": "planning.protocol_files",
+    "read_failures": "readers.failures",
+    "read_protocol": "planning.protocol",
+    "Recall": "results.linkage",
+    "Report": "report.page",
     "roc": "calls.rates",
+    "Candidates": "data.candidates",
+    "read_candidates": "readers.candidates",
+    "RocCurve": "results.roc",
+    "search": "calls.searching",
+    "Searches": "results.searches",
     "scan": "readers.scan",
     "score_protocol": "planning.protocol",
+    "ScoreFile": "readers.scan",
+    "SearchThreshold": "results.searches",
+    "Selectivity": "results.search_rates",
+    "SmoothCurve": "results.bands",
+    "SyntheticModel": "study.models",
+    "SystemsTable": "results.systems",
     "tally": "calls.rates",
+    "Tally": "counts.tally",
+    "ThresholdChoice": "results.roc",
+    "ThresholdPoint": "results.roc",
+    "Truth": "study.populations",
     "unit_rates": "calls.losses",
+    "UnitRates": "results.losses",
     "write_report": "report.make",
     "zero_errors": "planning.rules",
+    "ZeroErrors": "planning.rules",
+    "Zoo": "study.models",
 }
 """Where each public name lives; it is imported when it is first used, so that ``import matchbound`` stays light."""
 

@@ -15,15 +15,17 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.calls.curve_readings import Reading, Target, read_curve
 from matchbound.calls.groups import by_group
-from matchbound.counting.joint import JointTally, joint_tally, joint_tally_of_embeddings
+from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
 from matchbound.counting.recount import AnySource, Recount, Source
 from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored, take, take_embeddings
+from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored
+from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.readers.loading import in_memory
+from matchbound.readers.loading import Readable, in_memory
 from matchbound.results.comparison import Comparison, Difference, Models, PointDifference, RateDifference
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.systems import SystemsTable, systems_table
@@ -76,8 +78,8 @@ class Where:
 
 
 def compare(
-    a: AnySource,
-    b: AnySource,
+    a: AnySource | Readable,
+    b: AnySource | Readable,
     *,
     threshold: float | Sequence[float] | None = None,
     far: float | None = None,
@@ -114,9 +116,11 @@ def compare(
     >>> low, high = mb.compare(a, b, far=0.01).frr.interval()
     """
     where = Where(threshold, far, frr)
-    matched = match([in_memory(a), in_memory(b)])
+    sources = [in_memory(a), in_memory(b)]
+    matched = match(sources)
     pair = _Pair.of(matched, workers)
-    result = pair.compare(where, where.threshold, (*_findings(matched), *matched.notes), matched)
+    notes = (*_one_for_all(where, sources), *_findings(matched), *matched.notes)
+    result = pair.compare(where, where.threshold, notes, matched)
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return result
@@ -125,7 +129,34 @@ def compare(
 def compare_thresholds(
     a: AnySource, b: AnySource, thresholds: Sequence[Sequence[float]] | FloatArray, *, workers: int | None = None
 ) -> tuple[Comparison, ...]:
-    """`compare` at several pairs of thresholds (of a, of b), for the price of one pass over the data."""
+    """`compare` at several pairs of thresholds (of a, of b), for the price of one pass over the data.
+
+    Parameters
+    ----------
+    a, b : Comparisons, Embeddings or ScoreFile
+        The two systems.
+    thresholds : sequence of pairs
+        Each a threshold of `a` and one of `b`.
+    workers : int, optional
+        Threads; by default one per core.
+
+    Returns
+    -------
+    tuple of Comparison
+        One per pair of thresholds; all from one pass.
+
+    See Also
+    --------
+    compare, compare_all
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> several = mb.compare_thresholds(faces, faces, [(0.5, 0.5), (0.6, 0.6)])
+    >>> [round(one.far.estimate, 3) for one in several]
+    [0.0, 0.0]
+    """
     grid = np.array(thresholds, dtype=np.float64)
     if grid.ndim != 2 or grid.shape[1] != 2 or np.isnan(grid).any():
         raise UsageError("thresholds must be pairs: the threshold of a, the threshold of b")
@@ -157,6 +188,27 @@ def compare_all(
         One for all systems, or one each.
     far, frr, workers
         As for `compare`.
+
+    Returns
+    -------
+    SystemsTable
+        Every pair of systems, with one critical value for all of them.
+
+    See Also
+    --------
+    compare, compare_thresholds
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> noise = np.random.default_rng(1).normal(size=faces.vectors.shape)
+    >>> names = faces.identities[faces.codes]
+    >>> others = {str(s): mb.Embeddings(faces.vectors + s * noise, names) for s in (0.0, 0.02, 0.04)}
+    >>> table = mb.compare_all(others, threshold=0.6)
+    >>> len(table.comparisons)
+    3
     """
     table = compare_points(systems, [Where(threshold, far, frr)], workers=workers, eer=False)[0]
     for text in table.warnings:
@@ -178,7 +230,8 @@ def compare_points(
     named = dict(systems) if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
     if len(named) < 2:
         raise UsageError("give at least two systems")
-    names, matched, remember = list(named), match([in_memory(s) for s in named.values()]), _Remembered()
+    sources = [in_memory(s) for s in named.values()]
+    names, matched, remember = list(named), match(sources), _Remembered()
     grids = [None if where.threshold is None else _each(where.threshold, len(names)) for where in points]
     targets: list[Target] = [where.target for where in points if where.target is not None]
     made: list[dict[tuple[str, str], Comparison]] = [{} for _ in points]
@@ -191,37 +244,38 @@ def compare_points(
             pair.prepare([at for at in asked if at is not None], [*targets, *([("eer", None)] if eer else [])])
             for table, where, at in zip(made, points, asked, strict=True):
                 table[names[i], names[j]] = pair.compare(where, at, (), both)
-    return tuple(systems_table(tuple(names), table, matched.notes) for table in made)
+    said = [(*_one_for_all(where, sources), *_findings(matched), *matched.notes) for where in points]
+    return tuple(systems_table(tuple(names), table, notes) for table, notes in zip(made, said, strict=True))
 
 
 class _Remembered:
     """Scored pairs, tallies and readings of systems that take part in several comparisons."""
 
     def __init__(self) -> None:
-        self.scored: dict[int, Comparisons] = {}
-        self.tallies: dict[tuple[int, bytes], Tally] = {}
-        self.readings: dict[tuple[int, str, float | None], Reading] = {}
+        self.scored: dict[Embeddings, Comparisons] = {}
+        self.tallies: dict[tuple[Comparisons, bytes], Tally] = {}
+        self.readings: dict[tuple[Source, str, float | None], Reading] = {}
 
     def pairs(self, source: Embeddings) -> Comparisons:
         """All pairs of the embeddings, scored."""
-        if id(source) not in self.scored:
-            self.scored[id(source)] = all_pairs(source)
-        return self.scored[id(source)]
+        if source not in self.scored:
+            self.scored[source] = all_pairs(source)
+        return self.scored[source]
 
     def tally(self, source: Comparisons, thresholds: FloatArray) -> Tally:
         """The tally of a system at a threshold."""
-        key = id(source), thresholds.tobytes()
+        key = source, thresholds.tobytes()
         if key not in self.tallies:
             self.tallies[key] = tally_comparisons(source, thresholds)
         return self.tallies[key]
 
     def read(self, source: Source, targets: Sequence[Target], workers: int | None) -> list[Reading]:
         """Numbers of the curve of a system; what is not known yet is read from one curve."""
-        new = [target for target in targets if (id(source), *target) not in self.readings]
+        new = [target for target in targets if (source, *target) not in self.readings]
         if new:
             for target, reading in zip(new, read_curve(source, new, workers), strict=True):
-                self.readings[id(source), *target] = reading
-        return [self.readings[id(source), *target] for target in targets]
+                self.readings[source, *target] = reading
+        return [self.readings[source, *target] for target in targets]
 
 
 class _Pair:
@@ -300,7 +354,7 @@ class _Pair:
         elif point is not None:
             mode, far = "frr", point
         told = [*notes, *rates[0].warnings, *rates[1].warnings]
-        told += [text for d in (far, frr) if not math.isnan(d.estimate) for text in d.notes]
+        told += [note.text for d in (far, frr) if not math.isnan(d.estimate) for note in d.notes]
         return Comparison(
             mode=mode,
             target=target,
@@ -413,6 +467,22 @@ def _each(threshold: float | Sequence[float] | None, size: int) -> FloatArray:
     if grid.shape != (size,) or np.isnan(grid).any():
         raise UsageError(f"threshold must be one number, or {size} numbers, one for each system; got {threshold!r}")
     return grid
+
+
+def _one_for_all(where: Where, sources: Sequence[Source]) -> tuple[str, ...]:
+    """What to say where one threshold serves systems whose scores are of different kinds."""
+    if where.threshold is None or np.ndim(where.threshold):
+        return ()
+    kinds = dict.fromkeys(
+        source.similarity if isinstance(source, Embeddings) else "distance" if source.distance else "similarity"
+        for source in sources
+    )
+    if len(kinds) < 2 or set(kinds) == {"cosine", "similarity"}:
+        return ()
+    return (
+        f"one threshold for systems with different scores ({', '.join(kinds)}): it cannot mean the same for all. Give "
+        "one for each system, or compare where FAR is equal (far=)",
+    )
 
 
 def _findings(matched: Matched) -> tuple[str, ...]:

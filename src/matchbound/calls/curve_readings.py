@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matchbound.counting.curves import curve_of_comparisons
 from matchbound.counting.recount import Source
-from matchbound.counts.curve import CurveTally, curve_of_comparisons
+from matchbound.counts.curve import CurveTally
 from matchbound.data.comparisons import Comparisons
 
 Target = tuple[str, float | None]
@@ -35,7 +36,7 @@ class Reading:
 
 def read_curve(source: Source, targets: Sequence[Target], workers: int | None = None) -> list[Reading]:
     """Read numbers from the curve of a system, which is made once."""
-    from matchbound.counting.curve_points import curve_of_embeddings
+    from matchbound.counting.curves import curve_of_embeddings
     from matchbound.stats.curve.influence import curve_slopes
     from matchbound.stats.curve.rates import crossing, index_at_far, index_at_frr
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.counting.recount import AnySource, Recount
+from matchbound.counting.recount import AnySource, Recount, RecountOfPart
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import comparisons_of
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.groups import SMALL, GroupRates, small_groups
@@ -23,7 +24,7 @@ from matchbound.stats.group_differences import group_sums
 
 
 def by_group(
-    data: AnySource,
+    data: AnySource | Readable,
     threshold: float | None = None,
     *,
     group: Any = None,
@@ -61,6 +62,7 @@ def by_group(
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
+    data = as_source(data)
     if not isinstance(data, Comparisons | Embeddings | ScoreFile):
         raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
     told = list(data.findings())
@@ -122,7 +124,10 @@ def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: Bo
     """The rates of a group; a group without comparisons has the identities and nothing else."""
     if isinstance(recount.source, ScoreFile):
         found = _tally_among(whole, members)
-        return error_rates(found if found.n_identities else _tally_of_none(whole, members), ())[0]
+        if not found.n_identities:
+            return error_rates(_tally_of_none(whole, members), ())[0]
+        among = RecountOfPart(recount.source, recount.workers, recount.executor, identities=found.identities)
+        return error_rates(found, (), among)[0]
     part = recount.among(np.flatnonzero(members))
     source = part.source
     if isinstance(source, Embeddings | Comparisons) and len(source) >= (2 if isinstance(source, Embeddings) else 1):

@@ -53,6 +53,15 @@ def mean_loss(
     keep_identity
         Whether comparisons that share an identity count as dependent even where their clusters differ.
 
+    Returns
+    -------
+    MeanLoss
+        The estimate, with its variance and intervals.
+
+    See Also
+    --------
+    evaluate, unit_rates
+
     Examples
     --------
     >>> import matchbound as mb
@@ -114,6 +123,23 @@ def unit_rates(
     bipartite
         Whether the two sides are different people (probes and a gallery). By default where no identity is on
         both sides.
+
+    Returns
+    -------
+    UnitRates
+        FAR and FRR, with intervals for the units.
+
+    See Also
+    --------
+    evaluate, mean_loss
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> rates = mb.unit_rates(faces, 0.6)
+    >>> rates.far.estimate == mb.evaluate(faces, 0.6).far.estimate
+    True
     """
     table = _table(data)
     if not np.isfinite(threshold):

@@ -11,6 +11,7 @@ import numpy as np
 from matchbound._version import __version__
 from matchbound.counting.recount import Source
 from matchbound.data.comparisons import Comparisons
+from matchbound.data.labels import label_bytes
 
 HASHED_BYTES = 2**30
 
@@ -27,19 +28,13 @@ def provenance_of(parameters: Mapping[str, Any], seed: int, data: Sequence[Sourc
 
 
 def data_digest(data: Source) -> str | None:
-    """``"sha256:…"`` of identities and scores or vectors, as they are in memory; None above a gigabyte."""
-    arrays = (
-        (data.identities[data.a], data.identities[data.b], data.score)
-        if isinstance(data, Comparisons)
-        else (
-            data.identities[data.codes],
-            data.vectors,
-        )
-    )
-    if sum(array.nbytes for array in arrays) > HASHED_BYTES:
+    """``"sha256:…"`` of identities and scores or vectors, as they were counted; None above a gigabyte."""
+    numbers = (data.a, data.b, data.score) if isinstance(data, Comparisons) else (data.codes, data.settled)
+    if sum(array.nbytes for array in numbers) > HASHED_BYTES:
         return None
     total = hashlib.sha256()
-    for array in arrays:
+    total.update(label_bytes(data.identities).tobytes())
+    for array in numbers:
         total.update(f"{array.dtype.str}{array.shape}".encode())
         total.update(np.ascontiguousarray(array).tobytes())
     return f"sha256:{total.hexdigest()}"

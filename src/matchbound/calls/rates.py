@@ -16,6 +16,8 @@ from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.files.mapping import check_unchanged
+from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates, few_identities
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 @overload
 def evaluate(
-    data: AnySource,
+    data: AnySource | Readable,
     threshold: float,
     *,
     pairs: bool | None = None,
@@ -34,10 +36,11 @@ def evaluate(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> ErrorRates: ...
 @overload
 def evaluate(
-    data: AnySource,
+    data: AnySource | Readable,
     threshold: Sequence[float] | FloatArray,
     *,
     pairs: bool | None = None,
@@ -45,9 +48,10 @@ def evaluate(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> ErrorRatesSeries: ...
 def evaluate(
-    data: AnySource,
+    data: AnySource | Readable,
     threshold: float | Sequence[float] | FloatArray,
     *,
     pairs: bool | None = None,
@@ -55,13 +59,15 @@ def evaluate(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> ErrorRates | ErrorRatesSeries:
     """FAR and FRR at a threshold, with everything that their intervals need.
 
     Parameters
     ----------
     data
-        `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`).
+        `Comparisons`, `Embeddings` of which all pairs are compared, a table that stays on disk (`scan`), or a file or a
+        data frame that `read` understands without help.
     threshold
         One number, or several: several cost one pass over the data and give a series.
     pairs
@@ -74,7 +80,10 @@ def evaluate(
     progress
         Called as ``progress(done, total)`` while embeddings are compared.
     checkpoint
-        A file to which the state of a long run is written, and from which it resumes.
+        A file to which the state of a long run on embeddings is written, now and then and when it is stopped, and from
+        which it resumes, here or on a cluster. It is removed when the run is complete.
+    checkpoint_every
+        Seconds between two states that are written.
 
     Returns
     -------
@@ -88,9 +97,16 @@ def evaluate(
     >>> low, high = rates.far.interval()
     """
     grid = _thresholds(threshold)
-
+    data = as_source(data)
     counted = tally(
-        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+        data,
+        grid,
+        pairs=pairs,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
     series = ErrorRatesSeries(error_rates(counted, data.findings(), Recount(data, workers, executor)))
     for text in series.warnings:
@@ -99,7 +115,7 @@ def evaluate(
 
 
 def tally(
-    data: AnySource,
+    data: AnySource | Readable,
     thresholds: ArrayLike,
     *,
     pairs: bool | None = None,
@@ -107,25 +123,65 @@ def tally(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> Tally:
     """The sufficient statistics of the data at some thresholds; see `evaluate` for the arguments.
 
     Tallies of parts add up to the tally of the whole: ``tally(a) + tally(b)``.
+
+    Parameters
+    ----------
+    data : Comparisons, Embeddings or ScoreFile
+        What to count.
+    thresholds : float or sequence of float
+        In the units of the scores.
+    pairs : bool, optional
+        Keep the errors of each identity pair, which some bootstraps need.
+    workers, executor, progress, checkpoint
+        As in `evaluate`.
+
+    Returns
+    -------
+    Tally
+        The counts behind FAR and FRR; tallies with pairs add up.
+
+    See Also
+    --------
+    evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> counted = mb.tally(mb.demo_data(), [0.5, 0.6])
+    >>> (counted.impostor.errors.sum(axis=1) // 2).tolist()
+    [1173, 189]
     """
     grid = _thresholds(thresholds)
+    data = as_source(data)
     check_source(data)
-    return tally_source(
-        data, grid, pairs=pairs, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+    counted = tally_source(
+        data,
+        grid,
+        pairs=pairs,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
+    if isinstance(data, Embeddings):
+        check_unchanged(data.vectors)
+    return counted
 
 
 def roc(
-    data: AnySource,
+    data: AnySource | Readable,
     *,
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> RocCurve:
     """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
 
@@ -134,8 +190,17 @@ def roc(
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the
         curve has about 1,500 points instead of every step; each is exact.
-    workers, executor, progress, checkpoint
+    workers, executor, progress, checkpoint, checkpoint_every
         How to count large sets of embeddings; see `evaluate`.
+
+    Returns
+    -------
+    RocCurve
+        FAR and FRR at every threshold; points of it have intervals.
+
+    See Also
+    --------
+    evaluate, plot_det
 
     Examples
     --------
@@ -143,10 +208,11 @@ def roc(
     >>> curve = mb.roc(mb.demo_data())
     >>> low, high = curve.at_far(1e-2).interval()
     """
-    from matchbound.counting.curve_points import curve_of_embeddings
-    from matchbound.counts.curve import CurveTally, curve_of_comparisons
+    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings
+    from matchbound.counts.curve import CurveTally
     from matchbound.results.roc import RocCurve
 
+    data = as_source(data)
     check_source(data)
     if isinstance(data, ScoreFile):
         raise UsageError(f"{data.path}: a curve needs the scores in order; use read instead of scan")
@@ -154,8 +220,14 @@ def roc(
         counted: CurveTally = curve_of_comparisons(data)
     else:
         counted = curve_of_embeddings(
-            data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint
+            data,
+            workers=workers,
+            executor=executor,
+            progress=progress,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
         )
+        check_unchanged(data.vectors)
     notes = (*data.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import cyclopts
 
 from matchbound._version import __version__
-from matchbound.errors import MatchboundError, UsageError
+from matchbound.cli.laboratory import COMMAND
+from matchbound.cli.places import settle
+from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
 
 HELP = "Honest error bars for matching systems."
 
@@ -36,12 +38,22 @@ VERBS = {
         "FRR at a given FAR, EER, AUC, and pictures of the curve.",
         "roc faces.npz --far 0.001 --plot det.png",
     ),
+    "identify": (
+        "identify",
+        "Searches in a gallery (1:N): FPIR, FNIR and CMC.",
+        "identify --gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01",
+    ),
     "compare": (
         "compare",
         "Two systems on the same comparisons: is one better?",
         "compare old.csv new.csv --far 0.001",
     ),
     "groups": ("groups", "Rates by group, and the gaps between groups.", "groups faces.npz --threshold 0.6"),
+    "errors": (
+        "errors",
+        "Which comparisons erred, worst first: where wrong labels hide.",
+        "errors scores.csv --threshold 0.5 --most 50",
+    ),
     "protocol": (
         "planning",
         "Which comparisons to make with a given budget.",
@@ -74,8 +86,11 @@ def build() -> cyclopts.App:
 
 def run(tokens: Sequence[str]) -> int:
     """Parse and run; every failure that a user can cause is one line on stderr."""
+    COMMAND.set(tuple(tokens))
     try:
-        result = build()(list(tokens), exit_on_error=False, print_error=False, result_action="return_value")
+        command, bound, _ = build().parse_args(list(tokens), exit_on_error=False, print_error=False)
+        settle(command, bound)
+        result = command(*bound.args, **bound.kwargs)
     except cyclopts.CycloptsError as error:
         return _fail(f"{error} (see matchbound --help)", 2)
     except UsageError as error:
@@ -90,7 +105,12 @@ def run(tokens: Sequence[str]) -> int:
     except OSError as error:
         _forget_output()
         return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
-    return int(result or 0)
+    except Exception as error:
+        if os.environ.get("MATCHBOUND_TRACEBACK"):
+            raise
+        told = f"a defect of matchbound itself ({type(error).__name__}: {shorten(without_secrets(str(error)), 200)})"
+        return _fail(f"{told}; please report it with the command. MATCHBOUND_TRACEBACK=1 shows where it happened", 70)
+    return int(result or 0) if isinstance(result, (int, type(None))) else 0
 
 
 def _forget_output() -> None:

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from matchbound.cli import common
-from matchbound.cli.common import Distance, Files, FormatOption, Output, Quiet, Reader, ReaderOption, Similarity
+from matchbound.cli import STDIN, common
+from matchbound.cli.options import ANSWER, READING, Answer, Files, Quiet, Reading
 
 
 def check(
     *files: Files,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
+    reading: Reading = READING,
+    answer: Answer = ANSWER,
     quiet: Quiet = False,
 ) -> int:
-    """Read the data, describe them, and say what stands in the way of a good answer.
+    """Read the data, describe them, and say what they can support, what looks wrong, and what to run next.
 
     Example: `matchbound check scores.csv`
     """
+    from matchbound.planning.advice import advice_text, advise
     from matchbound.results.description import describe
     from matchbound.show.description import description_records, description_text
 
-    with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
+    with common.listening(True) as told:
+        data = reading.load(files)
         description = describe(data)
+        advice = advise(description, ["-" if name == STDIN else name for name in files], reading.words())
     told.texts.extend(text for text in description.findings if text not in told.texts)
-    source = common.provenance(files, None, {"verb": "check", "reader": reader})
-    text = description_text(description, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, description_records(description), text, told.texts, source)
+    source = common.provenance(files, None, {"verb": "check", "reader": reading.reader})
+    records = [{**description_records(description)[0], **advice.to_record()}]
+
+    def text(colour: bool = False) -> str:
+        return description_text(description, colour=colour) + advice_text([] if quiet else told.texts, advice)
+
+    answer.deliver(records, text, told.texts, source)
     return 0

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import (
-    Distance,
-    FormatOption,
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    Answer,
     Level,
-    Output,
     Quiet,
-    Reader,
-    ReaderOption,
+    Reading,
     Resamples,
     Seed,
-    Similarity,
     Threshold,
     Workers,
 )
 from matchbound.errors import UsageError
+from matchbound.results.methods import named
 
 Systems = Annotated[str, Parameter(help="One file a system, two or more: score tables or embeddings.")]
 Far = Annotated[float | None, Parameter(help="Compare FRR where every system has this FAR.")]
@@ -38,12 +38,8 @@ def compare(
     level: Level = 0.95,
     resamples: Resamples = 2000,
     seed: Seed = 0,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
+    reading: Reading = READING,
+    answer: Answer = ANSWER,
     workers: Workers = None,
     quiet: Quiet = False,
 ) -> int:
@@ -66,21 +62,13 @@ def compare(
     if sum(option is not None for option in (threshold or None, far, frr)) != 1:
         raise UsageError("give one of --threshold, --far or --frr")
     allowed = METHODS if len(files) == 2 else ("auto", "dyadic", "latent")
-    if method not in allowed:
-        raise UsageError(f"--method must be one of {', '.join(allowed)}; got {method}")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    method = named(method, allowed, "--method")
     if threshold and len(threshold) not in (1, len(files)):
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)
     names = common.system_names(files)
     with common.listening(quiet) as told:
-        systems = [
-            in_memory(
-                common.load_or_scan([name], reader=reader, distance=distance, similarity=similarity, option=option)
-            )
-            for name in files
-        ]
+        systems = [in_memory(reading.load_or_scan([name])) for name in files]
         if len(files) == 2:
             made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, workers=workers)
             records = comparison_records(made, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed)
@@ -100,11 +88,8 @@ def compare(
             "method": method,
             "level": level,
             "resamples": resamples,
-            "distance": systems[0].distance,
-            "similarity": common.similarity_of(systems[0]),
-            "reader": reader,
+            **reading.parameters(systems[0], systems[0].distance),
         },
     )
-    text = comparison_text(records, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, records, text, told.texts, source)
+    answer.deliver(records, partial(comparison_text, records), told.texts, source)
     return 0

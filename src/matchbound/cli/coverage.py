@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import Dask, Quiet, Resamples, Seed
+from matchbound.cli.options import Dask, Quiet, Resamples, Seed
 from matchbound.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:

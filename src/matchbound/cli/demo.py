@@ -9,14 +9,14 @@ from cyclopts import Parameter
 
 from matchbound._version import __version__
 from matchbound.cli import common
-from matchbound.cli.common import FormatOption, Level, Output, Quiet, Seed, Workers
+from matchbound.cli.options import ANSWER, Answer, Level, Quiet, Seed, Workers
 from matchbound.show.records import Record
 
 TOLD = """150 people made from seed {seed}, several images each, {pairs:,} comparisons. A few people are hard.
 
 {table}
-Read it so: at threshold {threshold:g} the system accepts {far} of impostors. Its interval reaches from {low} to {high};
-an interval that took the comparisons for independent would be {ratio:.1f} times narrower, and wrong.
+At threshold {threshold:g} the system accepts {far} of impostor comparisons, with an interval from {low} to {high}.
+An interval that treats the comparisons as independent would be {ratio:.1f} times narrower, and wrong.
 """
 
 
@@ -24,20 +24,25 @@ def demo(
     *,
     threshold: Annotated[float, Parameter(help="Decision threshold.")] = 0.6,
     report: Annotated[str | None, Parameter(help="Also write a report to this file.")] = None,
+    files: Annotated[
+        str | None, Parameter(help="Write the files that README and the documentation use to this folder, and stop.")
+    ] = None,
     level: Level = 0.95,
     seed: Seed = 7,
-    format: FormatOption = "table",
-    output: Output = None,
+    answer: Answer = ANSWER,
     workers: Workers = None,
     quiet: Quiet = False,
 ) -> int:
     """Evaluate a small data set that is made on the spot.
 
-    Example: `matchbound demo`
+    Example: `matchbound demo --files .`
     """
+    if files is not None:
+        return _write_files(files, quiet)
     from matchbound.calls.rates import evaluate
     from matchbound.data.example import demo_data
-    from matchbound.show.records import percent, rate_record
+    from matchbound.show.numbers import percent
+    from matchbound.show.records import rate_record
     from matchbound.show.text import rates_table
 
     with common.listening(True) as told:
@@ -62,7 +67,7 @@ def demo(
     text = TOLD.format(
         seed=seed,
         pairs=rates.far.comparisons + rates.frr.comparisons,
-        table=rates_table(records[:2], colour=common.colour_wanted(output)),
+        table=rates_table(records[:2], colour=common.colour_wanted(answer.output)),
         threshold=threshold,
         far=percent(rates.far.estimate),
         low=percent(wilson.low),
@@ -74,5 +79,22 @@ def demo(
         "parameters": {"verb": "demo", "threshold": threshold},
         "seed": seed,
     }
-    common.deliver(format, output, records, text, told.texts, source)
+    answer.deliver(records, lambda colour: text, told.texts, source)
+    return 0
+
+
+def _write_files(folder: str, quiet: bool) -> int:
+    """Write the example files; where one is there already, nothing is written."""
+    from pathlib import Path
+
+    from matchbound.data.example_files import EXAMPLE_FILES, write_examples
+    from matchbound.errors import UsageError
+
+    target = Path(folder)
+    there = [name for name in EXAMPLE_FILES if (target / name).exists()]
+    if there:
+        raise UsageError(f"{target / there[0]} is there already; choose another folder with --files, or remove it")
+    made = write_examples(target)
+    if not quiet:
+        sys.stderr.write(f"wrote {len(made)} files to {target}: {', '.join(path.name for path in made)}\n")
     return 0

@@ -7,111 +7,176 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import (
-    Checkpoint,
-    Dask,
-    Distance,
+from matchbound.cli.claims import (
+    AT_A_THRESHOLD,
+    ClaimOption,
+    exit_code,
+    needs_curve,
+    needs_threshold,
+    read_claims,
+    verdicts,
+)
+from matchbound.cli.failures import NO_FAILURES, FailureOptions
+from matchbound.cli.laboratory import LABORATORY, Laboratory
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    RUNNING,
+    Answer,
     Files,
-    FormatOption,
     Level,
     Method,
-    Output,
     Quiet,
-    Reader,
-    ReaderOption,
+    Reading,
     Resamples,
+    Running,
     Seed,
-    Similarity,
     Threshold,
-    Workers,
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
-from matchbound.results.rates import METHODS
+from matchbound.results.linkage import check_prior
+from matchbound.results.methods import named
+from matchbound.results.points import CurveStatistic
+from matchbound.results.rates import METHODS, VARIANCES
+from matchbound.stats.resampling import BOOTSTRAPS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
+Variance = Annotated[
+    str | None,
+    Parameter(help="Of wilson, wald, agresti-coull and jeffreys: plug-in, bias-corrected, fixed-sizes, vertex, …"),
+]
 ProtocolFile = Annotated[
     str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
+]
+
+Prior = Annotated[
+    list[float] | None,
+    Parameter(
+        help="Share of genuine comparisons at which precision and F1 are wanted; repeatable.", negative_iterable=""
+    ),
+]
+Linkage = Annotated[
+    bool, Parameter(help="Precision, recall and F1 at the data's own share of genuine comparisons.", negative="")
 ]
 
 
 def evaluate(
     *files: Files,
     threshold: Threshold = None,
-    method: Method = "wilson",
+    method: Method = "auto",
     level: Level = 0.95,
     settings: Settings = None,
+    variance: Variance = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    checkpoint: Checkpoint = None,
+    reading: Reading = READING,
+    running: Running = RUNNING,
+    answer: Answer = ANSWER,
     protocol: ProtocolFile = None,
+    prior: Prior = None,
+    linkage: Linkage = False,
+    failures: FailureOptions = NO_FAILURES,
+    claim: ClaimOption = None,
+    laboratory: Laboratory = LABORATORY,
     quiet: Quiet = False,
 ) -> int:
     """False accept and false reject rates at given thresholds, with intervals.
 
-    Example: `matchbound evaluate scores.csv --threshold 0.5 --method wilson --format json`
+    Example: `matchbound evaluate scores.csv --threshold 0.5 --claim "far<1e-3"`
     """
     from matchbound.calls.rates import evaluate as run
+    from matchbound.calls.rates import roc
+    from matchbound.show.costs import cost_records, linkage_records, linkage_table
+    from matchbound.show.curve import curve_records, curve_table
+    from matchbound.show.failures import generalised_records, generalised_table
     from matchbound.show.records import rate_record
     from matchbound.show.text import rates_table
 
-    if not threshold:
+    claims = read_claims(claim)
+    failures.check()
+    if not threshold and (not claims or needs_threshold(claims)):
         raise UsageError("give at least one --threshold")
-    if method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
-    if settings is not None and method != "latent":
+    for value in prior or ():
+        check_prior(value)
+    priors: list[float | None] = [*([None] if linkage else []), *(prior or [])]
+    method = named(method, METHODS, "--method")
+    if settings is not None and method not in ("auto", "latent"):
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
+    if variance is not None:
+        if method not in ("auto", "wilson", "wald", "agresti-coull", "jeffreys"):
+            raise UsageError("--variance goes with --method wilson, wald, agresti-coull or jeffreys")
+        chosen["variance"] = variance = named(variance, (*VARIANCES, *BOOTSTRAPS), "--variance")
     with common.listening(quiet) as told:
-        data = common.load_or_scan(files, reader=reader, distance=distance, similarity=similarity, option=option)
+        failed = failures.load()
+        data = reading.load_or_scan(files)
         if protocol is not None:
             data = _scored(data, protocol)
-        with common.running(dask, quiet) as (executor, progress):
-            series = run(data, threshold, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
-            records = []
+        with running.started(quiet) as how:
+            series = run(data, threshold, **how) if threshold else ()
+            curve = roc(_in_order(data), **how) if needs_curve(claims) else None
+            records, linked, general = [], [], []
             for rates in series:
                 for rate in (rates.far, rates.frr):
                     interval = None
                     if rate.comparisons:
                         interval = rate.interval(method, level, n_resamples=resamples, rng=seed, **chosen)
                     records.append(rate_record(rate, interval))
+                if priors:
+                    own = {"n_resamples": resamples, "rng": seed, **chosen}
+                    linked += linkage_records(rates, priors, method, level, **own)
+                if failed is not None:
+                    general += generalised_records(rates.generalised(failed), level)
+            asked = [said for _, said in claims if said.metric not in AT_A_THRESHOLD]
+            read = [] if curve is None else [curve.claimed(said) for said in asked]
+            points = curve_records([point for point in read if isinstance(point, CurveStatistic)], "default", level)
+            points += cost_records([point for point in read if not isinstance(point, CurveStatistic)], "auto", level)
+            made = verdicts(claims, series, curve, level=level, method=method, failures=failed)
     source = common.provenance(
         files,
         seed,
         {
             "verb": "evaluate",
-            "threshold": threshold,
+            "threshold": threshold or None,
             "method": method,
             "level": level,
             "settings": settings,
+            "variance": variance,
             "resamples": resamples,
-            "distance": series[0].distance,
-            "similarity": data.similarity if isinstance(data, Embeddings) else None,
-            "reader": reader,
+            **reading.parameters(data, series[0].distance if series else getattr(data, "distance", None)),
             "protocol": protocol,
+            "prior": prior or None,
+            "fta": failures.fta,
+            "fte": failures.fte,
+            "failures": failures.failures,
+            "claim": claim or None,
         },
+        laboratory,
     )
-    text = rates_table(records, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, records, text, told.texts, source)
-    return 0
+
+    def tables(colour: bool = False) -> str:
+        parts = [rates_table(records, colour=colour)] if records else []
+        parts += [generalised_table(general, colour=colour)] if general else []
+        parts += [linkage_table(linked, colour=colour)] if linked else []
+        return "".join(parts + ([curve_table(points, colour=colour)] if points else []))
+
+    answer.deliver([*records, *general, *linked, *points], tables, told.texts, source, made)
+    return exit_code(made)
+
+
+def _in_order(data: Comparisons | Embeddings | ScoreFile) -> Comparisons | Embeddings:
+    """Data that a curve can be made of."""
+    if isinstance(data, ScoreFile):
+        raise UsageError(f"{data.path}: a claim about a curve needs the scores in order, and this table is too large")
+    return data
 
 
 def _scored(data: Comparisons | Embeddings | ScoreFile, protocol: str) -> Comparisons:
     """The comparisons that a protocol lists, scored."""
-    from matchbound.planning.protocol import score_protocol
-    from matchbound.planning.protocol_files import read_protocol
+    from matchbound.planning.protocol import read_protocol, score_protocol
 
     if not isinstance(data, Embeddings):
         raise UsageError("--protocol lists comparisons of embeddings to score; these data are scored already")

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from matchbound.cli import STDIN, common
-from matchbound.cli.common import (
-    Distance,
-    Files,
-    FormatOption,
-    Level,
-    Method,
-    Output,
-    Quiet,
-    Reader,
-    ReaderOption,
-    Similarity,
-    Workers,
-)
+from matchbound.cli.options import ANSWER, READING, Answer, Files, Level, Method, Quiet, Reading, Workers
 from matchbound.counting.recount import AnySource
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.methods import named
 
 OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
 Far = Annotated[float | None, Parameter(help="Take the threshold at which all data together have this FAR.")]
@@ -31,7 +21,7 @@ Group = Annotated[
     list[str] | None,
     Parameter(help="Column with the group; repeat it for intersections of several.", negative_iterable=""),
 ]
-METHODS = ("wilson", "latent", "wald")
+METHODS = ("auto", "latent", "wilson", "wald")
 
 
 def groups(
@@ -39,14 +29,10 @@ def groups(
     threshold: OneThreshold = None,
     far: Far = None,
     group: Group = None,
-    method: Method = "wilson",
+    method: Method = "auto",
     level: Level = 0.95,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
+    reading: Reading = READING,
+    answer: Answer = ANSWER,
     workers: Workers = None,
     quiet: Quiet = False,
 ) -> int:
@@ -59,12 +45,9 @@ def groups(
 
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")
-    if method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    method = named(method, METHODS, "--method")
     with common.listening(quiet) as told:
-        data, attribute = _load(files, group, reader=reader, distance=distance, similarity=similarity, option=option)
+        data, attribute = load_with_groups(files, group, reading)
         rates = by_group(data, threshold, group=attribute, far=far, workers=workers)
         records = group_records(rates, method, level)
     source = common.provenance(
@@ -77,26 +60,23 @@ def groups(
             "group": group,
             "method": method,
             "level": level,
-            "distance": rates.overall.distance,
-            "similarity": common.similarity_of(data),
-            "reader": reader,
+            **reading.parameters(data, rates.overall.distance),
         },
     )
-    text = group_text(records, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, records, text, told.texts, source)
+    answer.deliver(records, partial(group_text, records), told.texts, source)
     return 0
 
 
-def _load(files: Sequence[str], columns: list[str] | None, **options: Any) -> tuple[AnySource, Any]:
+def load_with_groups(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[AnySource, Any]:
     """The data, and the group of each identity: of one column, or of several for their intersections."""
     first, rest = (columns[0], columns[1:]) if columns else (None, [])
     if STDIN in files and rest:
         raise UsageError("several --group columns are read one by one, so standard input will not do; name a file")
-    data = common.load_or_scan(files, group=first, **options)
+    data = reading.load_or_scan(files, first)
     if not rest:
         return data, None
     if isinstance(data, ScoreFile):
         from matchbound.readers.scan import scan_groups
 
         return data, tuple(scan_groups(data, column) for column in columns or ())
-    return data, (data.group, *(common.load(files, group=column, **options).group for column in rest))
+    return data, (data.group, *(reading.load(files, column).group for column in rest))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,7 +11,18 @@ from cyclopts import Parameter
 
 from matchbound._version import __version__
 from matchbound.cli import common
-from matchbound.cli.common import Distance, FormatOption, Level, Output, Quiet, Reader, Seed, Similarity
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    Answer,
+    FormatOption,
+    Level,
+    Quiet,
+    Reader,
+    Reading,
+    Seed,
+    Similarity,
+)
 from matchbound.errors import UsageError
 
 Data = Annotated[str, Parameter(help="Embeddings, or a CSV or Parquet list of identity and instance.")]
@@ -61,7 +73,7 @@ def protocol(
             made = design_protocol(listed.identity, budget=budget, kind=kind, instance=listed.instance, rng=seed)
             write_protocol(made, output)
         else:
-            data = common.load((file,), reader=reader, distance=False, similarity=similarity)
+            data = Reading(similarity=similarity, reader=reader).load((file,))
             if not isinstance(data, Embeddings):
                 raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
             shown = data.identities[data.codes]
@@ -70,8 +82,7 @@ def protocol(
     parameters = {"verb": "protocol", "budget": budget, "kind": kind, "scores": scores, "reader": reader}
     source = common.provenance((file,), seed, parameters)
     record = protocol_record(made, output)
-    text = protocol_text(record, colour=common.colour_wanted(None)) if format == "table" else ""
-    common.deliver(format, None, [record], text, told.texts, source)
+    Answer(format).deliver([record], partial(protocol_text, record), told.texts, source)
     return 0
 
 
@@ -87,13 +98,10 @@ def plan(
     claim: Claim = None,
     design_effect: Effect = None,
     pilot: Pilot = None,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
+    reading: Reading = READING,
     seed: Seed = 0,
     plot: Plot = None,
-    format: FormatOption = "table",
-    output: Output = None,
+    answer: Answer = ANSWER,
     quiet: Quiet = False,
 ) -> int:
     """How many people to recruit so that the interval will be narrow enough, or the bound low enough.
@@ -110,7 +118,7 @@ def plan(
     with common.listening(quiet) as told:
         known = design_effect
         if pilot is not None:
-            known = common.load((pilot,), reader=reader, distance=distance, similarity=similarity)  # type: ignore[assignment]
+            known = reading.load((pilot,))  # type: ignore[assignment]
         made = make(
             far=far,
             frr=frr,
@@ -146,8 +154,7 @@ def plan(
         "design_effect": design_effect,
     }
     source = common.provenance((pilot,), seed, parameters) if pilot else _without_input(seed, parameters)
-    text = plan_text(made, curve, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, plan_records(made, curve), text, told.texts, source)
+    answer.deliver(plan_records(made, curve), partial(plan_text, made, curve), told.texts, source)
     return 0
 
 

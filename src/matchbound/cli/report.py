@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import (
-    Checkpoint,
-    Dask,
-    Distance,
+from matchbound.cli.options import (
+    READING,
+    RUNNING,
     Files,
     Level,
     Method,
     Output,
     Quiet,
-    Reader,
-    ReaderOption,
+    Reading,
     Resamples,
+    Running,
     Seed,
-    Similarity,
     Threshold,
-    Workers,
+    at_least,
+    write_out,
 )
-from matchbound.errors import UsageError
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
 Targets = Annotated[
@@ -45,6 +46,13 @@ AgainstFiles = Annotated[
         negative_iterable="",
     ),
 ]
+Group = Annotated[
+    list[str] | None,
+    Parameter(help="Column with the group of each person; repeat it for intersections.", negative_iterable=""),
+]
+Suspects = Annotated[
+    int, Parameter(help="List so many of the worst errors by name, to check their labels.", validator=at_least(0, 1000))
+]
 ShowLabels = Annotated[bool, Parameter(help="Name the identities that drive the uncertainty.", negative="")]
 
 
@@ -52,43 +60,33 @@ def report(
     *files: Files,
     far: Targets = None,
     threshold: Threshold = None,
-    method: Method = "wilson",
+    method: Method = "auto",
     level: Level = 0.95,
     resamples: Resamples = 2000,
     seed: Seed = 0,
     title: Title = None,
     show_labels: ShowLabels = False,
+    group: Group = None,
+    suspects: Suspects = 0,
     against: AgainstFiles = None,
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
+    reading: Reading = READING,
+    running: Running = RUNNING,
     format: ReportFormat = None,
     output: Output = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    checkpoint: Checkpoint = None,
     quiet: Quiet = False,
 ) -> int:
     """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
 
     Example: `matchbound report scores.csv --against other.csv --output report.html`
     """
-    from matchbound.files.writing import write_atomically
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 
-    if method not in METHODS:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}; got {method}")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
+    method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
-        others = [
-            common.load_or_scan([path], reader=reader, distance=distance, similarity=similarity, option=option)
-            for path in against or ()
-        ]
+        data, attribute = _grouped(files, group, reading)
+        others = [reading.load_or_scan([path]) for path in against or ()]
         names = common.system_names([files[-1], *(against or ())])
         source = common.provenance(
             [*files, *(against or ())],
@@ -100,13 +98,12 @@ def report(
                 "method": method,
                 "level": level,
                 "resamples": resamples,
-                "distance": data.distance,
-                "similarity": common.similarity_of(data),
-                "reader": reader,
+                **reading.parameters(data, data.distance),
+                "group": group or None,
                 "against": names[1:] or None,
             },
         )
-        with common.running(dask, quiet) as (executor, progress):
+        with running.started(quiet) as how:
             made = make_report(
                 data,
                 far=far or None,
@@ -115,20 +112,26 @@ def report(
                 method=method,
                 title=title,
                 show_labels=show_labels,
+                group=attribute,
+                suspects=suspects,
                 against=dict(zip(names[1:], others, strict=True)) if others else None,
                 name=names[0],
-                workers=workers,
-                executor=executor,
-                progress=progress,
-                checkpoint=checkpoint,
                 rng=seed,
                 n_resamples=resamples,
                 provenance=source,
+                **how,
             )
         content = render(made, chosen)
-    if output is None:
-        sys.stdout.write(content)
-        sys.stdout.flush()
-    else:
-        write_atomically(output, content)
+    write_out(content, output)
     return 0
+
+
+def _grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
+    """The data in memory, and the group of each identity where several columns make it."""
+    from matchbound.cli.groups import load_with_groups
+    from matchbound.readers.loading import in_memory
+
+    if not columns:
+        return reading.load(files), None
+    data, attribute = load_with_groups(files, columns, reading)
+    return in_memory(data), attribute

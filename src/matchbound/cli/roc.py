@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.common import (
-    Checkpoint,
-    Dask,
-    Distance,
+from matchbound.cli.claims import ClaimOption, exit_code, needs_threshold, read_claims, verdicts
+from matchbound.cli.laboratory import LABORATORY, Laboratory
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    RUNNING,
+    Answer,
     Files,
-    FormatOption,
     Level,
-    Output,
     Quiet,
-    Reader,
-    ReaderOption,
+    Reading,
     Resamples,
+    Running,
     Seed,
-    Similarity,
-    Workers,
 )
 from matchbound.errors import UsageError
+from matchbound.results.costs import weights_of
+from matchbound.results.methods import named
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
 
@@ -36,7 +38,30 @@ Frr = Annotated[
     list[float] | None, Parameter(help="FRR at which FAR is wanted; repeat it for several.", negative_iterable="")
 ]
 CurveMethod = Annotated[
-    str, Parameter(help="Interval method: influence, latent, union, vertex, double-or-nothing, subsets or two-level.")
+    str,
+    Parameter(help="auto, latent, influence, union, vertex, double-or-nothing, subsets or two-level."),
+]
+MinDcf = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Prior at which the least detection cost is wanted, or an evaluation's name (sre08, sre16, voxsrc, …).",
+        negative_iterable="",
+    ),
+]
+ActDcf = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Prior at which the actual detection cost is wanted; scores are natural log-likelihood ratios.",
+        negative_iterable="",
+    ),
+]
+CllrOption = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.", negative="")]
+MinCllr = Annotated[bool, Parameter(help="minCllr, for scores of any scale.", negative="")]
+LevelFar = Annotated[
+    float | None, Parameter(help="Of the union rule: the level of FAR's interval (0.1 as in the paper's figures).")
+]
+SmoothOption = Annotated[
+    str | None, Parameter(help="Of the bootstraps: read each curve smoothed by binormal, log-normal or kernel.")
 ]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.")]
 Kind = Annotated[Literal["det", "roc", "scores"], Parameter(help="What the picture shows.")]
@@ -46,36 +71,41 @@ def roc(
     *files: Files,
     far: Far = None,
     frr: Frr = None,
-    method: CurveMethod = "influence",
+    method: CurveMethod = "auto",
     level: Level = 0.95,
+    level_far: LevelFar = None,
+    smooth: SmoothOption = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
+    min_dcf: MinDcf = None,
+    act_dcf: ActDcf = None,
+    cllr: CllrOption = False,
+    min_cllr: MinCllr = False,
+    claim: ClaimOption = None,
     plot: Plot = None,
     kind: Kind = "det",
-    distance: Distance = False,
-    similarity: Similarity = "cosine",
-    reader: Reader = None,
-    option: ReaderOption = None,
-    format: FormatOption = "table",
-    output: Output = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    checkpoint: Checkpoint = None,
+    reading: Reading = READING,
+    running: Running = RUNNING,
+    answer: Answer = ANSWER,
+    laboratory: Laboratory = LABORATORY,
     quiet: Quiet = False,
 ) -> int:
-    """FRR at given FARs, FAR at given FRRs, the equal error rate and the area under the curve, with intervals.
+    """FRR at given FARs, FAR at given FRRs, EER, AUC, detection costs and Cllr, with intervals.
 
-    Example: `matchbound roc scores.csv --far 0.01 --far 0.001 --plot det.png`
+    Example: `matchbound roc scores.csv --far 0.01 --min-dcf 0.01 --cllr --plot det.png`
     """
     from matchbound.calls.rates import roc as run
     from matchbound.files.writing import write_atomically
     from matchbound.results.points import OperatingPoint
+    from matchbound.show.costs import cost_records
     from matchbound.show.curve import curve_records, curve_table
 
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"--level must lie between 0 and 1, such as 0.95; got {level}")
-    if method not in OperatingPoint.methods:
-        raise UsageError(f"--method must be one of {', '.join(OperatingPoint.methods)}; got {method}")
+    method = named(method, (*OperatingPoint.methods, "log-t"), "--method")
+    chosen = _chosen(method, level_far, smooth)
+    claims = read_claims(claim)
+    if needs_threshold(claims):
+        raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
+    priors = {"min_dcf": _priors("--min-dcf", min_dcf), "actual_dcf": _priors("--act-dcf", act_dcf)}
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():
             if not 0.0 <= rate <= 1.0:
@@ -83,13 +113,19 @@ def roc(
     if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
-        data = common.load(files, reader=reader, distance=distance, similarity=similarity, option=option)
-        with common.running(dask, quiet) as (executor, progress):
-            curve = run(data, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+        data = reading.load(files)
+        with running.started(quiet) as how:
+            curve = run(data, **how)
             wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
             points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
             numbers = [*points, curve.eer(), curve.auc()]
-            records = curve_records(numbers, method, level, n_resamples=resamples, rng=seed, workers=workers or 1)
+            records = curve_records(
+                numbers, method, level, n_resamples=resamples, rng=seed, workers=running.workers or 1, **chosen
+            )
+            costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
+            costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
+            records += cost_records(costs, method, level)
+            made = verdicts(claims, (), curve, level=level)
         picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:])
     source = common.provenance(
         files,
@@ -100,27 +136,66 @@ def roc(
             "frr": frr or None,
             "method": method,
             "level": level,
+            **chosen,
             "resamples": resamples,
-            "distance": data.distance,
-            "similarity": common.similarity_of(data),
-            "reader": reader,
+            "min_dcf": min_dcf or None,
+            "act_dcf": act_dcf or None,
+            "cllr": cllr or None,
+            "claim": claim or None,
+            **reading.parameters(data, data.distance),
         },
+        laboratory,
     )
     if plot is not None and picture is not None:
         write_atomically(plot, picture)
-    text = curve_table(records, colour=common.colour_wanted(output)) if format == "table" else ""
-    common.deliver(format, output, records, text, told.texts, source)
-    return 0
+    answer.deliver(records, partial(curve_table, records), told.texts, source, made)
+    return exit_code(made)
+
+
+def _priors(option: str, words: list[str] | None) -> list[float | str]:
+    """Priors as numbers, or names of evaluations, checked before any work is done."""
+    made: list[float | str] = []
+    for word in words or ():
+        try:
+            value: float | str = float(word)
+        except ValueError:
+            value = word
+        try:
+            weights_of(value, 1.0, 1.0)
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
+        made.append(value)
+    return made
+
+
+def _chosen(method: str, level_far: float | None, smooth: str | None) -> dict[str, Any]:
+    """Options of one method, refused with others."""
+    from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
+    from matchbound.stats.curve.smooth import SMOOTHS
+
+    if level_far is not None and method != "union":
+        raise UsageError("--level-far goes with --method union")
+    if level_far is not None and not 0.0 <= level_far < 1.0:
+        raise UsageError(f"--level-far must lie between 0 and 1; got {level_far:g}")
+    if smooth is not None and method not in CURVE_BOOTSTRAPS:
+        raise UsageError("--smooth goes with the bootstraps")
+    made: dict[str, Any] = {} if level_far is None else {"level_far": level_far}
+    return made if smooth is None else made | {"smooth": named(smooth, SMOOTHS, "--smooth")}
 
 
 def _picture(curve: Any, kind: Literal["det", "roc", "scores"], level: float, form: str) -> bytes:
     """The plot as the bytes of a file; the same data give the same bytes."""
     import matplotlib
 
+    from matchbound.show.plots import new_axes
+
+    axes = new_axes(pyplot=False)
     options = {} if kind == "scores" else {"level": level}
-    axes = curve.plot(kind, **options)
+    curve.plot(kind, ax=axes, **options)
     buffer = io.BytesIO()
     unstamped = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
     with matplotlib.rc_context({"svg.hashsalt": "matchbound"}):
-        axes.figure.savefig(buffer, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        figure.savefig(buffer, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
     return buffer.getvalue()

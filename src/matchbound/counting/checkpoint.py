@@ -1,22 +1,29 @@
-"""The state of a long run on disk: what is counted, and which blocks that covers."""
+"""The state of a long run on disk: what it holds, which knows its blocks, and nothing else.
+
+The file is the same whoever ran the blocks: a run that was begun on a cluster goes on here, and the other way round.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.counting.partial import Partial
-from matchbound.errors import DataError
-from matchbound.files.opening import plainly
+from matchbound.arraytypes import IntArray
+from matchbound.counting.held import Held
+from matchbound.errors import DataError, plainly
 
-FORMAT = "matchbound-checkpoint-1"
+FORMAT = "matchbound-checkpoint-2"
 READ_ROWS = 65536
+H = TypeVar("H", bound=Held)
 
 
 def fingerprint(*parts: Any) -> str:
@@ -25,8 +32,9 @@ def fingerprint(*parts: Any) -> str:
     for part in parts:
         if isinstance(part, np.ndarray):
             digest.update(f"{part.dtype.str}{part.shape}".encode())
-            for at in range(0, part.shape[0], READ_ROWS):
-                digest.update(np.ascontiguousarray(part[at : at + READ_ROWS]).tobytes())
+            rows = np.atleast_1d(part)
+            for at in range(0, rows.shape[0], READ_ROWS):
+                digest.update(np.ascontiguousarray(rows[at : at + READ_ROWS]).tobytes())
         else:
             digest.update(repr(part).encode())
         digest.update(b"|")
@@ -46,52 +54,110 @@ class Checkpoint:
     path: Path
     fingerprint: str
 
-    def load(self, n_blocks: int) -> tuple[Partial, NDArray[np.bool_]] | None:
-        """What was counted and which blocks are done; None where there is no file."""
+    @property
+    def _beside(self) -> Path:
+        """Where a new state is written; one name for all runs, so that what a killed run left is found again."""
+        return self.path.with_name(f".{self.path.name}.part")
+
+    def prepare(self, size: int) -> None:
+        """Clear what a killed run left half written, and find out now whether `size` bytes can be written later."""
+        try:
+            if self.path.is_dir():
+                raise IsADirectoryError(21, "it is a folder")
+            self._beside.unlink(missing_ok=True)
+            with open(self._beside, "xb") as stream, contextlib.suppress(AttributeError):
+                _reserve(stream.fileno(), size)
+        except (OSError, ValueError) as error:
+            raise self._unwritable(error) from None
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                self._beside.unlink(missing_ok=True)
+
+    def load(self, n_blocks: int, restore: Callable[[dict[str, NDArray[Any]], set[int]], H]) -> H | None:
+        """What an earlier run held of `n_blocks` blocks; None where there is no file.
+
+        Raises
+        ------
+        DataError
+            Where the file is no checkpoint, was changed since it was written, or belongs to another run.
+        """
         if not self.path.exists():
             return None
         try:
             with open(self.path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 state = {name: stored[name] for name in stored.files}
-            mark, done = str(state["fingerprint"]), state["done"].astype(np.bool_)
-            counted = [state[name] for name in ("impostor", "genuine", "moments")]
-            pairs = [[state[name]] for name in ("keys", "bins", "counts")]
+            mark, digest = str(state.pop("fingerprint")), str(state.pop("digest"))
+            blocks = state.pop("blocks")
         except Exception as error:  # a damaged archive makes numpy raise nearly anything
             raise DataError(
                 f"{self.path} is not a checkpoint of matchbound ({plainly(error, 200)}); name another file"
             ) from None
-        if mark != self.fingerprint or done.size != n_blocks:
+        if digest != _digest(mark, blocks, state):
+            raise DataError(f"{self.path} was changed after it was written; delete it to start again")
+        if mark != self.fingerprint:
             raise DataError(
                 f"{self.path} is the checkpoint of a run on other data or with other parameters; name another file, "
                 "or delete it to start again"
             )
-        return Partial(*counted, *pairs), done
-
-    def save(self, partial: Partial, done: NDArray[np.bool_]) -> None:
-        """Write the state down; the old file stays until the new one is complete."""
-        none = np.empty(0, dtype=np.int64)
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         try:
-            with open(temporary, "wb") as stream:
-                np.savez(
-                    stream,
-                    fingerprint=np.array(self.fingerprint),
-                    done=done,
-                    impostor=partial.impostor,
-                    genuine=partial.genuine,
-                    moments=partial.moments,
-                    keys=np.concatenate([none, *partial.keys]),
-                    bins=np.concatenate([none, *partial.bins]),
-                    counts=np.concatenate([none, *partial.counts]),
-                )
+            return restore(state, _known(blocks, n_blocks))
+        except DataError as error:
+            raise DataError(
+                f"{self.path} is not a checkpoint of this run ({error}); delete it to start again"
+            ) from None
+
+    def save(self, held: Held) -> None:
+        """Write down what a run holds; the old file stays until the new one is complete."""
+        held.check()
+        blocks = np.array(sorted(held.blocks), dtype=np.int64)
+        state = held.state()
+        digest = _digest(self.fingerprint, blocks, state)
+        try:
+            with open(self._beside, "xb") as stream:
+                members: dict[str, Any] = {"digest": np.array(digest), "blocks": blocks, **state}
+                np.savez(stream, fingerprint=np.array(self.fingerprint), **members)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.replace(temporary, self.path)
-        except OSError as error:
-            raise DataError(f"the checkpoint {self.path} cannot be written: {error}") from None
-        finally:
-            temporary.unlink(missing_ok=True)
+            os.replace(self._beside, self.path)
+        except FileExistsError:
+            raise DataError(
+                f"the checkpoint {self.path} is being written by another run; give each run a file of its own"
+            ) from None
+        except (OSError, ValueError) as error:
+            with contextlib.suppress(OSError):
+                self._beside.unlink(missing_ok=True)
+            raise self._unwritable(error) from None
+        except BaseException:
+            self._beside.unlink(missing_ok=True)
+            raise
 
     def remove(self) -> None:
         """A run that is finished needs no checkpoint."""
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def _unwritable(self, error: Exception) -> DataError:
+        why = (error.strerror if isinstance(error, OSError) else None) or plainly(error, 200)
+        return DataError(f"the checkpoint {plainly(self.path, 500)} cannot be written: {why}")
+
+
+def _reserve(file: int, size: int) -> None:
+    """Find room for a file where the system can tell; some file systems cannot."""
+    try:
+        os.posix_fallocate(file, 0, max(size, 1))
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            raise
+
+
+def _digest(mark: str, blocks: IntArray, state: Mapping[str, NDArray[Any]]) -> str:
+    return fingerprint(mark, blocks, *(part for name in sorted(state) for part in (name, state[name])))
+
+
+def _known(blocks: NDArray[Any], n_blocks: int) -> set[int]:
+    """The blocks of a checkpoint, where the run has such blocks."""
+    if blocks.dtype != np.int64 or blocks.ndim != 1:
+        raise DataError("blocks that are no list of numbers")
+    if blocks.size and (blocks[0] < 0 or blocks[-1] >= n_blocks or (np.diff(blocks) <= 0).any()):
+        raise DataError("blocks that this run does not have")
+    return set(blocks.tolist())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from matchbound.counting.partial import Partial
+from matchbound.counting.held import Held, Worker, count_block
+from matchbound.counting.signals import HeldSignals
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.errors import UsageError
 
@@ -19,15 +21,6 @@ class Progress(Protocol):
     def __call__(self, done: int, total: int) -> None: ...
 
 
-class Worker(Protocol):
-    """Adds blocks to a partial tally of its own; used by one thread at a time."""
-
-    partial: Partial
-
-    def add(self, block: int) -> None:
-        """Tally a block."""
-
-
 class Job(Protocol):
     """A run cut into blocks that any worker can do in any order."""
 
@@ -36,27 +29,32 @@ class Job(Protocol):
         """How many blocks there are."""
 
     def worker(self) -> Worker:
-        """A new worker with an empty partial tally."""
+        """A new worker that holds nothing yet."""
 
 
 class Executor(Protocol):
     """Runs blocks of a job and merges what they counted."""
 
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
-        """Tally the blocks; `watch` is told about each one that is done."""
+    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
+        """Tally the blocks; `watch` is told about each one that is done.
+
+        Where it ends in an exception, what was counted until then goes to ``watch.snapshot`` first.
+        """
 
 
 class Watch(Protocol):
-    """Follows a run from the main thread."""
+    """Follows a run from the thread that started it."""
 
-    def done(self, block: int) -> None:
-        """A block is done."""
+    signals: HeldSignals
+
+    def done(self, blocks: int) -> None:
+        """So many more blocks are done."""
 
     def wants_snapshot(self) -> bool:
         """Whether the run should stop for a moment to be written down."""
 
-    def snapshot(self, partials: Sequence[Partial], blocks: Sequence[int]) -> None:
-        """Write down what the blocks done so far in this run have counted."""
+    def snapshot(self, parts: Sequence[Held], *, last: bool = False) -> None:
+        """Write down what was counted so far in this run; the parts say which blocks that is."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,18 @@ class LocalExecutor:
     """Threads of this process, one BLAS thread each.
 
     workers
-        How many; by default one a core that this process may use.
+        How many; by default one per core that this process may use.
+
+    See Also
+    --------
+    DaskExecutor, evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6, executor=mb.LocalExecutor(1))
+    >>> rates.far.errors
+    189
     """
 
     workers: int | None = None
@@ -73,7 +82,7 @@ class LocalExecutor:
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"workers must be at least 1; got {self.workers}")
 
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
+    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
         """Tally the blocks on this machine."""
         count = max(1, min(self.workers or available_cores(), len(blocks)))
         with one_blas_thread():
@@ -86,11 +95,22 @@ class DaskExecutor:
 
     client
         A ``distributed.Client``, or the address of a scheduler.
+
+    See Also
+    --------
+    LocalExecutor, evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> from distributed import Client, LocalCluster  # doctest: +SKIP
+    >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
+    >>> mb.evaluate(mb.demo_data(), 0.6, executor=mb.DaskExecutor(client))  # doctest: +SKIP
     """
 
     client: Any
 
-    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Partial:
+    def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
         """Tally the blocks on the cluster."""
         from matchbound.counting.cluster import run_on
 
@@ -98,98 +118,74 @@ class DaskExecutor:
 
 
 class _Crew:
-    """Threads that take blocks from a list until it is empty, they are stopped or one of them fails."""
+    """Workers that take blocks from one list, each in a thread of its own, for as long as they are let.
+
+    Threads never see signals, so that a block is counted whole or, where counting it fails, not at all. What is done is
+    written in what the workers hold alone; `reports` serves to show progress and to wait.
+    """
 
     def __init__(self, job: Job, blocks: Sequence[int], count: int) -> None:
         self.workers = [job.worker() for _ in range(count)]
-        self.reports: SimpleQueue[int | BaseException] = SimpleQueue()
-        self._todo = iter(blocks)
-        self._lock = threading.Lock()
-        self._stopped = False
-        self._gate = threading.Event()
-        self._gate.set()
-        self._busy = 0
-        self._idle = threading.Condition(self._lock)
-        self._threads = [
-            threading.Thread(target=self._work, args=(worker,), name=f"matchbound-{at}", daemon=True)
-            for at, worker in enumerate(self.workers)
-        ]
+        self.reports: SimpleQueue[int | None] = SimpleQueue()
+        self.todo = deque(blocks)
+        self._halted = False
 
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+    def start(self, pool: ThreadPoolExecutor) -> list[Future[None]]:
+        """Let every worker take blocks; each puts None when it ends."""
+        self._halted = False
+        tasks = [pool.submit(self._work, worker) for worker in self.workers]
+        for task in tasks:
+            task.add_done_callback(lambda _: self.reports.put(None))
+        return tasks
 
-    def stop(self) -> None:
-        """Let every thread finish its block and end."""
-        with self._lock:
-            self._stopped = True
-        self._gate.set()
-        for thread in self._threads:
-            thread.join()
-
-    def pause(self) -> None:
-        """Wait until every block that was begun is done; begin no other."""
-        self._gate.clear()
-        with self._idle:
-            while self._busy:
-                self._idle.wait()
-
-    def resume(self) -> None:
-        self._gate.set()
+    def halt(self) -> None:
+        """Let every worker finish its block and end."""
+        self._halted = True
 
     def _work(self, worker: Worker) -> None:
-        while True:
-            self._gate.wait()
-            with self._lock:
-                if not self._gate.is_set():
-                    continue
-                block = None if self._stopped else next(self._todo, None)
-                if block is None:
+        try:
+            while self.todo and not self._halted:
+                try:
+                    block = self.todo.popleft()
+                except IndexError:  # another worker was faster
                     return
-                self._busy += 1
-            report: int | BaseException = block
-            try:
-                worker.add(block)
-            except BaseException as error:
-                report = error
-            self.reports.put(report)
-            with self._idle:
-                self._busy -= 1
-                self._idle.notify_all()
+                count_block(worker, block)
+                self.reports.put(block)
+        except BaseException:
+            self._halted = True
+            raise
 
 
-def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -> Partial:
+def _run_in_threads(job: Job, blocks: Sequence[int], count: int, watch: Watch) -> Held:
     crew = _Crew(job, blocks, count)
-    finished: list[int] = []
-
-    def take(report: int | BaseException) -> None:
-        if isinstance(report, BaseException):
-            raise report
-        finished.append(report)
-        watch.done(report)
-
-    crew.start()
-    try:
-        while len(finished) < len(blocks):
-            take(crew.reports.get())
-            if watch.wants_snapshot():
-                crew.pause()
-                while not crew.reports.empty():
-                    take(crew.reports.get())
-                watch.snapshot([worker.partial for worker in crew.workers], finished)
-                crew.resume()
-    except KeyboardInterrupt:
-        crew.stop()
-        while not crew.reports.empty():
-            report = crew.reports.get()
-            if isinstance(report, BaseException):
-                raise
-            finished.append(report)
-        watch.snapshot([worker.partial for worker in crew.workers], finished)
-        raise
-    finally:
-        crew.stop()
-    total, *others = [worker.partial for worker in crew.workers]
+    partials = [worker.partial for worker in crew.workers]
+    with ThreadPoolExecutor(count, thread_name_prefix="matchbound") as pool:
+        try:
+            while crew.todo:
+                _until_all_end(crew, crew.start(pool), watch)
+                if watch.wants_snapshot():
+                    watch.snapshot(partials)
+        except BaseException:
+            crew.halt()
+            pool.shutdown()
+            watch.snapshot([partial for partial in partials if partial.sound], last=True)
+            raise
+    total, *others = partials
     for partial in others:
         total.add(partial, count)
     return total
+
+
+def _until_all_end(crew: _Crew, tasks: Sequence[Future[None]], watch: Watch) -> None:
+    """Wait until the workers have no more blocks, or are halted because it is time for a snapshot."""
+    running = len(tasks)
+    while running:
+        if crew.reports.get() is None:
+            running -= 1
+        else:
+            watch.done(1)
+        watch.signals.deliver()
+        if watch.wants_snapshot():
+            crew.halt()
+    for task in tasks:
+        task.result()

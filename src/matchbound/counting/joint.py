@@ -1,55 +1,21 @@
-"""Joint tallies: the errors of two systems on the same comparisons, and the errors that they share."""
+"""Tally two systems on the same comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.counting.pairs import BlockScores
 from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.joint import JointTally, join
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError
 
 BLOCK_ROWS = 512
-
-
-@dataclass(frozen=True, eq=False)
-class JointTally:
-    """Two systems at K pairs of thresholds; the comparisons are the same.
-
-    a, b : Tally
-        Each with its own K thresholds, the same identities and the same m_ij and g_i; pairs kept.
-    sum_nn : int64 array, shape (K,)
-        Σ_{i≠j} n^A_ij·n^B_ij over ordered pairs.
-    both_impostor, both_genuine : int64 arrays, shape (K,)
-        J: comparisons on which both systems err.
-    """
-
-    a: Tally
-    b: Tally
-    sum_nn: IntArray
-    both_impostor: IntArray
-    both_genuine: IntArray
-
-    @property
-    def n_identities(self) -> int:
-        """G."""
-        return self.a.n_identities
-
-    def at(self, k: int) -> JointTally:
-        """The k-th pair of thresholds alone."""
-        return JointTally(
-            _alone(self.a, k),
-            _alone(self.b, k),
-            self.sum_nn[k : k + 1],
-            self.both_impostor[k : k + 1],
-            self.both_genuine[k : k + 1],
-        )
 
 
 def joint_tally(
@@ -104,35 +70,6 @@ def joint_tally_of_embeddings(
     return join(tallies[0], tallies[1], both[0], both[1])
 
 
-def join(a: Tally, b: Tally, both_impostor: IntArray, both_genuine: IntArray) -> JointTally:
-    """Put two tallies with pairs of the same comparisons together."""
-    if a.impostor.erred is None or b.impostor.erred is None:
-        raise DataError("a joint tally needs the errors of each identity pair; tally with pairs=True")
-    size = a.n_identities
-    cross = [
-        2 * int((one.count * one.look_up(two, size)).sum())
-        for one, two in zip(a.impostor.erred, b.impostor.erred, strict=True)
-    ]
-    return JointTally(a, b, np.array(cross, dtype=np.int64), both_impostor, both_genuine)
-
-
-def _alone(tally: Tally, k: int) -> Tally:
-    """A tally at its k-th threshold alone."""
-    one, impostor = slice(k, k + 1), tally.impostor
-    return replace(
-        tally,
-        thresholds=tally.thresholds[one],
-        genuine=replace(tally.genuine, errors=tally.genuine.errors[one]),
-        impostor=replace(
-            impostor,
-            errors=impostor.errors[one],
-            sum_nm=impostor.sum_nm[one],
-            sum_nn=impostor.sum_nn[one],
-            erred=None if impostor.erred is None else impostor.erred[one],
-        ),
-    )
-
-
 def _matches(source: Comparisons, threshold: float) -> BoolArray:
     return np.asarray(source.score <= threshold if source.distance else source.score >= threshold)
 
@@ -142,7 +79,7 @@ class _Matches:
 
     def __init__(self, source: Embeddings) -> None:
         self._source, self._distance = source, source.distance
-        self._scores = BlockScores(source.vectors, source.similarity)
+        self._scores = BlockScores(source.settled, source.similarity)
 
     def block(self, rows: slice) -> Callable[[float], BoolArray]:
         """For a threshold, which of the rows match which rows from ``rows.start`` on, shape (rows, n − start)."""

@@ -1,22 +1,30 @@
-"""Partial tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly."""
+"""Partial tallies of all-pairs runs: sums by threshold bin that workers add to and that merge exactly.
+
+A partial tally knows which blocks it holds (`matchbound.counting.held`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.held import Held
 from matchbound.counting.threads import in_slices
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.errors import DataError
 
 FEWEST_IN_A_SLICE = 512
+LARGEST_SUM = 2**63 - 1
+"""What the running sums of a partial tally can hold."""
 
 
 @dataclass(eq=False)
-class Partial:
+class Partial(Held):
     """What some blocks of comparisons add to a tally; whole numbers, so the order of merging is moot.
 
     Thresholds are sorted from lax to strict and distinct; a comparison in bin b matches at the first b.
@@ -27,6 +35,10 @@ class Partial:
         What bin b + 1 adds to Σn² and Σnm over unordered pairs.
     keys, bins, counts : lists of int64 arrays, matching
         Identity pairs i·G + j (i < j) with comparisons in bin b + 1, and how many; empty unless pairs are kept.
+    blocks : set of int
+        The blocks whose comparisons are all in these sums, once each.
+    sound : bool
+        False while the sums are being changed, and for good when that was cut short.
     """
 
     impostor: IntArray = field(repr=False)
@@ -35,6 +47,8 @@ class Partial:
     keys: list[IntArray] = field(repr=False, default_factory=list)
     bins: list[IntArray] = field(repr=False, default_factory=list)
     counts: list[IntArray] = field(repr=False, default_factory=list)
+    blocks: set[int] = field(repr=False, default_factory=set)
+    sound: bool = True
 
     @staticmethod
     def empty(n_identities: int, n_thresholds: int) -> Partial:
@@ -44,8 +58,34 @@ class Partial:
             np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros((2, shape[1]), dtype=np.int64)
         )
 
-    def add(self, other: Partial, workers: int | None = 1) -> None:
-        """Add what other blocks counted."""
+    @staticmethod
+    def restore(state: Mapping[str, NDArray[Any]], blocks: set[int], shape: tuple[int, int]) -> Partial:
+        """What `state` gave, of a run over (identities, thresholds); DataError where it cannot be of this run."""
+        wrong = _fault(state, shape)
+        if wrong:
+            raise DataError(wrong)
+        keys, bins, counts = ([state[name]] for name in ("keys", "bins", "counts"))
+        return Partial(state["impostor"], state["genuine"], state["moments"], keys, bins, counts, blocks)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All of it but the blocks, as arrays for a file."""
+        none = np.empty(0, dtype=np.int64)
+        return {
+            "impostor": self.impostor,
+            "genuine": self.genuine,
+            "moments": self.moments,
+            "keys": np.concatenate([none, *self.keys]),
+            "bins": np.concatenate([none, *self.bins]),
+            "counts": np.concatenate([none, *self.counts]),
+        }
+
+    def copy(self) -> Partial:
+        """The same, in sums of its own."""
+        sums = (self.impostor.copy(), self.genuine.copy(), self.moments.copy())
+        return Partial(*sums, list(self.keys), list(self.bins), list(self.counts), set(self.blocks), self.sound)
+
+    def join(self, other: Partial, workers: int | None) -> None:
+        """Add the sums of `other`."""
 
         def add_up(start: int, stop: int) -> None:
             self.impostor[start:stop] += other.impostor[start:stop]
@@ -67,20 +107,24 @@ class Partial:
             self.counts.append(events[:, 3].copy())
 
 
-def merge(partials: Sequence[Partial]) -> Partial:
-    """The sum of at least one partial tally, as a new one."""
-    head = partials[0]
-    total = Partial(
-        head.impostor.copy(),
-        head.genuine.copy(),
-        head.moments.copy(),
-        list(head.keys),
-        list(head.bins),
-        list(head.counts),
-    )
-    for partial in partials[1:]:
-        total.add(partial)
-    return total
+def _fault(state: Mapping[str, NDArray[Any]], shape: tuple[int, int]) -> str:
+    """What is wrong with the arrays of a checkpoint; empty when they can be those of a run."""
+    names = ("impostor", "genuine", "moments", "keys", "bins", "counts")
+    if set(state) != set(names) or any(state[name].dtype != np.int64 for name in names):
+        return "not whole numbers"
+    keys, bins, counts = state["keys"], state["bins"], state["counts"]
+    if state["impostor"].shape != shape or state["genuine"].shape != shape or state["moments"].shape != (2, shape[1]):
+        return "sums of another shape"
+    if any(values.ndim != 1 for values in (keys, bins, counts)) or len({keys.size, bins.size, counts.size}) > 1:
+        return "lists of different lengths"
+    if keys.size and (keys.min() < 0 or keys.max() >= shape[0] ** 2 or bins.min() < 0 or bins.max() > shape[1]):
+        return "identities that these data do not have"
+    return ""
+
+
+def sums_may_wrap(instances: IntArray) -> bool:
+    """Whether Σn² or Σnm of complete data could pass what the running sums hold: neither is larger than Σm²."""
+    return pair_moments(AllPairs(instances), (), instances.size)[0] > LARGEST_SUM
 
 
 def finish(
@@ -117,9 +161,8 @@ def finish(
     if pairs:
         tables = _pair_tables(partial, identities.size, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)
-    bound = int(np.sort(instances)[-2:].astype(object).prod()) * int(impostor_errors.sum(axis=1).max(initial=0))
     sum_nm, sum_nn = moments[1], moments[0]
-    if bound >= 2**63:  # the running sums may have wrapped around
+    if sum_mm > LARGEST_SUM:  # the running sums may have wrapped around
         if erred is None:
             raise DataError(
                 "two identities have so many instances that sums of squared counts pass 2^63; tally with pairs=True"

@@ -82,7 +82,7 @@ def _oriented(
 
 def _impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
     """Similarities of all impostor pairs among some rows, in single precision."""
-    scores, codes = BlockScores(source.vectors[rows], source.similarity, np.float32), source.codes[rows]
+    scores, codes = BlockScores(source.settled[rows], source.similarity, np.float32), source.codes[rows]
     parts = [np.empty(0, dtype=np.float32)]
     for start in range(0, rows.size, BLOCK):
         block = scores.block(slice(start, start + BLOCK))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.tables import tally_comparisons
-from matchbound.counts.tally import Tally
+from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.subsets import among as subset
 from matchbound.errors import DataError
 from matchbound.readers.scan import ScoreFile
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
     from matchbound.counting.executors import Executor, Progress
 
+MOST_GENUINE = 5_000_000
+MOST_ROWS = 20_000_000
+"""A part of a table on disk is read into memory up to so many rows."""
 Source = Comparisons | Embeddings
 AnySource = Source | ScoreFile
 
@@ -33,6 +38,7 @@ def tally_source(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> Tally:
     """Tally any source. Pairs are kept by default where that costs nothing, which is for comparisons."""
     if isinstance(source, Comparisons):
@@ -41,7 +47,7 @@ def tally_source(
         from matchbound.counting.streaming import tally_score_table
 
         return tally_score_table(
-            source.path,
+            source,
             thresholds,
             columns=source.columns,
             distance=source.distance,
@@ -58,6 +64,7 @@ def tally_source(
         executor=executor,
         progress=progress,
         checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
 
 
@@ -68,6 +75,8 @@ class Recount:
     source: AnySource
     workers: int | None = None
     executor: Executor | None = None
+    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    """What was made from these data once and may be asked for again, such as a fitted model."""
 
     @property
     def all_pairs(self) -> bool:
@@ -78,35 +87,112 @@ class Recount:
         """The same comparisons at other thresholds."""
         return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)
 
+    def genuine(self, thresholds: FloatArray) -> Tally:
+        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.
+
+        Genuine pairs of embeddings are few: they are scored one by one, and the rest is left alone.
+        """
+        from matchbound.counting.pairs import GenuinePairs
+
+        source = self.source
+        if not isinstance(source, Embeddings):
+            return self.tally(thresholds)
+        pairs = GenuinePairs.of(source)
+        if len(pairs) > MOST_GENUINE:
+            return self.tally(thresholds)
+        first, second = pairs.rows(np.arange(len(pairs)))
+        scores = source.score_pairs(first, second)
+        grid = np.asarray(thresholds, dtype=np.float64)
+        oriented, place = np.unique(-grid if source.distance else grid, return_inverse=True)
+        reach = np.searchsorted(oriented, -scores if source.distance else scores, side="right")
+        size, levels = source.n_identities, oriented.size
+        cells = np.bincount(source.codes[first] * (levels + 1) + reach, minlength=size * (levels + 1))
+        errors = np.cumsum(cells.reshape(size, levels + 1)[:, :-1], axis=1).T[place.reshape(-1)]
+        counts = source.instance_counts
+        nothing = np.zeros(grid.size, dtype=np.int64)
+        return Tally(
+            source.identities,
+            grid,
+            source.distance,
+            GenuineTally(counts * (counts - 1) // 2, np.ascontiguousarray(errors, dtype=np.int64)),
+            ImpostorTally(
+                np.zeros(size, dtype=np.int64), np.zeros((grid.size, size), dtype=np.int64), 0, nothing, nothing
+            ),
+            counts,
+        )
+
     def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         from matchbound.counting.ranks import rank_scores
 
         if isinstance(self.source, ScoreFile):
-            raise DataError(f"{self.source.path}: this method looks at scores in order; read the table into memory")
+            from matchbound.counting.streaming import rank_scores_of_table
+
+            return rank_scores_of_table(
+                self.source.path, errors, kind, columns=self.source.columns, distance=self.source.distance
+            )
         return rank_scores(self.source, errors, kind)
+
+    def comparisons(self) -> Comparisons:
+        """The comparisons one by one; all pairs of embeddings are scored."""
+        if isinstance(self.source, ScoreFile):
+            raise DataError(f"{self.source.path}: this looks at single comparisons; read the table into memory")
+        return self.source if isinstance(self.source, Comparisons) else self.source.comparisons()
 
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
         return Recount(among(self.source, identities), self.workers, self.executor)
 
 
+@dataclass(frozen=True, eq=False)
+class RecountOfPart(Recount):
+    """The comparisons among some identities of a table on disk; they are read into memory when first asked for.
+
+    identities
+        Their labels.
+    """
+
+    identities: LabelArray = field(default_factory=lambda: np.empty(0, dtype=np.str_), repr=False)
+
+    def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
+        """The same comparisons at other thresholds."""
+        return self._in_memory.tally(thresholds, pairs=pairs)
+
+    def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
+        """Thresholds at which so many comparisons err, shape of `errors`."""
+        return self._in_memory.thresholds_at(errors, kind)
+
+    @property
+    def _in_memory(self) -> Recount:
+        made: Recount | None = self.memo.get("in memory")
+        if made is None:
+            assert isinstance(self.source, ScoreFile)
+            made = Recount(_rows_among(self.source, self.identities), self.workers, self.executor)
+            self.memo["in memory"] = made
+        return made
+
+
+def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
+    """The rows of a table on disk that compare some identities with each other."""
+    from matchbound.readers.scan import scan_scores
+
+    table = scan_scores(file.path, columns=file.columns)
+    chosen = np.sort(identities.astype(np.str_))
+    parts: list[tuple[LabelArray, LabelArray, FloatArray]] = []
+    total = 0
+    for batch in table.batches:
+        a, b = batch.a.labels.astype(np.str_), batch.b.labels.astype(np.str_)
+        kept = np.flatnonzero(np.isin(a, chosen)[batch.a.codes] & np.isin(b, chosen)[batch.b.codes])
+        parts.append((a[batch.a.codes[kept]], b[batch.b.codes[kept]], batch.score[kept]))
+        total += kept.size
+        if total > MOST_ROWS:
+            raise DataError(f"{file.path}: a part of the identities has more than {MOST_ROWS:,} comparisons")
+    first, second, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Comparisons(first, second, scores, distance=table.distance if file.distance is None else file.distance)
+
+
 def among(source: AnySource, identities: IntArray) -> Source:
     """The part of a source that concerns only the given identities."""
     if isinstance(source, ScoreFile):
         raise DataError(f"{source.path}: a part of the identities can be taken only of a table in memory")
-    kept = np.zeros(source.n_identities, dtype=bool)
-    kept[identities] = True
-    if isinstance(source, Embeddings):
-        rows = np.flatnonzero(kept[source.codes])
-        return Embeddings(source.vectors[rows], source.identities[source.codes[rows]], source.similarity)
-    rows = np.flatnonzero(kept[source.a] & kept[source.b])
-    has = source.instance_a is not None and source.instance_b is not None
-    return Comparisons(
-        source.identities[source.a[rows]],
-        source.identities[source.b[rows]],
-        source.score[rows],
-        distance=source.distance,
-        instance_a=source.instance_a[rows] if has and source.instance_a is not None else None,
-        instance_b=source.instance_b[rows] if has and source.instance_b is not None else None,
-    )
+    return subset(source, identities)

@@ -202,7 +202,7 @@ def _even_turn(axes: FloatArray) -> Turn:
     return Turn(turned, (gamma * math.sqrt(k * (1 + apart)) + apart) * (1 + 1e-6))
 
 
-def _step(sample: Float32Array, most: int) -> float:
+def best_step(sample: Float32Array, most: int) -> float:
     """The step that loses least on a sample of rows; a few large numbers may be cut off for a finer one."""
     largest = float(np.abs(sample).max(initial=0.0))
     if largest == 0.0:
@@ -260,8 +260,8 @@ def _coordinates(
 def _steps_of(factors: Factors, turn: Turn, order: IntArray, most: int) -> tuple[float, float]:
     """The steps of rows and columns, from a sample."""
     sample = np.asarray(turn.apply(factors.left[order], factors.dimension))
-    column_step = _step(sample, 127)
-    return (column_step if most == 127 else _step(sample, most)), column_step
+    column_step = best_step(sample, 127)
+    return (column_step if most == 127 else best_step(sample, most)), column_step
 
 
 def _offsets(factors: Factors, at: IntArray | slice, made: Coordinates) -> tuple[FloatArray, FloatArray]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from matchbound.counting.checkpoint import Checkpoint
 from matchbound.counting.executors import Progress
-from matchbound.counting.partial import Partial, merge
+from matchbound.counting.held import Held, merge
+from matchbound.counting.signals import HeldSignals
+from matchbound.errors import DataError, MatchboundWarning, UsageError
 
-SNAPSHOT_SECONDS = 30.0
+SHARE = 4.0
+"""A snapshot is followed by at least so many times as long without one."""
 
 
 @dataclass(eq=False)
@@ -21,36 +23,58 @@ class RunWatch:
     """Tells `progress` about blocks as they are done, and the checkpoint about the state now and then.
 
     before
-        What an earlier run had counted, of the blocks that are `done` from the start.
+        What an earlier run had counted.
+    every
+        Seconds between snapshots; 0 for one after each block.
     """
 
-    done_blocks: NDArray[np.bool_]
+    n_blocks: int
     progress: Progress | None = None
     checkpoint: Checkpoint | None = None
-    before: Partial | None = None
-    every: float = SNAPSHOT_SECONDS
-    _last: float = field(default_factory=time.monotonic)
-    _count: int = 0
+    before: Held | None = None
+    every: float = 30.0
+    signals: HeldSignals = field(default_factory=HeldSignals)
 
     def __post_init__(self) -> None:
-        self._count = int(self.done_blocks.sum())
+        self._done = 0 if self.before is None else len(self.before.blocks)
+        self._next = time.monotonic() + self.every
 
-    def done(self, block: int) -> None:
-        """A block is done."""
-        self._count += 1
-        if self.progress is not None:
-            self.progress(self._count, self.done_blocks.size)
+    def done(self, blocks: int) -> None:
+        """So many more blocks are done."""
+        for _ in range(blocks):
+            self._done += 1
+            if self.progress is not None:
+                self.progress(self._done, self.n_blocks)
 
     def wants_snapshot(self) -> bool:
         """Whether it is time to write the state down."""
-        return self.checkpoint is not None and time.monotonic() - self._last >= self.every
+        return self.checkpoint is not None and time.monotonic() >= self._next
 
-    def snapshot(self, partials: Sequence[Partial], blocks: Sequence[int]) -> None:
-        """Write down what was counted before and in this run."""
-        if self.checkpoint is None:
+    def snapshot(self, parts: Sequence[Held], *, last: bool = False) -> None:
+        """Write down what was counted before and in this run.
+
+        Where that cannot be done any more, the run goes on and warns; the last snapshot of a run raises instead.
+        """
+        known = [*([] if self.before is None else [self.before]), *parts]
+        if self.checkpoint is None or not known:
             return
-        done = self.done_blocks.copy()
-        done[list(blocks)] = True
-        known = [] if self.before is None else [self.before]
-        self.checkpoint.save(merge([*known, *partials]), done)
-        self._last = time.monotonic()
+        began = time.monotonic()
+        try:
+            self.checkpoint.save(merge(known))
+        except DataError as error:
+            if last:
+                raise
+            warnings.warn(f"{error}; the run goes on without", MatchboundWarning, stacklevel=2)
+        now = time.monotonic()
+        self._next = now + max(self.every, SHARE * (now - began))
+
+
+def check_every(seconds: float) -> float:
+    """The seconds between snapshots, as a number that can be that."""
+    try:
+        every = float(seconds)
+    except (TypeError, ValueError):
+        every = math.nan
+    if not 0.0 <= every < math.inf:
+        raise UsageError(f"checkpoint_every must be a number of seconds, 0 or more; got {seconds!r}")
+    return every

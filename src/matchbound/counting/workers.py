@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.counting.job import AllPairsJob
 from matchbound.counting.layout import Layout, Piece
 from matchbound.counting.partial import Partial
 
 if TYPE_CHECKING:
+    from matchbound.counting.job import AllPairsJob
     from matchbound.kernels.blocks import Block, Sums, Tile
     from matchbound.kernels.grid import Grid
 

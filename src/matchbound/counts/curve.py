@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counts.tally import AllPairs, PairTable, Tally
-from matchbound.data.comparisons import Comparisons
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError
 
 
@@ -121,6 +120,18 @@ class CurveTally:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         raise NotImplementedError
 
+    def tally_at(self, points: IntArray) -> Tally:
+        """The tally at some of the thresholds, by their numbers in increasing order."""
+        errors, sums = self.errors_at(points), self.sums.take(points)
+        return Tally(
+            identities=self.identities,
+            thresholds=self.thresholds[points],
+            distance=self.distance,
+            genuine=GenuineTally(self.genuine_comparisons, errors.genuine),
+            impostor=ImpostorTally(self.impostor_comparisons, errors.impostor, sums.pair_mm, sums.nm, sums.nn),
+            instances=self.instances,
+        )
+
     def genuine_masses(self) -> tuple[FloatArray, IntArray]:
         """Where genuine scores lie: (similarity, how many there), similarity decreasing."""
         return _masses(self.similarity, self.n_genuine - self.false_nonmatches)
@@ -134,39 +145,45 @@ class CurveTally:
 class SortedCurve(CurveTally):
     """A curve with every step, from scored comparisons.
 
-    source
-        The comparisons.
+    a, b : int64 arrays, shape (n,)
+        The identities of each comparison; a genuine one has the same twice.
+    row_similarity : float64 array, shape (n,)
+        The score of each comparison, with large meaning "same".
     order : int64 array, shape (n,)
-        Rows of the source, strictest first; the order among equal scores means nothing.
+        Comparisons, strictest first; the order among equal scores means nothing.
     """
 
-    source: Comparisons = field(repr=False)
+    a: IntArray = field(repr=False)
+    b: IntArray = field(repr=False)
+    row_similarity: FloatArray = field(repr=False)
     order: IntArray = field(repr=False)
 
     @cached_property
     def impostor_rows(self) -> IntArray:
         """Rows of impostor comparisons, strictest first, shape (N,)."""
-        return self.order[~self.source.genuine[self.order]]
+        impostor: BoolArray = self.a != self.b
+        return self.order[impostor[self.order]]
 
     @cached_property
     def genuine_rows(self) -> IntArray:
         """Rows of genuine comparisons, strictest first, shape (T,)."""
-        return self.order[self.source.genuine[self.order]]
+        genuine: BoolArray = self.a == self.b
+        return self.order[genuine[self.order]]
 
     @cached_property
     def first(self) -> IntArray:
         """One identity of each impostor comparison, strictest first, shape (N,)."""
-        return self.source.a[self.impostor_rows]
+        return self.a[self.impostor_rows]
 
     @cached_property
     def second(self) -> IntArray:
         """The other identity of each impostor comparison, shape (N,)."""
-        return self.source.b[self.impostor_rows]
+        return self.b[self.impostor_rows]
 
     @cached_property
     def owner(self) -> IntArray:
         """The identity of each genuine comparison, strictest first, shape (T,)."""
-        return self.source.a[self.genuine_rows]
+        return self.a[self.genuine_rows]
 
     @cached_property
     def genuine_matches(self) -> IntArray:
@@ -280,37 +297,6 @@ class SteppedCurve(CurveTally):
     def errors_at(self, points: IntArray) -> PointErrors:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         return PointErrors(self.tally.genuine.errors[points], self.tally.impostor.errors[points])
-
-
-def curve_of_comparisons(source: Comparisons) -> SortedCurve:
-    """The curve of scored comparisons, with every step."""
-    size = source.n_identities
-    genuine = source.genuine
-    n_genuine = int(np.count_nonzero(genuine))
-    both_kinds(n_genuine, len(source) - n_genuine)
-    similarity = source.similarity
-    order = np.argsort(-similarity)
-    ranked = similarity[order]
-    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1)
-    accepted = np.cumsum(genuine[order], dtype=np.int64)[ends]
-    matched = ends + 1 - accepted
-    with np.errstate(over="ignore"):  # above the largest float there is infinity
-        strictest = np.nextafter(ranked[0], np.inf)
-    thresholds = np.concatenate([[strictest], ranked[ends]])
-    both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
-    g = np.bincount(source.a[genuine], minlength=size).astype(np.int64)
-    return SortedCurve(
-        identities=source.identities,
-        distance=source.distance,
-        thresholds=-thresholds if source.distance else thresholds,
-        false_matches=np.concatenate([[0], matched]),
-        false_nonmatches=np.concatenate([[n_genuine], n_genuine - accepted]),
-        genuine_comparisons=g,
-        impostor_comparisons=both - 2 * g,
-        instances=source.instance_counts,
-        source=source,
-        order=order,
-    )
 
 
 def curve_of_tally(tally: Tally) -> SteppedCurve:

@@ -11,7 +11,7 @@ from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.grouping import group_of_identity
-from matchbound.data.labels import as_labels, encode
+from matchbound.data.labels import as_text, coded_labels, encode, label_mapping, merge, text_array
 from matchbound.errors import DataError, UsageError
 
 Source = Comparisons | Embeddings
@@ -31,39 +31,38 @@ def identity_labels(source: Source, attribute: Any, name: str = "group") -> Labe
     if isinstance(attribute, tuple):
         if not attribute:
             raise UsageError(f"{name} is an empty tuple; name at least one attribute")
-        columns = [identity_labels(source, one, name) for one in attribute]
-        joined = columns[0]
-        for column in columns[1:]:
-            joined = np.char.add(np.char.add(joined, JOIN), column)
-        return np.asarray(joined)
+        columns = [identity_labels(source, one, name).tolist() for one in attribute]
+        return text_array([JOIN.join(words) for words in zip(*columns, strict=True)])
     if attribute is None:
         if source.group is None:
             raise DataError(
                 f"the data name no {name}: read them with a {name} column, or give {name}= as a mapping from identity "
                 "to label"
             )
-        return source.group.astype(np.str_)
+        return as_text(source.group)
     if isinstance(attribute, Mapping):
         return _mapped(source, attribute, name)
-    column = as_labels(attribute, name)
-    if column.shape[0] == source.n_identities:
-        return column.astype(np.str_)
-    if isinstance(source, Embeddings) and column.shape[0] == len(source):
-        return group_of_identity(source.identities, source.codes, column).astype(np.str_)
+    column = coded_labels(attribute, name)
+    if len(column) == source.n_identities:
+        return as_text(column.decoded())
+    if isinstance(source, Embeddings) and len(column) == len(source):
+        return as_text(group_of_identity(source.identities, source.codes, column))
     wanted = f"{source.n_identities} identities"
     if isinstance(source, Embeddings):
         wanted += f" or {len(source)} rows"
-    raise DataError(f"{name} has {column.shape[0]} labels and the data have {wanted}")
+    raise DataError(f"{name} has {len(column)} labels and the data have {wanted}")
 
 
 def _mapped(source: Source, attribute: Mapping[Any, Any], name: str) -> LabelArray:
-    known = {str(key): str(value) for key, value in attribute.items()}
-    found = []
-    for identity in source.identities.tolist():
-        if str(identity) not in known:
-            raise DataError(f"{name}: identity {identity!s} is not in the mapping; give every identity a label")
-        found.append(known[str(identity)])
-    return np.array(found, dtype=np.str_)
+    """The label that a mapping gives each identity; those of other identities are not looked at."""
+    who = as_text(source.identities).tolist()
+    wanted = set(who)
+    about = {key: value for key, value in attribute.items() if str(key).strip() in wanted}
+    known = label_mapping(about, name)
+    missing = next((identity for identity in who if identity not in known), None)
+    if missing is not None:
+        raise DataError(f"{name}: identity {missing} is not in the mapping; give every identity a label")
+    return text_array([known[identity] for identity in who])
 
 
 def comparison_units(source: Comparisons, attribute: Any, name: str = "cluster") -> tuple[IntArray, IntArray, bool]:
@@ -75,11 +74,11 @@ def comparison_units(source: Comparisons, attribute: Any, name: str = "cluster")
         As for `identity_labels`; or a list of two columns with one label a comparison, for the two sides of it.
     """
     if isinstance(attribute, list) and len(attribute) == 2:
-        columns = [as_labels(column, name) for column in attribute]
+        columns = [coded_labels(column, name) for column in attribute]
         for column in columns:
-            if column.shape[0] != len(source):
-                raise DataError(f"{name} has {column.shape[0]} labels a side and there are {len(source)} comparisons")
-        _, (a, b) = encode(*columns)
+            if len(column) != len(source):
+                raise DataError(f"{name} has {len(column)} labels a side and there are {len(source)} comparisons")
+        _, (a, b) = merge(*columns)
         return a, b, _nested(source, a, b)
     _, (codes,) = encode(identity_labels(source, attribute, name))
     return codes[source.a], codes[source.b], True

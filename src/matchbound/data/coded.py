@@ -1,74 +1,21 @@
-"""Columns of labels that are encoded already: a few distinct labels, and small integers a row."""
+"""Columns of labels from Arrow arrays, and the numbers of Arrow columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.data.labels import encode, text_array
+from matchbound.data.labels import Coded, Said, coded_values, merge
+
+__all__ = ["Coded", "coded_column", "first_null", "merge", "values_of"]
 
 
-@dataclass(frozen=True)
-class Coded:
-    """A column of labels.
-
-    Attributes
-    ----------
-    labels : array, shape (k,)
-        Labels, text or integers; they may repeat, and some may not occur.
-    codes : integer array, shape (n,)
-        Positions in `labels`, one a row.
-    """
-
-    labels: LabelArray
-    codes: NDArray[np.integer[Any]]
-
-    def decoded(self) -> LabelArray:
-        """The label of each row, shape (n,)."""
-        if not self.labels.size:
-            return np.empty(0, dtype=np.str_)
-        return np.asarray(self.labels[self.codes])
-
-
-def coded_texts(values: list[str], where: str) -> Coded:
-    """A column from text in memory, by hashing; `where` is the file, for messages."""
-    import pyarrow as pa
-
-    return coded_column(pa.array(values, pa.string()), where)
-
-
-def coded_column(column: Any, where: str) -> Coded:
-    """A column from an Arrow array of text, by hashing; `where` is the file, for messages."""
+def coded_column(column: Any, said: Said) -> Coded:
+    """A column from an Arrow array of text, by hashing; `said` begins a message about a row."""
     hashed = column.dictionary_encode()
-    return Coded(text_array(hashed.dictionary.to_pylist(), where), values_of(hashed.indices))
-
-
-def merge(*columns: Coded) -> tuple[LabelArray, tuple[IntArray, ...]]:
-    """Columns against one sorted list of the labels that occur in any of them; the same as `encode` of the decoded.
-
-    Returns
-    -------
-    labels : array, shape (G,)
-        The distinct labels that occur, sorted.
-    codes : tuple of int64 arrays
-        Positions in `labels`, one array a column.
-    """
-    names, places = encode(*(column.labels for column in columns))
-    used = np.zeros(names.size, dtype=np.bool_)
-    for column, place in zip(columns, places, strict=True):
-        occurs = np.zeros(place.size, dtype=np.bool_)
-        occurs[column.codes] = True
-        used[place[occurs]] = True
-    new = np.cumsum(used, dtype=np.int64) - 1
-    codes = tuple(
-        (new[place])[column.codes] if column.codes.size else np.empty(0, np.int64)
-        for column, place in zip(columns, places, strict=True)
-    )
-    return names[used], codes
+    return coded_values(hashed.dictionary.to_pylist(), values_of(hashed.indices), said)
 
 
 def values_of(column: Any) -> NDArray[Any]:

@@ -1,31 +1,43 @@
-"""A source of comparisons that were scored elsewhere: two identities and a score a row."""
+"""A source of comparisons that were scored elsewhere: two identities and a score per row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.direction import direction_question
 from matchbound.data.finite import check_finite
 from matchbound.data.grouping import group_of_identity
-from matchbound.data.labels import as_labels, encode
-from matchbound.errors import DataError
+from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.errors import DataError, UsageError
+from matchbound.files.origin import Origin
+
+Repeats = Literal["mean", "max", "first", "error"]
+REPEATS: tuple[Repeats, ...] = ("mean", "max", "first", "error")
+
+UNSEEN = (
+    "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
+    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
+    "identities to get intervals that can be trusted"
+)
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Comparisons:
     """Scored comparisons. A row joins two instances; it is genuine when both belong to one identity.
 
     Parameters
     ----------
     identity_a, identity_b
-        Who is on either side: strings or integers, one a row.
+        Who is on either side: strings or integers, one per row.
     score
-        The matcher's score, one a row. Finite.
+        The matcher's score, one per row. Finite.
     distance
         ``True`` when small scores mean "same" (a match is ``score <= threshold``); by default large
         scores mean "same" (a match is ``score >= threshold``).
@@ -36,6 +48,12 @@ class Comparisons:
         An attribute of the identities (gender, device, …), optional.
     notes
         What the reader of the data had to assume; said again by `findings`.
+    repeats
+        What to do with comparisons that repeat a pair of instances, in either order: keep their ``"mean"``, the score
+        that is most alike (``"max"``: the largest similarity, the smallest distance), the ``"first"``, or make them an
+        ``"error"``. By default each counts as a comparison of its own, and `findings` say so.
+
+    Labels follow one rule on every path: see the documentation, "Labels and missing values".
 
     Attributes
     ----------
@@ -44,6 +62,19 @@ class Comparisons:
     a, b : int64 arrays, shape (n,)
         Positions in `identities`.
     score : float64 array, shape (n,)
+
+    See Also
+    --------
+    Embeddings, read, scan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> data = mb.Comparisons(["ann", "ann", "bob"], ["ann", "bob", "eve"], [0.9, 0.2, 0.4])
+    >>> len(data), data.n_identities
+    (3, 3)
+    >>> data.genuine.tolist()
+    [True, False, False]
     """
 
     identities: LabelArray
@@ -56,6 +87,7 @@ class Comparisons:
     instance_b: IntArray | None = field(repr=False)
     group: LabelArray | None = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)
+    origin: tuple[Origin, ...] = field(repr=False)
 
     def __init__(
         self,
@@ -69,13 +101,18 @@ class Comparisons:
         group_a: ArrayLike | None = None,
         group_b: ArrayLike | None = None,
         notes: Sequence[str] = (),
+        repeats: Repeats | None = None,
     ) -> None:
-        left, right = as_labels(identity_a, "identity_a"), as_labels(identity_b, "identity_b")
+        left, right = coded_labels(identity_a, "identity_a"), coded_labels(identity_b, "identity_b")
         values = _scores(score)
-        _same_length({"identity_a": left, "identity_b": right, "score": values})
-        identities, (a, b) = encode(left, right)
+        _same_length({"identity_a": left.codes, "identity_b": right.codes, "score": values})
+        identities, (a, b) = merge(left, right)
+        notes = [*notes, *left.notes("identity_a"), *right.notes("identity_b")]
         instances = _instances(a, b, instance_a, instance_b)
-        self._fill(identities, a, b, values, distance, instances, group_a, group_b, notes)
+        groups = _group_columns(group_a, group_b)
+        made = object.__new__(Comparisons)
+        made._fill(identities, a, b, values, distance, instances, groups, notes)
+        self._set((made if repeats is None else made.without_repeats(repeats))._fields())
 
     @classmethod
     def from_codes(
@@ -89,8 +126,8 @@ class Comparisons:
         names: LabelArray | None = None,
         instance_a: IntArray | None = None,
         instance_b: IntArray | None = None,
-        group_a: ArrayLike | None = None,
-        group_b: ArrayLike | None = None,
+        group_a: Coded | ArrayLike | None = None,
+        group_b: Coded | ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> Comparisons:
         """Comparisons whose labels are encoded already, as readers have them: no label is looked at twice.
@@ -111,8 +148,50 @@ class Comparisons:
         if names is not None and instance_a is not None and instance_b is not None:
             _same_length({"a": a, "instance_a": instance_a, "instance_b": instance_b})
             instances = _within_identities(a, b, names, instance_a, instance_b)
-        made._fill(identities, a, b, values, distance, instances, group_a, group_b, notes)
+        groups = _group_columns(group_a, group_b)
+        made._fill(identities, a, b, values, distance, instances, groups, notes)
         return made
+
+    @classmethod
+    def from_scores(cls, genuine: ArrayLike, impostor: ArrayLike, *, distance: bool = False) -> Comparisons:
+        """Two arrays of scores without identities, as many packages take them.
+
+        Who was compared is not known, so that every comparison counts as independent of all others. Intervals are the
+        naive ones, too narrow where comparisons share people, and every output says so.
+
+        Parameters
+        ----------
+        genuine, impostor
+            Scores of comparisons of the same and of different identities.
+        distance
+            Whether small scores mean "same".
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> len(mb.Comparisons.from_scores([0.9, 0.8, 0.4], [0.1, 0.3]))
+        5
+        """
+        own, other = _scores(genuine), _scores(impostor)
+        kind = np.concatenate([np.ones(own.size, dtype=np.bool_), np.zeros(other.size, dtype=np.bool_)])
+        return cls.of_nobody(np.concatenate([own, other]), kind, distance=distance)
+
+    @classmethod
+    def of_nobody(
+        cls, score: FloatArray, genuine: NDArray[np.bool_], *, distance: bool = False, notes: Sequence[str] = ()
+    ) -> Comparisons:
+        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
+        first = np.arange(score.size, dtype=np.int64)
+        impostors = int(np.count_nonzero(~genuine))
+        second = first.copy()
+        second[~genuine] = score.size + np.arange(impostors)
+        identities = np.arange(score.size + impostors, dtype=np.int64)
+        return cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether it is not known who was compared, so that dependence cannot be seen."""
+        return UNSEEN in self.notes
 
     def _fill(
         self,
@@ -122,17 +201,15 @@ class Comparisons:
         score: FloatArray,
         distance: bool,
         instances: tuple[LabelArray | None, IntArray | None, IntArray | None],
-        group_a: ArrayLike | None,
-        group_b: ArrayLike | None,
+        groups: tuple[Coded, Coded] | None,
         notes: Sequence[str],
     ) -> None:
-        if (group_a is None) != (group_b is None):
-            raise DataError("give both group_a and group_b, or neither")
         group = None
-        if group_a is not None and group_b is not None:
-            columns = (as_labels(group_a, "group_a"), as_labels(group_b, "group_b"))
-            _same_length({"identity_a": a, "group_a": columns[0], "group_b": columns[1]})
-            group = group_of_identity(identities, np.concatenate([a, b]), np.concatenate(columns))
+        if groups is not None:
+            _same_length({"identity_a": a, "group_a": groups[0].codes, "group_b": groups[1].codes})
+            labels, codes = merge(*groups)
+            group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
+            notes = [*notes, *missing_words(labels, "some groups")]
         fields = {
             "identities": identities,
             "a": a,
@@ -143,12 +220,30 @@ class Comparisons:
             "instance_a": instances[1],
             "instance_b": instances[2],
             "group": group,
-            "notes": tuple(notes),
+            "notes": (*notes, *missing_words(identities, "some identities")),
+            "origin": (),
         }
+        self._set(fields)
+
+    def _set(self, fields: dict[str, Any]) -> None:
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
+                value = value.view()
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def with_fields(self, **changes: Any) -> Comparisons:
+        """The same comparisons with some fields changed, which are known to be good: nothing is checked or encoded."""
+        made = object.__new__(Comparisons)
+        made._set({**self._fields(), **changes})
+        return made
+
+    def __repr__(self) -> str:
+        kind = "distances" if self.distance else "scores"
+        return f"Comparisons({len(self):,} {kind} among {self.n_identities:,} identities)"
 
     def __len__(self) -> int:
         return int(self.score.size)
@@ -179,14 +274,82 @@ class Comparisons:
         return np.bincount(owner, minlength=self.n_identities).astype(np.int64)
 
     @cached_property
-    def repeated(self) -> int:
-        """Rows whose pair of instances was already compared in an earlier row; 0 without instances."""
+    def _pair_keys(self) -> IntArray | None:
+        """A number for the pair of instances of each row, the same in either order; None without instances."""
         if self.instance_a is None or self.instance_b is None or not len(self):
-            return 0
+            return None
         low = np.minimum(self.instance_a, self.instance_b)
         high = np.maximum(self.instance_a, self.instance_b)
-        keys = np.sort(low * np.int64(int(high.max()) + 1) + high)
+        return low * np.int64(int(high.max()) + 1) + high
+
+    @cached_property
+    def repeated(self) -> int:
+        """Rows whose pair of instances was already compared in an earlier row; 0 without instances."""
+        if self._pair_keys is None:
+            return 0
+        keys = np.sort(self._pair_keys)
         return int(np.count_nonzero(keys[1:] == keys[:-1]))
+
+    @cached_property
+    def contradicting(self) -> int:
+        """Rows whose pair of instances has another score in an earlier row; 0 without instances."""
+        if not self.repeated or self._pair_keys is None:
+            return 0
+        _, first, group = np.unique(self._pair_keys, return_index=True, return_inverse=True)
+        return int(np.count_nonzero(self.score != self.score[first][group.reshape(-1)]))
+
+    def without_repeats(self, how: Repeats) -> Comparisons:
+        """One comparison for each pair of instances, in either order.
+
+        Parameters
+        ----------
+        how
+            ``"mean"``, ``"max"`` (the score that is most alike: the largest similarity, the smallest distance) or
+            ``"first"`` of the scores of a pair; ``"error"`` refuses data that compare a pair twice.
+        """
+        if how not in REPEATS:
+            raise UsageError(f"repeats must be one of {', '.join(REPEATS)}; got {how!r}")
+        if self._pair_keys is None or self.instance_a is None or self.instance_b is None:
+            if not len(self):
+                return self
+            raise DataError(
+                "repeats: the comparisons name no instances (instance_a and instance_b), so it cannot be seen which of "
+                "them repeat another"
+            )
+        if not self.repeated:
+            return self
+        _, first, group = np.unique(self._pair_keys, return_index=True, return_inverse=True)
+        group = group.reshape(-1)
+        if how == "error":
+            row = int(np.setdiff1d(np.arange(len(self)), first)[0])
+            before = int(first[group[row]])
+            raise DataError(
+                f"row {row} compares the same two instances as row {before} (scores {self.score[row]:.6g} and "
+                f"{self.score[before]:.6g}; {self.repeated} such rows); keep one of each, or choose repeats='mean', "
+                "'max' or 'first'"
+            )
+        score = self.score[first]
+        if how == "mean":
+            low = score.copy()
+            np.minimum.at(low, group, self.score)
+            excess = np.bincount(group, weights=self.score - low[group], minlength=first.size)
+            score = low + excess / np.bincount(group, minlength=first.size)
+        elif how == "max":
+            (np.minimum if self.distance else np.maximum).at(score, group, self.score)
+        kept = np.argsort(first, kind="stable")
+        rows = first[kept]
+        taken = {"mean": "the mean of their scores", "max": "their best score", "first": "their first score"}[how]
+        return self.with_fields(
+            a=self.a[rows],
+            b=self.b[rows],
+            score=score[kept],
+            instance_a=self.instance_a[rows],
+            instance_b=self.instance_b[rows],
+            notes=(
+                *self.notes,
+                f"{self.repeated} comparisons repeat a pair of instances: each pair counts once, with {taken}",
+            ),
+        )
 
     @cached_property
     def with_itself(self) -> int:
@@ -194,6 +357,11 @@ class Comparisons:
         if self.instance_a is None or self.instance_b is None:
             return 0
         return int(np.count_nonzero(self.instance_a == self.instance_b))
+
+    @cached_property
+    def _direction(self) -> str | None:
+        """The question whether the scores point the other way, where they seem to."""
+        return direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
 
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
@@ -203,28 +371,52 @@ class Comparisons:
                 f"{self.with_itself} comparisons are of an instance with itself: they never fail, so FRR comes out "
                 "too low. Drop them unless the matcher really meets such pairs"
             )
-        if self.repeated:
+        copies = self.repeated - self.contradicting
+        if copies:
             found.append(
-                f"{self.repeated} comparisons repeat a pair of instances compared before (in either order): they add "
-                "no information. Keep one of each"
+                f"{copies} comparisons repeat a pair of instances compared before (in either order) with the same "
+                "score: they add no information. Keep one of each"
+            )
+        if self.contradicting:
+            found.append(
+                f"{self.contradicting} comparisons repeat a pair of instances compared before (in either order) with "
+                "another score, as several attempts do, or a matcher that is not symmetric: each counts as a "
+                "comparison of its own. To count each pair once, choose repeats: mean, max or first"
             )
         if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
             found.append("all scores are equal: no threshold can tell genuine from impostor comparisons")
+        asked = self._direction
+        if asked is not None:
+            found.append(asked)
         return tuple(found)
 
 
 def _scores(score: ArrayLike) -> FloatArray:
-    raw = np.asarray(score)
-    if raw.dtype.kind not in "iufb":
-        try:
-            raw = raw.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"score must hold numbers: {error}") from None
-    values = np.array(raw, dtype=np.float64)
-    if values.ndim != 1:
-        raise DataError(f"score must be one-dimensional, one number a row; it has shape {values.shape}")
+    try:
+        raw = np.asarray(score)
+    except ValueError:
+        raise DataError("score must be one-dimensional, one number per row; its rows differ in length") from None
+    if raw.dtype.kind not in "iufbOUST":
+        raise DataError(f"score must hold real numbers; it holds {raw.dtype}")
+    if raw.ndim != 1:
+        raise DataError(f"score must be one-dimensional, one number per row; it has shape {raw.shape}")
+    try:
+        with np.errstate(over="ignore"):
+            values = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"score must hold numbers: {error}") from None
     check_finite(values, lambda row: f"score: row {row} holds")
     return values
+
+
+def _group_columns(group_a: Coded | ArrayLike | None, group_b: Coded | ArrayLike | None) -> tuple[Coded, Coded] | None:
+    if (group_a is None) != (group_b is None):
+        raise DataError("give both group_a and group_b, or neither")
+    if group_a is None or group_b is None:
+        return None
+    left = group_a if isinstance(group_a, Coded) else coded_labels(group_a, "group_a")
+    right = group_b if isinstance(group_b, Coded) else coded_labels(group_b, "group_b")
+    return left, right
 
 
 def _same_length(columns: dict[str, NDArray[np.generic]]) -> None:
@@ -242,9 +434,9 @@ def _instances(
         return None, None, None
     if instance_a is None or instance_b is None:
         raise DataError("give both instance_a and instance_b, or neither")
-    left, right = as_labels(instance_a, "instance_a"), as_labels(instance_b, "instance_b")
-    _same_length({"identity_a": a, "instance_a": left, "instance_b": right})
-    names, (name_a, name_b) = encode(left, right)
+    left, right = coded_labels(instance_a, "instance_a"), coded_labels(instance_b, "instance_b")
+    _same_length({"identity_a": a, "instance_a": left.codes, "instance_b": right.codes})
+    names, (name_a, name_b) = merge(left, right)
     return _within_identities(a, b, names, name_a, name_b)
 
 

@@ -13,20 +13,24 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.grouping import group_of_identity
-from matchbound.data.labels import as_labels, encode
+from matchbound.data.labels import Coded, coded_labels, merge, missing_words
 from matchbound.errors import DataError, UsageError
+from matchbound.files.mapping import blocks_of, settled
+from matchbound.files.origin import Origin
 
 Similarity = Literal["cosine", "dot", "euclidean"]
 SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot", "euclidean")
+
+
 BLOCK_ROWS = 65536
-"""Rows that are looked at together, so that a memory map need not fit in memory."""
+"""Rows that are looked at together."""
 
 
 def _place(row: int) -> str:
     return f"vectors: row {row}"
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Embeddings:
     """Embedding vectors with their identities; the comparisons are all pairs of different rows.
 
@@ -53,6 +57,21 @@ class Embeddings:
         The distinct identities, sorted.
     codes : int64 array, shape (n,)
         Positions in `identities`.
+
+    See Also
+    --------
+    Comparisons, read
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    >>> data = mb.Embeddings(vectors, ["ann", "ann", "bob"], similarity="cosine")
+    >>> len(data), data.n_identities
+    (3, 2)
+    >>> data.score_pairs(np.array([0]), np.array([1])).round(2).tolist()
+    [0.8]
     """
 
     vectors: NDArray[Any] = field(repr=False)
@@ -62,6 +81,7 @@ class Embeddings:
     group: LabelArray | None = field(repr=False)
     instance: LabelArray | None = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)
+    origin: tuple[Origin, ...] = field(repr=False)
 
     def __init__(
         self,
@@ -74,11 +94,13 @@ class Embeddings:
         notes: Sequence[str] = (),
     ) -> None:
         array = _as_vectors(vectors, similarity)
-        labels = as_labels(identity, "identity")
+        labels = coded_labels(identity, "identity")
         _same_rows(array, labels, "identity")
         _check_rows(array, similarity, _place)
-        identities, (codes,) = encode(labels)
-        self._fill(array, identities, codes, similarity, group, instance, notes)
+        identities, (codes,) = merge(labels)
+        groups = None if group is None else coded_labels(group, "group")
+        names = None if instance is None else coded_labels(instance, "instance")
+        self._fill(array, identities, codes, similarity, groups, names, [*notes, *labels.notes("identity")])
 
     @classmethod
     def from_codes(
@@ -88,8 +110,8 @@ class Embeddings:
         codes: IntArray,
         similarity: Similarity = "cosine",
         *,
-        group: ArrayLike | None = None,
-        instance: ArrayLike | None = None,
+        group: Coded | None = None,
+        instance: Coded | None = None,
         notes: Sequence[str] = (),
         where: Callable[[int], str] = _place,
     ) -> Embeddings:
@@ -105,7 +127,7 @@ class Embeddings:
             From a row number to its place in the source, for messages.
         """
         array = _as_vectors(vectors, similarity)
-        _same_rows(array, codes, "codes")
+        _same_rows(array, Coded(identities, codes), "codes")
         _check_rows(array, similarity, where)
         made = cls.__new__(cls)
         made._fill(array, identities, codes, similarity, group, instance, notes)
@@ -117,25 +139,51 @@ class Embeddings:
         identities: LabelArray,
         codes: IntArray,
         similarity: Similarity,
-        group: ArrayLike | None,
-        instance: ArrayLike | None,
+        group: Coded | None,
+        instance: Coded | None,
         notes: Sequence[str],
     ) -> None:
         groups = None
         if group is not None:
-            column = as_labels(group, "group")
-            _same_rows(vectors, column, "group")
-            groups = group_of_identity(identities, codes, column)
-        names = None if instance is None else as_labels(instance, "instance")
-        if names is not None:
-            _same_rows(vectors, names, "instance")
-        object.__setattr__(self, "vectors", vectors)
-        object.__setattr__(self, "identities", identities)
-        object.__setattr__(self, "codes", codes)
-        object.__setattr__(self, "similarity", similarity)
-        object.__setattr__(self, "group", groups)
-        object.__setattr__(self, "instance", names)
-        object.__setattr__(self, "notes", tuple(notes))
+            _same_rows(vectors, group, "group")
+            groups = group_of_identity(identities, codes, group)
+            notes = [*notes, *missing_words(np.unique(groups), "some groups")]
+        if instance is not None:
+            _same_rows(vectors, instance, "instance")
+        fields = {
+            "vectors": vectors,
+            "identities": identities,
+            "codes": codes,
+            "similarity": similarity,
+            "group": groups,
+            "instance": None if instance is None else instance.decoded(),
+            "notes": (*notes, *missing_words(identities, "some identities")),
+            "origin": (),
+        }
+        self._set(fields)
+
+    def _set(self, fields: dict[str, Any]) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def with_fields(self, **changes: Any) -> Embeddings:
+        """The same embeddings with some fields changed, which are known to be good: nothing is checked or encoded."""
+        made = object.__new__(Embeddings)
+        made._set({**{name: getattr(self, name) for name in self.__dataclass_fields__}, **changes})
+        return made
+
+    def __repr__(self) -> str:
+        rows, width = self.vectors.shape
+        return f"Embeddings({rows:,} vectors of {width:,} numbers, {self.n_identities:,} identities, {self.similarity})"
+
+    @cached_property
+    def settled(self) -> NDArray[Any]:
+        """The vectors where nothing outside this process can change them, shape (n, d).
+
+        Vectors that stay in a file are read, up to `matchbound.files.mapping.READ_BYTES`; a file that changed since it
+        was opened is an error. Those of a larger file stay in it.
+        """
+        return settled(self.vectors)
 
     def __len__(self) -> int:
         return int(self.codes.size)
@@ -161,16 +209,14 @@ class Embeddings:
         rng = np.random.default_rng(0)
         direction = np.asarray(rng.standard_normal(self.vectors.shape[1]), dtype=self.vectors.dtype)
         shadow = np.empty(len(self), dtype=self.vectors.dtype)
-        for start in range(0, len(self), BLOCK_ROWS):  # einsum sums every row in the same order, a product may not
-            np.einsum(
-                "ij,j->i", self.vectors[start : start + BLOCK_ROWS], direction, out=shadow[start : start + BLOCK_ROWS]
-            )
+        for start, part in blocks_of(self.vectors):  # einsum sums every row in the same order, a product may not
+            np.einsum("ij,j->i", part, direction, out=shadow[start : start + part.shape[0]])
         order = np.argsort(shadow, kind="stable")
         near = np.flatnonzero(shadow[order[1:]] == shadow[order[:-1]])
         suspects = np.unique(np.concatenate([order[near], order[near + 1]]))
         if not suspects.size:
             return 0
-        rows = np.ascontiguousarray(self.vectors[suspects])
+        rows = np.ascontiguousarray(self.settled[suspects])
         return int(suspects.size - np.unique(rows, axis=0).shape[0])
 
     def findings(self) -> tuple[str, ...]:
@@ -186,19 +232,18 @@ class Embeddings:
     def comparisons(self) -> Comparisons:
         """All pairs of rows, scored one by one in float64: the reference that every fast path must equal."""
         first, second = np.triu_indices(len(self), k=1)
-        scores = self.score_pairs(first, second)
-        rows = np.arange(len(self))
-        names = rows if self.instance is None else self.instance
-        return Comparisons(
-            self.identities[self.codes[first]],
-            self.identities[self.codes[second]],
-            scores,
+        names, (rows,) = merge(Coded(*_named(self.instance, len(self))))
+        made = Comparisons.from_codes(
+            self.identities,
+            self.codes[first],
+            self.codes[second],
+            self.score_pairs(first, second),
             distance=self.distance,
-            instance_a=names[first],
-            instance_b=names[second],
-            group_a=None if self.group is None else self.group[self.codes[first]],
-            group_b=None if self.group is None else self.group[self.codes[second]],
+            names=names,
+            instance_a=rows[first],
+            instance_b=rows[second],
         )
+        return made.with_fields(group=self.group)
 
     def score_pairs(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Scores of the given pairs of rows, in float64, shape of the arguments.
@@ -213,14 +258,17 @@ class Embeddings:
         for name, index in (("first", a), ("second", b)):
             if index.size and not (int(index.min()) >= 0 and int(index.max()) < len(self)):
                 raise UsageError(f"{name} holds row numbers outside 0..{len(self) - 1}")
-        return pair_scores(self.vectors, a, b, self.similarity)
+        return pair_scores(self.settled, a, b, self.similarity)
 
 
 def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
     """Vectors of a type that can be scored, and a similarity that is one."""
     if similarity not in SIMILARITIES:
         raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
-    array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
+    try:
+        array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
+    except ValueError:
+        raise DataError("vectors must have shape (rows, dimensions); these rows differ in length") from None
     if array.ndim != 2 or array.shape[1] == 0:
         raise DataError(f"vectors must have shape (rows, dimensions); got shape {array.shape}")
     if array.dtype.kind in "iu":
@@ -230,20 +278,32 @@ def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _same_rows(vectors: NDArray[Any], column: NDArray[Any], name: str) -> None:
-    if column.shape[0] != vectors.shape[0]:
-        raise DataError(f"vectors has {vectors.shape[0]} rows and {name} has {column.shape[0]}; they must agree")
+def _named(instance: LabelArray | None, rows: int) -> tuple[LabelArray, IntArray]:
+    """The name of each row, and which it is; rows without names are called by their numbers."""
+    numbers = np.arange(rows, dtype=np.int64)
+    return numbers if instance is None else instance, numbers
+
+
+def _same_rows(vectors: NDArray[Any], column: Coded, name: str) -> None:
+    if len(column) != vectors.shape[0]:
+        raise DataError(f"vectors has {vectors.shape[0]} rows and {name} has {len(column)}; they must agree")
 
 
 def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[int], str]) -> None:
     """Every row finite, and not zero where a direction is needed; read in blocks, for memory maps."""
-    for start in range(0, array.shape[0], BLOCK_ROWS):
-        part = array[start : start + BLOCK_ROWS]
+    for start, part in blocks_of(array):
         total = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+        if similarity == "euclidean":
+            with np.errstate(over="ignore"):
+                total = 4 * total  # no two rows are further apart than the sum of their lengths
         bad = np.flatnonzero(~np.isfinite(total))
         if bad.size:
             row = start + int(bad[0])
-            if np.isfinite(np.asarray(array[row], dtype=np.float64)).all():
+            if np.isfinite(np.asarray(part[bad[0]], dtype=np.float64)).all():
+                if similarity == "euclidean":
+                    raise DataError(
+                        f"{where(row)} is so long that a distance may overflow float64; rescale the vectors"
+                    )
                 raise DataError(f"{where(row)} has a squared length that overflows float64; rescale the vectors")
             raise DataError(f"{where(row)} holds NaN or infinity; drop it or embed it again")
         if similarity == "cosine":

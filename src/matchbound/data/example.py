@@ -13,6 +13,29 @@ def demo_data(n_identities: int = 150, dimensions: int = 64, seed: int = 7) -> E
     Most people have a handful of images and some have one. One in twelve is a "wolf", whose face lies near the
     middle of all faces and is taken for others; one in fifteen is a "goat", whose images scatter. The groups are
     two studios, A and B.
+
+    Parameters
+    ----------
+    n_identities, dimensions : int
+        Size of the data.
+    seed : int
+        The same seed gives the same data.
+
+    Returns
+    -------
+    Embeddings
+        Several images of each person; a few people are hard.
+
+    See Also
+    --------
+    SyntheticModel
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> len(faces), faces.n_identities
+    (638, 150)
     """
     rng = np.random.default_rng(seed)
     middle = rng.standard_normal(dimensions)

@@ -1,120 +1,383 @@
-"""Encode identity and instance labels of any kind as small integers, once."""
+"""Labels of identities, instances and groups: one rule for what a label is, and columns of them as codes and a table.
+
+The rule, on every path (files, frames, arrays, mappings):
+
+- A label is text, or a whole number. Spaces at either end are not part of it. It holds no NUL and at most `MAX_LABEL`
+  characters.
+- Whole numbers are compared as numbers where all labels are whole numbers that int64 holds; otherwise every number
+  stands for its digits, so that ``7`` and ``"7"`` are one label and ``2**53`` and ``2**53 + 1`` are two. A float is a
+  label where it is whole and small enough for its type to hold every whole number (below 2^53 for float64).
+- ``True`` and ``False`` are text, and so are dates. Bytes are UTF-8 text.
+- A missing value (``None``, NaN, NA, NaT, a null, empty text) is no label: it is an error that names the row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.errors import DataError
 
-LARGEST_FLOAT_LABEL = 2.0**53
-"""Beyond this, different whole numbers are the same float, and two people could be taken for one."""
-
-
 MAX_LABEL = 10_000
-"""Characters that a label may have: in an array of text the longest label decides how much room every one takes."""
+"""Characters that a label may have: beyond this, it is no label but a whole text."""
+
+FIXED_WIDTH = 64
+"""Up to this many characters, labels are kept in arrays of fixed width; beyond it, one long label must not make every
+other one as long, and they are kept as an array of strings."""
+
+LARGEST, SMALLEST = 2**63 - 1, -(2**63)
+
+MISSING_WORDS = frozenset(("na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
+"""Words, in lower case, that files write for a value that is missing; as labels they are kept, and told."""
+
+Said = Callable[[int], str]
+"""From a row number to the beginning of a message about the label in it."""
 
 
-def text_array(words: Sequence[str], where: str) -> LabelArray:
-    """Words as an array, shape (n,); a DataError where one of them is no label but a whole text."""
-    if max(map(len, words), default=0) > MAX_LABEL:
-        raise DataError(f"{where}: a label is longer than {MAX_LABEL:,} characters; is a quote or a line end missing?")
-    return np.asarray(words, dtype=np.str_)
+@dataclass(frozen=True)
+class Coded:
+    """A column of labels.
 
-
-def as_labels(values: ArrayLike, name: str) -> LabelArray:
-    """One-dimensional array of labels, all strings or all integers.
-
-    Missing labels (``None``, NaN, empty strings) are an error that names the row, because a comparison
-    of nobody cannot be attributed to anybody.
+    Attributes
+    ----------
+    labels : array, shape (k,)
+        Labels, text or int64; they may repeat, and some may not occur.
+    codes : integer array, shape (n,)
+        Positions in `labels`, one per row.
+    padded : tuple of str
+        Labels that occur both with and without spaces at their ends, which were dropped.
     """
-    if isinstance(values, (list, tuple)) and values and all(isinstance(value, str) for value in values):
-        values = text_array([str(value) for value in values], name)
+
+    labels: LabelArray
+    codes: NDArray[np.integer[Any]]
+    padded: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.codes.size)
+
+    def decoded(self) -> LabelArray:
+        """The label of each row, shape (n,)."""
+        if not self.labels.size:
+            return np.empty(0, dtype=np.str_)
+        return np.asarray(self.labels[self.codes])
+
+    def notes(self, name: str) -> list[str]:
+        """What was done to the labels of a column, in words."""
+        if not self.padded:
+            return []
+        return [
+            f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their "
+            "ends in some rows and without in others; they were taken for the same"
+        ]
+
+
+def text_array(words: Sequence[str]) -> LabelArray:
+    """Words as an array, shape (n,): of fixed width where they are short, of strings where one is long."""
+    if max(map(len, words), default=0) <= FIXED_WIDTH:
+        return np.asarray(words, dtype=np.str_)
+    return np.fromiter(words, dtype=np.object_, count=len(words))
+
+
+def as_text(labels: LabelArray) -> LabelArray:
+    """Labels as text: numbers become their digits, text stays as it is."""
+    return labels.astype(np.str_) if labels.dtype.kind in "iub" else labels
+
+
+def label_bytes(labels: LabelArray) -> NDArray[np.uint8]:
+    """Labels as bytes for a digest, shape (any,): the same for the same labels, however they are kept."""
+    texts = [word.encode() for word in as_text(labels).tolist()]
+    return np.frombuffer(b"".join(f"{len(text)}:".encode() + text for text in texts), dtype=np.uint8)
+
+
+def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: Said) -> Coded:
+    """A column from raw values and positions in them, by the one rule.
+
+    Parameters
+    ----------
+    values
+        Distinct raw values of any kind; those that do not occur are not looked at.
+    codes
+        Positions in `values`, one per row, shape (n,).
+    said
+        The beginning of a message about a row.
+    """
+    occurs = np.zeros(len(values), dtype=np.bool_)
+    occurs[codes] = True
+    if not occurs.all():
+        new = np.cumsum(occurs, dtype=np.int64) - 1
+        values, codes = [value for value, used in zip(values, occurs.tolist(), strict=True) if used], new[codes]
+
+    def refuse(at: int, what: str) -> None:
+        rows = np.flatnonzero(codes == at)
+        more = f" ({rows.size} such rows)" if rows.size > 1 else ""
+        subject = said(int(rows[0]))
+        subject = f"{subject.rpartition(':')[0]}:" if what.startswith("a label") else subject
+        if what.startswith("="):
+            what = what.replace("=", _verb(subject, int(rows[0])), 1)
+        raise DataError(f"{subject} {what.replace('%', more)}")
+
+    words = list(values)
+    kinds = set(map(type, words))
+    if kinds - {str}:
+        for at, value in enumerate(words):
+            label, wrong = _label(value)
+            if wrong:
+                refuse(at, wrong)
+            words[at] = label
+        if all(isinstance(word, int) and SMALLEST <= word <= LARGEST for word in words):
+            return Coded(np.asarray(words, dtype=np.int64), codes)
+        words = [str(word) for word in words]
+    _check_text(words, refuse)
+    stripped = [word.strip() for word in words]
+    if not all(stripped):
+        refuse(stripped.index(""), "is empty%; fill it in or drop the row")
+    padded: tuple[str, ...] = ()
+    if stripped != words:
+        seen: set[str] = set()
+        padded = tuple(dict.fromkeys(word for word in stripped if word in seen or seen.add(word)))  # type: ignore[func-returns-value]
+    return Coded(text_array(stripped), codes, padded)
+
+
+def _verb(subject: str, row: int) -> str:
+    """A row holds a value, a column is one."""
+    return "holds" if subject.endswith(f"row {row}") else "is"
+
+
+def _check_text(words: Sequence[str], refuse: Callable[[int, str], None]) -> None:
+    """Text that can be written to a page and to a file: no NUL, no half of a surrogate pair, no whole book."""
+    whole = "".join(words)
+    if "\0" in whole:
+        at = next(at for at, word in enumerate(words) if "\0" in word)
+        refuse(at, "holds a NUL character%; labels are plain text")
+    if not whole.isascii():
+        try:
+            whole.encode()
+        except UnicodeEncodeError:
+            at = next(at for at, word in enumerate(words) if any("\ud800" <= c <= "\udfff" for c in word))
+            refuse(at, "is not valid Unicode text%; decode it as UTF-8")
+    if len(whole) > MAX_LABEL:
+        for at, word in enumerate(words):
+            if len(word) > MAX_LABEL:
+                refuse(at, f"a label is longer than {MAX_LABEL:,} characters%; is a quote or a line end missing?")
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value stands for "not there": None, NaN, NA or NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, numbers.Number) and not isinstance(value, complex) and bool(value != value)
+
+
+def _label(value: Any) -> tuple[int | str, str]:
+    """A raw value as a label; or what is wrong with it, and then the label means nothing."""
+    if isinstance(value, str):
+        return str(value), ""
+    if is_missing(value):
+        return "", "is missing%; fill it in or drop the row"
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8"), ""
+        except UnicodeDecodeError:
+            return "", "holds bytes that are not UTF-8 text; decode the labels first"
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)), ""
+    if isinstance(value, numbers.Integral):
+        return int(value), ""
+    if isinstance(value, complex | np.complexfloating):
+        return "", f"is {value}; labels must be strings or whole numbers"
+    if isinstance(value, numbers.Number):
+        digits = np.finfo(value.dtype).nmant + 1 if isinstance(value, np.floating) else 53
+        exact = not isinstance(value, float | np.floating)
+        try:
+            whole = int(value)  # type: ignore[call-overload]
+        except (OverflowError, ValueError):
+            return "", "is missing or infinite%; fill it in or drop the row"
+        if whole != value or (not exact and abs(whole) >= 2**digits):
+            return "", f"= {value}; labels must be strings or whole numbers up to 2^{digits}"
+        return whole, ""
+    if isinstance(value, np.datetime64 | datetime.date | datetime.time):
+        return str(value), ""
+    if isinstance(value, Iterable):
+        return "", f"is a {type(value).__name__}, and labels must be one-dimensional: one label per row"
+    return str(value), ""
+
+
+def coded_labels(values: ArrayLike, name: str, said: Said | None = None) -> Coded:
+    """A column of labels from an array or a sequence, by the one rule; `name` is what messages call it."""
+
+    def row_of_argument(row: int) -> str:
+        return f"{name}: the label in row {row}"
+
+    said = said or row_of_argument
+    if isinstance(values, list | tuple):
+        return _coded_sequence(values, said)
     array = np.asarray(values)
     if array.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional, one label a row; it has shape {array.shape}")
-    if array.dtype.kind in "iu":
-        return array
-    if array.dtype.kind == "b":
-        return array.astype(np.int64)
-    if array.dtype.kind == "f":
-        return _whole_numbers(array, name)
-    if array.dtype.kind == "S":
+        raise DataError(f"{name} must be one-dimensional, one label per row; it has shape {array.shape}")
+    kind = array.dtype.kind
+    if kind == "i" or (kind == "u" and (array.dtype.itemsize < 8 or not array.size or int(array.max()) <= LARGEST)):
+        return Coded(*distinct_integers(array))
+    if kind == "f":
+        return Coded(*distinct_integers(whole_numbers(array, said)))
+    if kind in "cV":
+        raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
+    if kind == "S":
         try:
-            text = np.char.decode(array, "utf-8")
+            return _coded_sequence([text.decode("utf-8") for text in array.tolist()], said)
         except UnicodeDecodeError:
             raise DataError(f"{name} holds bytes that are not UTF-8 text; decode the labels first") from None
-    elif array.dtype.kind == "U":
-        text = array.astype(np.str_)
-    elif array.dtype.kind == "T" or array.dtype.kind == "O":
-        text = _text_of_objects(array, name)
-        if text.dtype.kind in "iu":
-            return text
-    else:
-        raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or integers")
-    _must_be_text(text, name)
-    empty = np.flatnonzero(np.char.str_len(text) == 0)
-    if empty.size:
-        raise DataError(
-            f"{name}: the label in row {int(empty[0])} is empty ({empty.size} such rows); fill it in or drop the row"
-        )
-    return text
+    return _coded_sequence(array.tolist() if kind not in "Mm" else list(array), said)
 
 
-def _must_be_text(text: LabelArray, name: str) -> None:
-    """Half of a surrogate pair is no character: it could be written neither to a page nor to a file."""
-    if text.size and text.dtype.itemsize:
-        points = np.ascontiguousarray(text).view(np.uint32).reshape(text.size, -1)
-        bad = np.flatnonzero(((points >= 0xD800) & (points <= 0xDFFF)).any(axis=1))
-        if bad.size:
-            raise DataError(f"{name}: the label in row {int(bad[0])} is not valid Unicode text; decode it as UTF-8")
+def _coded_sequence(values: Sequence[Any], said: Said) -> Coded:
+    """A column from Python values, by hashing; values that are equal and of different types are not taken for one."""
+    kinds = set(map(type, values))
+    try:
+        if kinds == {int}:
+            return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
+    except OverflowError:
+        pass
+    if kinds and all(issubclass(kind, np.integer) for kind in kinds) and np.uint64 not in kinds:
+        return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
+    table: dict[Any, int] = {}
+    number = table.setdefault
+    if len(kinds) <= 1 and kinds <= {str, int, bytes}:
+        codes = np.fromiter((number(value, len(table)) for value in values), dtype=np.int64, count=len(values))
+        return coded_values(list(table), codes, said)
+    raw: dict[tuple[type, Any], Any] = {}
+    codes = np.empty(len(values), dtype=np.int64)
+    for row, value in enumerate(values):
+        try:
+            key = (type(value), None if is_missing(value) else value)
+            raw.setdefault(key, value)
+        except TypeError:  # what cannot be hashed is no label
+            key = (type(value), id(value))
+            raw[key] = value
+        codes[row] = number(key, len(table))
+    return coded_values([raw[key] for key in table], codes, said)
 
 
-def _whole_numbers(array: LabelArray, name: str) -> LabelArray:
+def whole_numbers(array: NDArray[Any], said: Said) -> IntArray:
+    """Floats that are whole numbers, as int64; others are an error that names the row."""
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
-        raise DataError(
-            f"{name}: the label in row {int(bad[0])} is missing or infinite ({bad.size} such rows); "
-            "fill it in or drop the row"
-        )
-    with np.errstate(over="ignore"):
-        wide = array.astype(np.float64)
-    odd = np.flatnonzero((wide != np.round(wide)) | (np.abs(wide) > LARGEST_FLOAT_LABEL))
+        more = f" ({bad.size} such rows)" if bad.size > 1 else ""
+        raise DataError(f"{said(int(bad[0]))} is missing or infinite{more}; fill it in or drop the row")
+    digits = min(int(np.finfo(array.dtype).nmant) + 1, 53)
+    wide = array.astype(np.float64)
+    odd = np.flatnonzero((wide != np.round(wide)) | (np.abs(wide) >= 2.0**digits))
     if odd.size:
         row = int(odd[0])
-        raise DataError(f"{name}: row {row} holds {array[row]}; labels must be strings or whole numbers up to 2^53")
+        must = f"labels must be strings or whole numbers up to 2^{digits}"
+        raise DataError(f"{said(row)} {_verb(said(row), row)} {array[row]}; {must}")
     return wide.astype(np.int64)
 
 
-def _text_of_objects(array: LabelArray, name: str) -> LabelArray:
-    """Labels from an object array: all integers stay integers, anything else becomes text."""
-    values = array.tolist()
-    for row, value in enumerate(values):
-        if value is None or value != value:
-            raise DataError(f"{name}: the label in row {row} is missing; fill it in or drop the row")
-    if values and all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values):
-        return np.asarray(values, dtype=np.int64)
-    return text_array([str(v) for v in values], name)
+def distinct_integers(values: NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """The distinct values of integers that int64 holds, sorted, and the position of each value in them."""
+    if not values.size:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    wide = values.astype(np.int64, copy=False)
+    low, high = int(wide.min()), int(wide.max())
+    if high - low <= 4 * wide.size + 1_000_000:
+        occurs = np.zeros(high - low + 1, dtype=np.bool_)
+        codes = wide - low
+        occurs[codes] = True
+        return np.flatnonzero(occurs) + low, (np.cumsum(occurs, dtype=np.int64) - 1)[codes]
+    labels, inverse = np.unique(wide, return_inverse=True)
+    return labels, inverse.astype(np.int64, copy=False).reshape(-1)
+
+
+def as_labels(values: ArrayLike, name: str) -> LabelArray:
+    """One-dimensional array of labels, all text or all int64, by the rule of this module."""
+    return coded_labels(values, name).decoded()
+
+
+def label_mapping(mapping: Mapping[Any, Any], name: str) -> dict[str, str]:
+    """A mapping from label to label, both by the one rule; numbers stand for their digits."""
+    keys = as_text(coded_labels(list(mapping), f"{name} (the keys of the mapping)").decoded()).tolist()
+    column = coded_labels(list(mapping.values()), name, lambda row: f"{name}: the label of {keys[row]}")
+    known: dict[str, str] = {}
+    for key, value in zip(keys, as_text(column.decoded()).tolist(), strict=True):
+        if known.setdefault(key, value) != value:
+            raise DataError(f"{name}: the mapping names {key} twice, with different labels; keep one")
+    return known
 
 
 def encode(*columns: LabelArray) -> tuple[LabelArray, tuple[IntArray, ...]]:
-    """Encode columns against one sorted list of distinct labels.
+    """Encode columns of clean labels against one sorted list of distinct labels.
 
     Returns
     -------
     labels : array, shape (G,)
         The distinct labels, sorted, so that the order of rows does not matter.
     codes : tuple of int64 arrays
-        One array a column, each with the shape of its column: ``labels[codes]`` gives the column back.
+        One array per column, each with the shape of its column: ``labels[codes]`` gives the column back.
     """
-    kinds = {"i" if column.dtype.kind in "iu" else "U" for column in columns if column.size}
-    if len(kinds) > 1:
-        columns = tuple(column.astype(np.str_) for column in columns)
-    stacked = np.concatenate(columns) if len(columns) > 1 else columns[0]
-    labels, inverse = np.unique(stacked, return_inverse=True)
-    inverse = inverse.astype(np.int64, copy=False).reshape(-1)
     edges = np.cumsum([column.size for column in columns])[:-1]
-    return labels, tuple(np.split(inverse, edges))
+    filled = [column for column in columns if column.size]
+    if all(column.dtype.kind in "iu" for column in filled) and not any(_beyond(column) for column in filled):
+        stacked = np.concatenate([np.empty(0, dtype=np.int64), *(c.astype(np.int64, copy=False) for c in filled)])
+        labels, inverse = distinct_integers(stacked)
+        return labels, tuple(np.split(inverse, edges))
+    table: dict[str, int] = {}
+    number = table.setdefault
+    size = sum(column.size for column in filled)
+    words = (word for column in filled for word in as_text(column).tolist())
+    first = np.fromiter((number(word, len(table)) for word in words), dtype=np.int64, count=size)
+    found = text_array(list(table))
+    order = np.argsort(found, kind="stable")
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    return found[order], tuple(np.split(place[first], edges))
+
+
+def _beyond(column: LabelArray) -> bool:
+    """Whether a column of numbers holds one that int64 does not."""
+    return column.dtype == np.uint64 and int(column.max()) > LARGEST
+
+
+def merge(*columns: Coded) -> tuple[LabelArray, tuple[IntArray, ...]]:
+    """Columns against one sorted list of the labels that occur in any of them; the same as `encode` of the decoded.
+
+    Returns
+    -------
+    labels : array, shape (G,)
+        The distinct labels that occur, sorted.
+    codes : tuple of int64 arrays
+        Positions in `labels`, one array per column.
+    """
+    names, places = encode(*(column.labels for column in columns))
+    used = np.zeros(names.size, dtype=np.bool_)
+    for column, place in zip(columns, places, strict=True):
+        occurs = np.zeros(place.size, dtype=np.bool_)
+        occurs[column.codes] = True
+        used[place[occurs]] = True
+    new = np.cumsum(used, dtype=np.int64) - 1
+    codes = tuple(
+        (new[place])[column.codes] if column.codes.size else np.empty(0, np.int64)
+        for column, place in zip(columns, places, strict=True)
+    )
+    return names[used], codes
+
+
+def missing_words(labels: LabelArray, what: str) -> list[str]:
+    """A note where some labels are words that often stand for a missing value; they are labels all the same."""
+    if labels.dtype.kind in "iu":
+        return []
+    found = [word for word in labels.tolist() if len(word) <= 9 and word.lower() in MISSING_WORDS]
+    if not found:
+        return []
+    return [
+        f"{what} are named {', '.join(repr(word) for word in found[:3])}, which was read as a name like any other; if "
+        "it stands for a missing value, drop those rows"
+    ]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.labels import encode
+from matchbound.data.labels import Coded, as_text, encode, merge
+from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, UsageError
 
 Source = Comparisons | Embeddings
@@ -72,100 +73,49 @@ def match(systems: Sequence[Source]) -> Matched:
     return _match_tables(_as_tables(systems))
 
 
-def take(source: Comparisons, rows: IntArray) -> Comparisons:
-    """Some rows of a table of comparisons; identities and instances that no longer occur are gone."""
-    identities, a, b = _compact(source.identities, source.a[rows], source.b[rows])
-    instances, one, two = source.instances, source.instance_a, source.instance_b
-    if instances is not None and one is not None and two is not None:
-        instances, one, two = _compact(instances, one[rows], two[rows])
-    group = None
-    if source.group is not None:
-        used = np.unique(np.concatenate([source.a[rows], source.b[rows]]))
-        group = source.group[used]
-    return _build(
-        identities=identities,
-        a=a,
-        b=b,
-        score=source.score[rows],
-        distance=source.distance,
-        instances=instances,
-        instance_a=one,
-        instance_b=two,
-        group=group,
-        notes=source.notes,
-    )
-
-
 def rescored(source: Comparisons, score: FloatArray, distance: bool) -> Comparisons:
     """The same comparisons with the scores of another system."""
-    fields = {name: getattr(source, name) for name in Comparisons.__dataclass_fields__}
-    return _build(**{**fields, "score": score, "distance": distance})
-
-
-def take_embeddings(source: Embeddings, rows: IntArray, identity: LabelArray | None = None) -> Embeddings:
-    """Some rows of a set of embeddings, with other labels where they are given (shape of `rows`)."""
-    labels = source.identities[source.codes[rows]] if identity is None else identity
-    return Embeddings(
-        source.vectors[rows],
-        labels,
-        source.similarity,
-        group=None if source.group is None else source.group[source.codes[rows]],
-        instance=None if source.instance is None else source.instance[rows],
-        notes=source.notes,
-    )
-
-
-def _build(**fields: object) -> Comparisons:
-    """A table from parts that are known to be good, without encoding labels again."""
-    made = object.__new__(Comparisons)
-    for name, value in fields.items():
-        if isinstance(value, np.ndarray):
-            value = value.view()
-            value.setflags(write=False)
-        object.__setattr__(made, name, value)
-    return made
-
-
-def _compact(labels: LabelArray, one: IntArray, two: IntArray) -> tuple[LabelArray, IntArray, IntArray]:
-    """Drop labels that no code uses, and number the rest anew."""
-    used, inverse = np.unique(np.concatenate([one, two]), return_inverse=True)
-    inverse = inverse.astype(np.int64, copy=False).reshape(-1)
-    return labels[used], inverse[: one.size].copy(), inverse[one.size :].copy()
+    return source.with_fields(score=score, distance=distance)
 
 
 def _match_embeddings(systems: list[Embeddings]) -> Matched:
     first = systems[0]
-    names = [_instance_keys(source) for source in systems]
-    if any(keys is None for keys in names):
-        labels = [source.identities[source.codes].astype(np.str_) for source in systems]
-        if any(not np.array_equal(labels[0], other) for other in labels[1:]):
+    if any(source.instance is None for source in systems):
+        who = [Coded(as_text(source.identities), source.codes) for source in systems]
+        _, codes = merge(*who)
+        if any(not np.array_equal(codes[0], other) for other in codes[1:]):
             raise DataError(
                 "the embeddings name no instances and their identities differ from row to row; give instance= to each "
                 "system so that they can be matched"
             )
-        matched = [take_embeddings(s, np.arange(len(s)), first.identities[first.codes]) for s in systems[1:]]
+        shown = Coded(first.identities, first.codes)
+        matched = [take_embeddings(source, np.arange(len(source)), shown) for source in systems[1:]]
         return Matched((first, *matched), len(first), (0,) * len(systems), "row")
-    keys = [key for key in names if key is not None]
-    rows = _common(keys, "instance")
-    labels_a = first.identities[first.codes[rows[0]]]
-    made = tuple(take_embeddings(source, row, labels_a) for source, row in zip(systems, rows, strict=True))
+    rows = _common(_instance_keys(systems), "instance")
+    shown = Coded(first.identities, first.codes[rows[0]])
+    made = tuple(take_embeddings(source, row, shown) for source, row in zip(systems, rows, strict=True))
     left = tuple(len(source) - rows[0].size for source in systems)
     return Matched(made, int(rows[0].size), left, "identity and instance")
 
 
-def _instance_keys(source: Embeddings) -> LabelArray | None:
-    if source.instance is None:
-        return None
-    names = np.char.add(
-        np.char.add(source.identities[source.codes].astype(np.str_), "\x1f"), source.instance.astype(np.str_)
-    )
-    if np.unique(names).size < names.size:
-        _, first = np.unique(names, return_index=True)
-        row = int(np.setdiff1d(np.arange(names.size), first)[0])
-        raise DataError(
-            f"instance: row {row} has the identity and the name of an earlier row; names must differ to be matched"
-        )
-    return np.asarray(names)
+def _instance_keys(systems: Sequence[Embeddings]) -> list[IntArray]:
+    """A number for each row of each system: the same for the same identity and name of an instance."""
+    keys = _named_pairs([(source.identities, source.codes, source.instance) for source in systems])
+    for key in keys:
+        _, first = np.unique(key, return_index=True)
+        if first.size < key.size:
+            row = int(np.setdiff1d(np.arange(key.size), first)[0])
+            raise DataError(
+                f"instance: row {row} has the identity and the name of an earlier row; names must differ to be matched"
+            )
+    return keys
+
+
+def _named_pairs(columns: Sequence[tuple[LabelArray, IntArray, LabelArray | None]]) -> list[IntArray]:
+    """A number for each identity and name of an instance, from the identities, codes and names of each system."""
+    _, owners = merge(*(Coded(as_text(identities), codes) for identities, codes, _ in columns))
+    labels, names = encode(*(as_text(names) for _, _, names in columns if names is not None))
+    return [owner * np.int64(max(labels.size, 1)) + name for owner, name in zip(owners, names, strict=True)]
 
 
 def _as_tables(systems: Sequence[Source]) -> list[Comparisons]:
@@ -176,15 +126,15 @@ def _as_tables(systems: Sequence[Source]) -> list[Comparisons]:
 
 def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
     """The comparisons of a table that the embeddings can make, scored by them."""
-    names = _instance_keys(source)
-    if names is None or table.instances is None or table.instance_a is None or table.instance_b is None:
+    if source.instance is None or table.instances is None or table.instance_a is None or table.instance_b is None:
         raise DataError(
             "embeddings can be matched with comparisons only by instance; give instance= to the embeddings and "
             "instance_a=, instance_b= to the comparisons"
         )
-    owner = np.zeros(table.instances.size, dtype=np.int64)
-    owner[table.instance_a], owner[table.instance_b] = table.a, table.b
-    wanted = np.char.add(np.char.add(table.identities[owner].astype(np.str_), "\x1f"), table.instances.astype(np.str_))
+    _instance_keys([source])
+    names, wanted = _named_pairs(
+        [(source.identities, source.codes, source.instance), (table.identities, _owners(table), table.instances)]
+    )
     order = np.argsort(names)
     at = np.minimum(np.searchsorted(names[order], wanted), names.size - 1)
     row = np.where(names[order[at]] == wanted, order[at], -1)
@@ -194,6 +144,16 @@ def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
     part = take(table, kept)
     score = source.score_pairs(row[table.instance_a[kept]], row[table.instance_b[kept]])
     return rescored(part, score, source.distance)
+
+
+def _owners(table: Comparisons) -> IntArray:
+    """The identity of each instance of a table that names them."""
+    assert table.instances is not None
+    assert table.instance_a is not None
+    assert table.instance_b is not None
+    owner = np.zeros(table.instances.size, dtype=np.int64)
+    owner[table.instance_a], owner[table.instance_b] = table.a, table.b
+    return owner
 
 
 def _match_tables(systems: list[Comparisons]) -> Matched:
@@ -220,30 +180,22 @@ def _same_rows(one: Comparisons, two: Comparisons) -> bool:
     """Whether both compare the same two identities in every row, either way round."""
     if len(one) != len(two) or one.n_identities != two.n_identities:
         return False
-    _, (mine, theirs) = encode(one.identities.astype(np.str_), two.identities.astype(np.str_))
+    _, (mine, theirs) = encode(as_text(one.identities), as_text(two.identities))
     low = np.array_equal(np.minimum(mine[one.a], mine[one.b]), np.minimum(theirs[two.a], theirs[two.b]))
     return low and np.array_equal(np.maximum(mine[one.a], mine[one.b]), np.maximum(theirs[two.a], theirs[two.b]))
 
 
 def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
     """A number for each pair of instances, the same in all systems."""
-    names = []
-    for source in systems:
-        assert source.instances is not None
-        assert source.instance_a is not None
-        assert source.instance_b is not None
-        owner = np.zeros(source.instances.size, dtype=np.int64)
-        owner[source.instance_a], owner[source.instance_b] = source.a, source.b
-        names.append(
-            np.char.add(np.char.add(source.identities[owner].astype(np.str_), "\x1f"), source.instances.astype(np.str_))
-        )
-    labels, codes = encode(*names)
+    names = _named_pairs([(source.identities, _owners(source), source.instances) for source in systems])
+    _, codes = encode(*names)
+    size = max((int(code.max(initial=0)) + 1 for code in codes), default=1)
     keys = []
     for source, code in zip(systems, codes, strict=True):
         assert source.instance_a is not None
         assert source.instance_b is not None
         one, two = code[source.instance_a], code[source.instance_b]
-        keys.append(np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two))
+        keys.append(np.minimum(one, two) * np.int64(size) + np.maximum(one, two))
     return keys
 
 
@@ -267,7 +219,7 @@ def _times(code: IntArray) -> IntArray:
 
 
 def _by_identity_pair(systems: list[Comparisons]) -> list[IntArray]:
-    labels, codes = encode(*(source.identities.astype(np.str_) for source in systems))
+    labels, codes = encode(*(as_text(source.identities) for source in systems))
     keys = []
     for place, (source, code) in enumerate(zip(systems, codes, strict=True)):
         one, two = code[source.a], code[source.b]
@@ -297,19 +249,20 @@ def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:
 def all_pairs(source: Embeddings) -> Comparisons:
     """All pairs of rows with their scores; labels are not encoded again."""
     first, second = np.triu_indices(len(source), k=1)
-    rows = np.arange(len(source))
-    return _build(
-        identities=source.identities,
-        a=source.codes[first],
-        b=source.codes[second],
-        score=source.score_pairs(first, second),
+    rows = np.arange(len(source), dtype=np.int64)
+    names = rows if source.instance is None else source.instance
+    made = Comparisons.from_codes(
+        source.identities,
+        source.codes[first],
+        source.codes[second],
+        source.score_pairs(first, second),
         distance=source.distance,
-        instances=rows if source.instance is None else source.instance,
-        instance_a=first.astype(np.int64),
-        instance_b=second.astype(np.int64),
-        group=source.group,
         notes=source.notes,
     )
+    return made.with_fields(
+        instances=names, instance_a=first.astype(np.int64), instance_b=second.astype(np.int64), group=source.group,
+        origin=source.origin, notes=source.notes,
+    )  # fmt: skip
 
 
 def comparisons_of(source: Source, kind: str) -> int:

@@ -11,18 +11,26 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from matchbound.errors import DataError
+from matchbound.errors import DataError, plainly
+from matchbound.files.origin import Origin, Stamp, digest_of
 
 if TYPE_CHECKING:
     from matchbound.files.remote import Remote
 
 MAX_BYTES = 16 * 2**30
-"""How much a compressed file or standard input may hold, unless the caller says otherwise."""
+"""How much a file may unpack to, and standard input may hold, however large it is, unless the caller says otherwise."""
+
+MAX_RATIO = 100
+"""How many times its size a compressed file may unpack to: score tables and embeddings stay far below that."""
+
+SMALL_BYTES = 96 * 2**20
+"""What any compressed file may unpack to, however small it is."""
 
 MAX_LINE = 64 * 2**20
 """How long a line of text may be: a compressed file without line ends must not fill the memory."""
@@ -49,6 +57,8 @@ _FOREIGN = {
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _LOCAL = "file://"
 
+_watched: ContextVar[list[Input] | None] = ContextVar("watched", default=None)
+
 _seen: dict[str, tuple[object, str]] = {}
 """Digests of what can be read only once: standard input (``-``, with its stream) and pipes, by name."""
 
@@ -69,6 +79,8 @@ class Input:
         How much a compressed file may unpack to.
     remote : Remote or None
         The file elsewhere, where the name is an address.
+    stamp : Stamp or None
+        The file on disk as it was when it was opened.
     """
 
     name: str
@@ -76,11 +88,18 @@ class Input:
     content: bytes = b""
     max_bytes: int = MAX_BYTES
     remote: Remote | None = None
+    stamp: Stamp | None = None
 
     @property
     def piped(self) -> bool:
         """Whether all of it came through standard input or a pipe."""
         return self.path is None and self.remote is None
+
+    @cached_property
+    def origin(self) -> Origin:
+        """Where the data come from, for provenance; it holds none of the bytes."""
+        once = f"sha256:{hashlib.sha256(self.content).hexdigest()}" if self.piped else ""
+        return Origin(self.name, self.path, self.stamp, self.remote, once)
 
     @property
     def size(self) -> int | None:
@@ -207,8 +226,35 @@ def local_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     return path.removeprefix(_LOCAL) if isinstance(path, str) else path
 
 
-def open_input(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Input:
-    """The input at a path or an address (``-`` is standard input); a DataError where there is no readable file."""
+@contextmanager
+def watching() -> Iterator[list[Input]]:
+    """Collect the inputs that are opened inside the block, so that what was read can be told."""
+    opened: list[Input] = []
+    token = _watched.set(opened)
+    try:
+        yield opened
+    finally:
+        _watched.reset(token)
+
+
+def open_input(path: str | os.PathLike[str], max_bytes: int | None = None) -> Input:
+    """The input at a path or an address (``-`` is standard input); a DataError where there is no readable file.
+
+    Parameters
+    ----------
+    max_bytes
+        How much it may unpack to. By default `MAX_RATIO` times its size and at least `SMALL_BYTES`.
+    """
+    source = _find_input(path, MAX_BYTES if max_bytes is None else max_bytes)
+    if max_bytes is None and not source.piped and source.size is not None:
+        source = replace(source, max_bytes=min(max(SMALL_BYTES, MAX_RATIO * source.size), MAX_BYTES))
+    opened = _watched.get()
+    if opened is not None:
+        opened.append(source)
+    return source
+
+
+def _find_input(path: str | os.PathLike[str], max_bytes: int) -> Input:
     if os.fspath(path) == "-":
         return Input("standard input", None, _standard_input(max_bytes), max_bytes)
     if is_address(path):
@@ -230,7 +276,7 @@ def open_input(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Inpu
         raise DataError(f"{path} is a directory; a file is needed here")
     if not is_file:
         return Input(str(path), None, _pipe(where, max_bytes), max_bytes)
-    return Input(str(path), where, b"", max_bytes)
+    return Input(str(path), where, b"", max_bytes, stamp=Stamp.of(where))
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
@@ -253,7 +299,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
             total.update(f"{name}\0{file_digest(item)}\n".encode())
         return f"sha256:{total.hexdigest()}"
     with open_input(path)._raw() as stream:
-        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+        return digest_of(stream)
 
 
 def _files_below(path: str | os.PathLike[str]) -> list[tuple[str, str | os.PathLike[str]]] | None:
@@ -292,13 +338,3 @@ def _pipe(path: Path, max_bytes: int) -> bytes:
         raise DataError(f"{path} holds more than {max_bytes:,} bytes; write it to a file first")
     _seen[str(path)] = (None, f"sha256:{hashlib.sha256(content).hexdigest()}")
     return content
-
-
-def shorten(text: str, width: int = 60) -> str:
-    """Text for a message, cut where it is long."""
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def plainly(text: object, width: int = 60) -> str:
-    """Text for a message without quotes: characters that cannot be printed are escaped, long text is cut."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shorten(str(text), width))

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from matchbound.errors import DataError, MissingExtraError
-from matchbound.files.opening import plainly
+from matchbound.errors import DataError, MissingExtraError, plainly
 
 ARROW_SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 """What Arrow opens without help where fsspec, or the package that it needs for a scheme, is not installed."""
@@ -25,11 +24,14 @@ class Remote:
         Bytes in the file; None where the server does not say.
     files : tuple of str, or None
         The addresses of the files below, sorted, where it is a directory.
+    version : str
+        What tells this file from another at the same address: a tag, a time; empty where the server does not say.
     """
 
     address: str
     size: int | None
     files: tuple[str, ...] | None
+    version: str
     _start: Callable[[], Any] = field(repr=False)
 
     def open(self) -> io.BufferedReader:
@@ -122,7 +124,9 @@ def _with_fsspec(address: str, filesystem: Any, path: str) -> Remote:
     files = None
     if info.get("type") == "directory":
         files = tuple(filesystem.unstrip_protocol(name) for name in sorted(filesystem.find(path)))
-    return Remote(address, info.get("size"), files, lambda: filesystem.open(path, "rb"))
+    marks = ("ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "generation", "md5", "version_id")
+    version = "; ".join(f"{mark}={info[mark]}" for mark in marks if info.get(mark) is not None)
+    return Remote(address, info.get("size"), files, version, lambda: filesystem.open(path, "rb"))
 
 
 def _with_arrow(address: str) -> Remote:
@@ -137,7 +141,8 @@ def _with_arrow(address: str) -> Remote:
         found = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
         scheme = address.partition("://")[0]
         files = tuple(sorted(f"{scheme}://{item.path}" for item in found if item.type == fs.FileType.File))
-    return Remote(address, info.size, files, lambda: filesystem.open_input_file(path))
+    version = "" if info.mtime_ns is None else str(info.mtime_ns)
+    return Remote(address, info.size, files, version, lambda: filesystem.open_input_file(path))
 
 
 def _said(error: Exception) -> str:

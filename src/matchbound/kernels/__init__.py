@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 from matchbound.errors import UsageError
 
@@ -29,7 +30,8 @@ def limit_processor() -> None:
     if "numba" in sys.modules:
         from numba.core import config
 
-        config.CPU_NAME, config.CPU_FEATURES = name, features
+        settings: Any = config
+        settings.CPU_NAME, settings.CPU_FEATURES = name, features
 
 
 limit_processor()

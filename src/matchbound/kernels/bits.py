@@ -127,3 +127,15 @@ def list_bits(word: Any, c: int, n: int, found: Any) -> int:
             word &= word - np.uint64(1)
         n += 4
     return after
+
+
+@numba.njit(nogil=True, cache=True)
+def list_hits(scores: Any, at: int, cols: int, threshold: Any, found: Any) -> int:
+    """Write the columns c = 0..cols − 1 with scores[at + c] >= threshold to `found`, and count them.
+
+    found : int64, shape (≥ cols + 4,)
+    """
+    n = 0
+    for c in range(0, cols, 64):
+        n = list_bits(hits_of_row(scores, at, c, cols, threshold), c, n, found)
+    return n

@@ -17,6 +17,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
+from matchbound.stats.intervals import normal_quantile, wilson_limits
 
 _NODES = 41
 """Bins of an identity's effect, over ±5 standard deviations."""
@@ -42,18 +43,11 @@ class Foresight:
 
     def wilson(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Wilson's limits of each draw, shapes (n_draws,); see `matchbound.stats.intervals`."""
-        from scipy.special import ndtri
-
         p, v = self.estimate, self.variance
         spread = p * (1.0 - p)
         usable = (v > 0.0) & (spread > 0.0)
         n = np.where(usable, np.maximum(spread / np.where(usable, v, 1.0), self.floor), float(self.floor))
-        z = -float(ndtri(tail))
-        centre = (p * n + z * z / 2.0) / (n + z * z)
-        half = z * np.sqrt(n) / (n + z * z) * np.sqrt(spread + z * z / (4.0 * n))
-        low = np.where(p <= 0.0, 0.0, np.maximum(centre - half, 0.0))
-        high = np.where(p >= 1.0, 1.0, np.minimum(centre + half, 1.0))
-        return low, high
+        return wilson_limits(p, n, normal_quantile(tail))
 
 
 def foresee(

@@ -4,7 +4,7 @@ Two correlations describe the dependence of impostor comparisons: ρ_s ("shared"
 identity, ρ_w ("same") between comparisons of the same identity pair. One describes genuine comparisons of an identity
 ("genuine"). They hardly change with the rate (docs/explanation/protocol.md), which is what makes planning possible: a
 pilot at 5% speaks about 0.01%. With z = Φ⁻¹(p), two comparisons with latent correlation ρ both err with probability
-Φ2(z, z; ρ) = Φ(z) − 2·T(z, √((1−ρ)/(1+ρ))), T being Owen's function.
+Φ₂(z, z; ρ) (`matchbound.stats.latent.orthant`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
+from matchbound.stats.latent.orthant import excess, implied_correlation
 
 Metric = Literal["far", "frr"]
 
@@ -34,6 +35,17 @@ class Dependence:
         shares one with another of the same identity in 1/M of all cases, so these fade as M grows.
     source
         Where the numbers come from.
+
+    See Also
+    --------
+    plan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> known = mb.Dependence(shared=0.05, same=0.3, genuine=0.3)
+    >>> known.shared
+    0.05
     """
 
     shared: float
@@ -70,30 +82,24 @@ INDEPENDENT = Dependence(0.0, 0.0, 0.0, "independent")
 
 def both_err(p: float | FloatArray, rho: float | FloatArray) -> FloatArray:
     """Φ2(z, z; ρ), z = Φ⁻¹(p): the probability that two comparisons both err."""
-    from scipy.special import ndtri, owens_t
+    from scipy.special import ndtri
 
-    rho = np.asarray(rho, dtype=np.float64)
-    joint: FloatArray = np.asarray(p - 2.0 * owens_t(ndtri(p), np.sqrt((1.0 - rho) / (1.0 + rho))))
+    joint: FloatArray = np.asarray(p) ** 2 + excess(ndtri(p), rho)
     return joint
 
 
 def covariance(p: float, rho: float) -> float:
     """Covariance of two errors, Φ2(z, z; ρ) − p², never negative for ρ ≥ 0."""
-    return max(float(both_err(p, rho)) - p * p, 0.0) if rho > 0.0 else 0.0
+    from scipy.special import ndtri
+
+    return float(excess(ndtri(p), rho)) if rho > 0.0 else 0.0
 
 
 def correlation_for(p: float, joint: float) -> float:
-    """The ρ in [0, 0.999] at which Φ2(z, z; ρ) = joint, by bisection."""
-    if joint <= p * p:
-        return 0.0
-    low, high = 0.0, 0.999
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        if float(both_err(p, middle)) < joint:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
+    """The ρ in [0, 0.999] at which Φ2(z, z; ρ) = joint."""
+    from scipy.special import ndtri
+
+    return float(implied_correlation(ndtri(p), joint - p * p)) if joint > p * p else 0.0
 
 
 def design_effect(metric: Metric, p: float, n_identities: int, instances: int, dependence: Dependence) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.data.subsets import among, take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.planning.latent_model import UNKNOWN, Dependence, correlation_for
 
@@ -192,7 +193,6 @@ def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> 
 
 def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int = 5) -> Comparisons | Embeddings:
     """The data with at most `most` instances a person, at random, where the largest have more than twice the mean."""
-    from matchbound.data.comparisons import Comparisons
     from matchbound.data.embeddings import Embeddings
 
     sizes = data.instance_counts
@@ -200,7 +200,7 @@ def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int 
         return data
     if isinstance(data, Embeddings):
         rows = np.sort(_some_of_each(data.codes, most, rng))
-        return Embeddings(data.vectors[rows], data.identities[data.codes[rows]], data.similarity)
+        return take_embeddings(data, rows)
     assert data.instance_a is not None
     assert data.instance_b is not None
     owner = np.zeros(int(max(data.instance_a.max(), data.instance_b.max())) + 1, dtype=np.int64)
@@ -208,14 +208,7 @@ def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int 
     chosen = np.zeros(owner.size, dtype=bool)
     chosen[_some_of_each(owner, most, rng)] = True
     kept = chosen[data.instance_a] & chosen[data.instance_b]
-    return Comparisons(
-        data.identities[data.a[kept]],
-        data.identities[data.b[kept]],
-        data.score[kept],
-        distance=data.distance,
-        instance_a=data.instance_a[kept],
-        instance_b=data.instance_b[kept],
-    )
+    return take(data, np.flatnonzero(kept))
 
 
 def _some_of_each(owner: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -234,6 +227,6 @@ def _some_people(data: Embeddings, rng: np.random.Generator, most: int = 800) ->
         raise DataError("a pilot needs at least two identities")
     people = rng.permutation(data.n_identities)
     chosen = people[: max(2, int(np.searchsorted(np.cumsum(data.instance_counts[people]), most, side="right")))]
-    rows = np.flatnonzero(np.isin(data.codes, chosen))
-    shown = data.identities[data.codes[rows]]
-    return Embeddings(data.vectors[rows], shown, data.similarity).comparisons()
+    part = among(data, np.sort(chosen))
+    assert isinstance(part, Embeddings)
+    return part.comparisons()

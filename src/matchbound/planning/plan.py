@@ -29,6 +29,9 @@ from matchbound.planning.search import (
     smallest,
 )
 
+LEAST_RATE = 1e-15
+"""The smallest rate, other than 0, that can be planned for."""
+
 
 @dataclass(frozen=True, eq=False)
 class CostCurve:
@@ -36,6 +39,17 @@ class CostCurve:
 
     instances, n_identities, recordings, comparisons : int64 arrays, shape (K,)
         M, G, G·M and all pairs.
+
+    See Also
+    --------
+    Plan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.plan(frr=0.05, width=0.1, instances=3).cost_curve()
+    >>> curve.cheapest(per_identity=20.0, per_instance=1.0) >= 0
+    True
     """
 
     instances: IntArray
@@ -67,6 +81,17 @@ class Plan:
     claim, claim_power
         A rate that is to be undercut, and the probability that the upper bound at the target's level does it; None
         where no claim was named.
+
+    See Also
+    --------
+    plan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> made = mb.plan(frr=0.05, width=0.1, instances=3)
+    >>> made.n_identities > 10
+    True
     """
 
     target: Target
@@ -141,6 +166,15 @@ def plan(
     claim
         A rate that is to be undercut; with neither `width` nor `upper` it is the goal.
 
+    Returns
+    -------
+    Plan
+        The people and instances that are needed, and what to expect of them.
+
+    See Also
+    --------
+    design_protocol, zero_errors
+
     Examples
     --------
     >>> import matchbound as mb
@@ -209,8 +243,8 @@ def _target(
     metric: Metric = "far" if far is not None else "frr"
     rate = far if far is not None else frr
     assert rate is not None
-    if not 0.0 <= rate < 1.0:
-        raise UsageError(f"{metric} must be a rate, at least 0 and below 1; got {rate!r}")
+    if not (0.0 <= rate < 1.0) or 0.0 < rate < LEAST_RATE:
+        raise UsageError(f"{metric} must be a rate below 1 and either 0 or at least {LEAST_RATE:g}; got {rate!r}")
     if width is None and upper is None:
         upper = claim
     if (width is None) == (upper is None):

@@ -48,6 +48,19 @@ class Protocol:
         Who each instance shows.
     instance : array, shape (n,), or None
         The name of each instance; its position serves where there is none.
+
+    See Also
+    --------
+    design_protocol, score_protocol, read_protocol
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> protocol = mb.design_protocol(["ann", "ann", "bob", "eve"], budget=2)
+    >>> len(protocol)
+    2
+    >>> protocol.kind
+    'impostor'
     """
 
     first: IntArray = field(repr=False)
@@ -164,6 +177,15 @@ def design_protocol(
     rng
         Seed or generator for ``order="random"``.
 
+    Returns
+    -------
+    Protocol
+        The comparisons to score.
+
+    See Also
+    --------
+    score_protocol, plan
+
     Examples
     --------
     >>> import matchbound as mb
@@ -196,10 +218,76 @@ def design_protocol(
     return Protocol(first, second, kind, int(budget), labels, names)
 
 
+def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Protocol:
+    """Read a protocol of the rows of some embeddings back, such as one that `Protocol.to_csv` wrote.
+
+    Instances are looked up by name where the embeddings name theirs, and by row number where they do not.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that `Protocol.to_csv` or `Protocol.to_parquet` wrote.
+    embeddings : Embeddings
+        The data whose rows the protocol names.
+
+    Returns
+    -------
+    Protocol
+        The same comparisons.
+
+    See Also
+    --------
+    design_protocol, score_protocol
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import os, tempfile
+    >>> faces = mb.demo_data()
+    >>> path = os.path.join(tempfile.mkdtemp(), "pairs.csv")
+    >>> made = mb.design_protocol(faces.identities[faces.codes], budget=100, instance=faces.instance)
+    >>> _ = made.to_csv(path)
+    >>> len(mb.read_protocol(path, faces))
+    100
+    """
+    from matchbound.planning.protocol_files import read_rows
+
+    first, second = read_rows(path, embeddings)
+    genuine = embeddings.codes[first] == embeddings.codes[second]
+    kind: Kind = "genuine" if genuine.all() else "mixed" if genuine.any() else "impostor"
+    shown = embeddings.identities[embeddings.codes]
+    return Protocol(first, second, kind, int(first.size), shown, embeddings.instance)
+
+
 def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
     """Score the comparisons of a protocol, and only those: ready for `evaluate`.
 
     The embeddings must show the same identities in the same rows as the protocol.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        Which rows to compare.
+    embeddings : Embeddings
+        The vectors.
+
+    Returns
+    -------
+    Comparisons
+        The comparisons of the protocol with their scores.
+
+    See Also
+    --------
+    design_protocol, evaluate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> made = mb.design_protocol(faces.identities[faces.codes], budget=1000)
+    >>> rates = mb.evaluate(mb.score_protocol(made, faces), 0.6)
+    >>> rates.far.comparisons
+    1000
     """
     if len(embeddings) != protocol.identity.size:
         raise DataError(

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from matchbound.arraytypes import LabelArray
+from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import plainly, shorten
+from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly, shorten
 from matchbound.files.writing import whole_file
-from matchbound.planning.protocol import Kind, Protocol
 from matchbound.readers.parquet import check_size
 from matchbound.readers.roles import repeated
+from matchbound.show.cells import is_formula
+
+if TYPE_CHECKING:
+    from matchbound.planning.protocol import Protocol
 
 COLUMNS = ("id_a", "instance_a", "id_b", "instance_b")
 _ROWS = 1 << 18
@@ -47,16 +50,30 @@ def write_protocol(
     if scores is not None and len(scores) != len(protocol):
         raise UsageError(f"scores has {len(scores)} comparisons and the protocol {len(protocol)}; they must agree")
     write = _csv if chosen == "csv" else _parquet
+    if chosen == "csv":
+        _tell_formulas(protocol, target)
     with whole_file(target) as place:
         write(place, _batches(protocol, scores))
     return target
 
 
-def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Protocol:
-    """Read a protocol of the rows of some embeddings back, such as one from `write_protocol`.
+def _tell_formulas(protocol: Protocol, target: Path) -> None:
+    """Names must stay as they are, because the file is matched with data; that some look like formulas is said."""
+    for names in (protocol.identity, protocol.instance):
+        labels = () if names is None else np.unique(names)
+        found = next((str(name) for name in labels if is_formula(str(name))), None)
+        if found is not None:
+            warnings.warn(
+                f"{target.name}: a spreadsheet would take the name {shorten(found)!r} for a formula; open the file "
+                "with programs only, or write .parquet",
+                MatchboundWarning,
+                stacklevel=3,
+            )
+            return
 
-    Instances are looked up by name where the embeddings name theirs, and by row number where they do not.
-    """
+
+def read_rows(path: str | os.PathLike[str], embeddings: Embeddings) -> tuple[IntArray, IntArray]:
+    """The two rows of embeddings that each line of a protocol file joins, shapes (n,)."""
     target = Path(path)
     table = _read_table(target)
     missing = [name for name in COLUMNS if name not in table]
@@ -77,10 +94,7 @@ def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Proto
                 "embeddings"
             )
         sides.append(rows)
-    first, second = sides
-    genuine = embeddings.codes[first] == embeddings.codes[second]
-    kind: Kind = "genuine" if genuine.all() else "mixed" if genuine.any() else "impostor"
-    return Protocol(first, second, kind, int(first.size), shown, embeddings.instance)
+    return sides[0], sides[1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from matchbound.errors import UsageError
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
+from matchbound.stats.intervals import check_level
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,17 @@ class ZeroErrors:
         identity): true whatever the dependence.
     wilson
         What `upper_bound()` reports: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
+
+    See Also
+    --------
+    zero_errors
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> clean = mb.zero_errors(100)
+    >>> clean.comparisons
+    4950
     """
 
     metric: Metric
@@ -88,6 +100,30 @@ def zero_errors(
 ) -> ZeroErrors:
     """Upper bounds on a rate after a clean result: what the rule of 3 says, and what can be said.
 
+    Parameters
+    ----------
+    n_identities : int
+        People who take part.
+    instances : int
+        Instances of each.
+    metric : {"far", "frr"}
+        Which rate.
+    level : float
+        Confidence of the bounds.
+    dependence : Dependence, optional
+        How strongly comparisons that share people err together; cautious values by default.
+    rng : int
+        Seed.
+
+    Returns
+    -------
+    ZeroErrors
+        The bounds, from the most cautious to the rule of 3.
+
+    See Also
+    --------
+    plan
+
     Examples
     --------
     All comparisons of 174 people with one record each, in both orders, are 174·173 = 30,102, and 3/30,102 is
@@ -98,8 +134,7 @@ def zero_errors(
     >>> clean.comparisons, round(clean.disjoint, 3)
     (15051, 0.034)
     """
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+    check_level(level)
     least = 2 if metric == "frr" else 1
     if n_identities < 2 or instances < least:
         raise UsageError(f"{metric} needs at least 2 identities with {least} instances each")

@@ -68,6 +68,17 @@ class Expectation:
         Probability that there is none, in which case the bound rests on the number of people alone.
     design_effect, effective_n
         Comparisons that tell as much as one independent one, and how many independent ones all of them amount to.
+
+    See Also
+    --------
+    Plan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> made = mb.plan(frr=0.05, width=0.1, instances=3)
+    >>> made.at(made.n_identities).chance > 0.5
+    True
     """
 
     n_identities: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from matchbound.planning.plan import CostCurve, Plan
 from matchbound.planning.protocol import Protocol
-from matchbound.show.records import Record, percent
+from matchbound.show.numbers import level_text, percent, points
+from matchbound.show.records import Record
 from matchbound.show.text import table
 
 
@@ -21,7 +22,7 @@ def protocol_record(protocol: Protocol, path: str) -> Record:
     }
 
 
-def protocol_text(record: Record, *, width: int = 80, colour: bool = False) -> str:
+def protocol_text(record: Record, *, width: int | None = None, colour: bool = False) -> str:
     """The record as a small table."""
     rows = [
         (f"{record['kind']} comparisons", f"{record['comparisons']:,}"),
@@ -29,7 +30,7 @@ def protocol_text(record: Record, *, width: int = 80, colour: bool = False) -> s
         ("comparisons of an identity", f"{record['fewest_visits']:,} to {record['most_visits']:,}"),
         ("written to", str(record["file"])),
     ]
-    return table(("what", ""), rows, width=width, colour=colour)
+    return table(("", ""), rows, width=width, colour=colour)
 
 
 def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
@@ -92,13 +93,13 @@ def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
     return records
 
 
-def plan_text(plan: Plan, curve: CostCurve, *, width: int = 80, colour: bool = False) -> str:
+def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour: bool = False) -> str:
     """The plan as tables and sentences."""
     target, expected, clean = plan.target, plan.expected, plan.clean
     name = target.metric.upper()
-    wanted = f"{percent(target.level)} interval of width {target.value:g} or less"
+    wanted = f"{level_text(target.level)} interval of at most {points(target.value)} points"
     if target.goal == "upper":
-        wanted = f"{percent(target.level)} upper bound of {percent(target.value)} or less"
+        wanted = f"{level_text(target.level)} upper bound of {percent(target.value)} or less"
     rows = [
         ("people", f"{plan.n_identities:,}"),
         ("instances of each", f"{plan.instances:,}"),
@@ -107,13 +108,13 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int = 80, colour: bool = F
         ("errors to expect", f"{expected.errors:.4g}"),
         ("typical interval", f"{percent(expected.low)} to {percent(expected.high)}"),
         ("typical upper bound", percent(expected.upper)),
-        ("comparisons that tell as much as one", f"{expected.design_effect:.3g}"),
+        ("design effect", f"{expected.design_effect:.3g}"),
     ]
     if plan.claim is not None and plan.claim_power is not None:
         rows.append((f"power to show {name} below {percent(plan.claim)}", percent(plan.claim_power)))
     parts = [
         f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {target.power:g}.\n",
-        table(("plan", ""), rows, width=width, colour=colour),
+        table(("", ""), rows, width=width, colour=colour),
         table(
             ("instances of each", "people", "recordings", "comparisons"),
             [

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchbound.arraytypes import LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.data.labels import text_array
-from matchbound.errors import DataError
-from matchbound.files.opening import MAX_BYTES, Input, open_input, plainly
+from matchbound.data.labels import Coded, coded_labels, merge
+from matchbound.errors import DataError, UsageError, plainly
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.npy import load_npy, load_npz
-from matchbound.readers.roles import plain
+from matchbound.readers.roles import overrides, plain
 from matchbound.readers.tables import check_similarity, from_table, named
 
 _VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
@@ -48,19 +47,47 @@ def read_npz(
 ) -> Comparisons | Embeddings:
     """Embeddings from `embeddings` and `identity`, or comparisons from `id_a`, `id_b` and `score`."""
     arrays = load_npz(source)
-    by_plain: dict[str, str] = {}
+    by_plain: dict[str, list[str]] = {}
     for name in arrays:
-        by_plain.setdefault(plain(name), name)
-    given = dict(columns or {})
+        by_plain.setdefault(plain(name), []).append(name)
+    given, absent = overrides(list(arrays), source.name, columns or {})
     if "score" in by_plain or "score" in given or "distance" in by_plain:
         return _pairs_of_arrays(source.name, arrays, distance, similarity, columns, group)
-    vectors = _pick(source.name, arrays, by_plain, _VECTORS, given.get("embedding"), "embeddings")
-    identity = _pick(source.name, arrays, by_plain, _IDENTITY, given.get("identity"), "identity")
-    if group is not None and plain(group) not in by_plain:
-        has = plainly(", ".join(arrays), 200)
-        raise DataError(f"{source.name}: there is no array {group!r} to group by; it has {has}")
-    group_name = by_plain.get(plain(group)) if group is not None else given.get("group") or by_plain.get("group")
-    instance_name = given.get("instance") or next((by_plain[n] for n in _INSTANCE if n in by_plain), None)
+    notes: list[str] = []
+
+    def pick(role: str, usual: Sequence[str], spellings: Sequence[str], *, needed: bool = True) -> str | None:
+        """The array that plays a part: the one that was named, the usual spelling, or the only one that can."""
+        if role in given or role in absent:
+            return given.get(role)
+        possible = [name for word in spellings for name in by_plain.get(word, ())]
+        first = [name for word in usual for name in by_plain.get(word, ())] or possible
+        if len(first) > 1:
+            raise DataError(
+                f"{source.name}: the arrays {', '.join(map(repr, first))} could each be the {role}; give "
+                f"columns={{{role!r}: …}}"
+            )
+        if not first and needed:
+            raise DataError(
+                f"{source.name}: there is no array {usual[0]!r}; it has "
+                f"{', '.join(repr(n) for n in arrays) or 'none'}. Save it with np.savez(file, embeddings=…, identity=…)"
+            )
+        if first and len(possible) > 1:
+            rest = ", ".join(repr(name) for name in possible if name != first[0])
+            notes.append(f"the array {first[0]!r} was read as the {role}, and {rest} was not used")
+        return first[0] if first else None
+
+    vectors = arrays[str(pick("embedding", ("embeddings", "embedding"), _VECTORS))]
+    identity = arrays[str(pick("identity", ("identity", "identities"), _IDENTITY))]
+    instance_name = pick("instance", ("instance", "instances"), _INSTANCE, needed=False)
+    group_name = pick("group", ("group",), ("group", "groups"), needed=False)
+    if group is not None:
+        if not isinstance(group, str):
+            raise UsageError(f"group must be the name of an array; got {group!r}")
+        alike = [group] if group in arrays else by_plain.get(plain(group), [])
+        if len(alike) != 1:
+            has = plainly(", ".join(arrays), 200)
+            raise DataError(f"{source.name}: there is no array {group!r} to group by; it has {has}")
+        group_name = alike[0]
     return named(
         source.name,
         lambda: Embeddings(
@@ -69,26 +96,9 @@ def read_npz(
             check_similarity(source.name, distance, similarity),
             group=None if group_name is None else arrays[group_name],
             instance=None if instance_name is None else arrays[instance_name],
+            notes=notes,
         ),
     )
-
-
-def _pick(
-    source: str,
-    arrays: Mapping[str, NDArray[Any]],
-    by_plain: Mapping[str, str],
-    spellings: Sequence[str],
-    given: str | None,
-    role: str,
-) -> NDArray[Any]:
-    name = given or next((by_plain[n] for n in spellings if n in by_plain), None)
-    if name is None or name not in arrays:
-        missing = repr(given) if given else repr(role)
-        raise DataError(
-            f"{source}: there is no array {missing}; it has {', '.join(repr(n) for n in arrays) or 'none'}. Save it "
-            "with np.savez(file, embeddings=…, identity=…)"
-        )
-    return arrays[name]
 
 
 def _pairs_of_arrays(
@@ -112,7 +122,11 @@ def _pairs_of_arrays(
     for name, values in flat.items():
         try:
             native = values.astype(values.dtype.newbyteorder("="), copy=False)
-            columns_read[name] = pa.array(values.tolist() if values.dtype.kind in "SU" else native)
+            if values.dtype.kind in "SU":
+                texts = [text.decode("utf-8") if isinstance(text, bytes) else text for text in values.tolist()]
+                columns_read[name] = pa.array(texts, pa.string())
+            else:
+                columns_read[name] = pa.array(native)
         except (pa.ArrowException, TypeError, ValueError):
             raise DataError(f"{source}: the array {name!r} holds {values.dtype}; give text or numbers") from None
     data = pa.table(columns_read)
@@ -143,9 +157,11 @@ def read_npy(
             raise DataError(
                 f"{source.name} has no labels; give labels=FILE (one identity a line, or .npy){beside}.{square}"
             )
-    identity = load_labels(labels, vectors.shape[0], source.name)
+    column = load_labels(labels, vectors.shape[0], source.name)
+    identities, (codes,) = merge(column)
     kind = check_similarity(source.name, distance, similarity)
-    return named(source.name, lambda: Embeddings(vectors, identity, kind))
+    notes = column.notes("identity")
+    return named(source.name, lambda: Embeddings.from_codes(vectors, identities, codes, kind, notes=notes))
 
 
 def _labels_beside(path: Path) -> Path | None:
@@ -158,29 +174,32 @@ def _labels_beside(path: Path) -> Path | None:
     return None
 
 
-def load_labels(labels: Input | str | os.PathLike[str] | ArrayLike, rows: int, of: str) -> LabelArray:
-    """Labels from an array, an ``.npy`` file or a text file with one label a line."""
+def load_labels(labels: Input | str | os.PathLike[str] | ArrayLike, rows: int, of: str) -> Coded:
+    """Labels from an array, an ``.npy`` file or a text file with one label per line."""
     if not isinstance(labels, (Input, str, os.PathLike)):
-        return np.asarray(labels)
-    source = labels if isinstance(labels, Input) else open_input(labels)
-    if source.kind == "npy":
-        found = load_npy(source, mmap=False)
+        name, found = "labels", coded_labels(labels, "labels")
     else:
-        texts = [(number, line.strip().strip('"')) for number, line in source.lines()]
-        while texts and not texts[-1][1]:
-            texts.pop()
-        for number, text in texts:
-            if not text:
-                raise DataError(f"{source.name}, line {number}: the label is empty; write one label a line")
-        if len(texts) == rows + 1 and plain(texts[0][1]) in (*_IDENTITY, *_LABEL_FILES, "identity"):
-            texts = texts[1:]
-        found = text_array([text for _, text in texts], source.name)
-    if found.ndim != 1 or found.shape[0] != rows:
-        raise DataError(
-            f"{source.name} holds {found.shape[0] if found.ndim else 0} labels, and {of} has {rows} rows; they must "
-            "agree"
-        )
+        source = labels if isinstance(labels, Input) else open_input(labels)
+        name = source.name
+        if source.kind == "npy":
+            found = coded_labels(load_npy(source, mmap=False), name)
+        else:
+            found = _labels_of_text(source, rows)
+    if len(found) != rows:
+        raise DataError(f"{name} holds {len(found)} labels, and {of} has {rows} rows; they must agree")
     return found
+
+
+def _labels_of_text(source: Input, rows: int) -> Coded:
+    texts = [(number, line.strip().strip('"')) for number, line in source.lines()]
+    while texts and not texts[-1][1]:
+        texts.pop()
+    if len(texts) == rows + 1 and plain(texts[0][1]) in (*_IDENTITY, *_LABEL_FILES, "identity"):
+        texts = texts[1:]
+    numbers = [number for number, _ in texts]
+    return coded_labels(
+        [text for _, text in texts], source.name, lambda row: f"{source.name}, line {numbers[row]}: the label"
+    )
 
 
 def read_directory(
@@ -191,7 +210,7 @@ def read_directory(
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
     labels: str | os.PathLike[str] | ArrayLike | None = None,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
 ) -> Comparisons | Embeddings:
     """A directory: Parquet files that make one table; one array with labels; or a folder an identity.
 
@@ -213,7 +232,7 @@ def read_directory(
         return read_npz(archive, distance=distance, similarity=similarity, columns=columns, group=group)
     main = [p for p in here if p.suffix == ".npy" and plain(p.stem) in _VECTORS]
     if len(main) == 1:
-        return read_npy(open_input(main[0]), distance=distance, similarity=similarity, labels=labels)
+        return read_npy(open_input(main[0], max_bytes), distance=distance, similarity=similarity, labels=labels)
     nested = [p for p in files if p.suffix == ".npy" and p.parent != path]
     if nested:
         return _folders(path, nested, check_similarity(str(path), distance, similarity))

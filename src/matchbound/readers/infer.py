@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.errors import DataError
-from matchbound.files.opening import plainly
+from matchbound.data.labels import as_text, encode
+from matchbound.errors import DataError, plainly
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,16 @@ def infer_identities(
         The labels contradict each other or the known identities.
     """
     n = names.shape[0]
-    text = np.full(n, "", dtype=np.str_) if known is None else known.astype(np.str_)
-    has = text != ""
+    text = np.full(n, "", dtype=np.str_) if known is None else as_text(known)
+    has = np.asarray(text != "", dtype=np.bool_)
     if known is not None:
         _check_known(names, text, has, first, second, genuine, where)
-    labels, code = np.unique(text[has], return_inverse=True)
+    labels, (code,) = encode(text[has])
     sure = np.flatnonzero(has)
     root = components(
         n + labels.size,
         np.concatenate([first[genuine], sure]),
-        np.concatenate([second[genuine], n + code.reshape(-1)]),
+        np.concatenate([second[genuine], n + code]),
     )
     _check_one_label(labels, root[n:], where)
     clash = np.flatnonzero(~genuine & (root[first] == root[second]))
@@ -125,8 +125,8 @@ def infer_identities(
     label_of_root = np.full(n + labels.size, -1, dtype=np.int64)
     label_of_root[root[n:]] = np.arange(labels.size)
     owner = label_of_root[root[:n]]
-    fallback = names.astype(np.str_)[np.minimum(root[:n], n - 1)]
-    identity = np.where(owner >= 0, labels[owner] if labels.size else "", fallback)
+    fallback = as_text(names)[np.minimum(root[:n], n - 1)]
+    identity = np.where(owner >= 0, labels[owner], fallback) if labels.size else fallback
     joined = np.zeros(n, dtype=np.bool_)
     apart = genuine & (first != second)
     joined[first[apart]] = True

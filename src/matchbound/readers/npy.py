@@ -6,14 +6,15 @@ import math
 import struct
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.errors import DataError
-from matchbound.files.opening import Input, plainly
+from matchbound.errors import DataError, plainly
+from matchbound.files.mapping import map_array
+from matchbound.files.opening import Input
+from matchbound.readers.roles import repeated
 from matchbound.scratch import room_for
 
 MAP_BYTES = 1 << 20
@@ -31,7 +32,7 @@ def load_npy(source: Input, *, mmap: bool = True) -> NDArray[Any]:
         with source.open() as stream:
             header = _read_header(stream, source.max_bytes if source.size is None else source.size)
             if mmap and source.path is not None and header.bytes > MAP_BYTES:
-                return header.map(source.path, stream.tell())
+                return header.map(source, stream.tell())
             return _read_numbers(stream, header)
     except DataError:
         raise
@@ -50,6 +51,12 @@ def load_npz(source: Input) -> dict[str, NDArray[Any]]:
             entries = archive.infolist()
             if not any(item.filename.endswith(".npy") for item in entries):
                 raise DataError(f"{source.name} is a zip archive without arrays; give an .npz file, or unpack it")
+            twice = repeated([item.filename for item in entries])
+            if twice is not None:
+                raise DataError(
+                    f"{source.name}: the array {plainly(twice.removesuffix('.npy'))!r} is in the archive more than "
+                    "once; write it again with one of them"
+                )
             mapped = {item.filename for item in entries if _can_be_mapped(source, item)}
             total = sum(item.file_size for item in entries if item.filename not in mapped)
             if total > source.max_bytes:
@@ -64,7 +71,7 @@ def load_npz(source: Input) -> dict[str, NDArray[Any]]:
                     raise DataError(f"{source.name}: the entry {plainly(name)!r} is not an array")
                 try:
                     if item.filename in mapped and source.path is not None:
-                        arrays[name] = _map_member(source.path, item)
+                        arrays[name] = _map_member(source, item)
                     else:
                         arrays[name] = _read_member(archive, item)
                 except DataError:
@@ -90,11 +97,9 @@ class _Header:
     def bytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
 
-    def map(self, path: Path, offset: int) -> NDArray[Any]:
+    def map(self, source: Input, begin: int) -> NDArray[Any]:
         """The numbers where they are on disk, read-only."""
-        order: Literal["C", "F"] = "F" if self.by_columns else "C"
-        mapped: NDArray[Any] = np.memmap(path, self.dtype, mode="r", offset=offset, shape=self.shape, order=order)
-        return mapped
+        return map_array(source.origin, self.dtype, begin, self.shape, by_columns=self.by_columns)
 
 
 def _read_header(stream: IO[bytes], size: int) -> _Header:
@@ -148,21 +153,22 @@ def _can_be_mapped(source: Input, item: zipfile.ZipInfo) -> bool:
     )
 
 
-def _map_member(path: Path, item: zipfile.ZipInfo) -> NDArray[Any]:
+def _map_member(source: Input, item: zipfile.ZipInfo) -> NDArray[Any]:
     """An array that an archive stores as it is, where it lies in the file."""
-    with open(path, "rb") as stream:
+    assert source.path is not None
+    with open(source.path, "rb") as stream:
         stream.seek(item.header_offset)
         mark, name_size, extra_size = _LOCAL_HEADER.unpack(stream.read(_LOCAL_HEADER.size))
         if mark != b"PK\x03\x04":
             raise ValueError("the archive does not have it where its directory says")
         stream.seek(name_size + extra_size, 1)
         begin = stream.tell()
-        if begin + item.file_size > path.stat().st_size:
+        if begin + item.file_size > source.path.stat().st_size:
             raise ValueError("the file ends before it does")
         header = _read_header(stream, begin + item.file_size)
         if header.bytes <= MAP_BYTES:
             return _read_numbers(stream, header)
-        return header.map(path, stream.tell())
+        return header.map(source, stream.tell())
 
 
 def _reason(error: BaseException) -> str:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError
-from matchbound.files.opening import MAX_BYTES, Input, plainly
+from matchbound.errors import DataError, plainly
+from matchbound.files.opening import MAX_BYTES, Input
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
 from matchbound.readers.tables import Table, build, build_embeddings, check_similarity
 from matchbound.readers.vectors import fill_vectors, vector_type, vector_width
@@ -32,20 +32,22 @@ def read_parquet(
     similarity: Similarity = "cosine",
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or embeddings from the needed columns of Parquet files."""
     survey = _survey(sources, columns, group)
     roles = survey.roles
     if isinstance(roles, RowRoles):
         kind = check_similarity(_called(sources), distance, similarity)
-        return _read_embeddings(sources, roles, _Vectors(survey.rows, survey.dtype), kind)
+        room = min(sum(source.max_bytes for source in sources), MAX_BYTES)
+        return _read_embeddings(sources, roles, _Vectors(survey.rows, survey.dtype, room), kind)
     wanted = [*roles.labels(), roles.score]
     parts = []
     for source in sources:
         with open_parquet(source) as file:
             check_size(file, wanted, source.name, source.max_bytes)
             parts.append(file.read(columns=wanted))
-    return build(_together(sources, parts), roles, distance=distance, similarity=similarity)
+    return build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
 
 
 def load_parquet_table(source: Input) -> Table:
@@ -186,8 +188,8 @@ def _read_embeddings(
 class _Vectors:
     """An array that is made when the first vector shows how long vectors are, and filled batch by batch."""
 
-    def __init__(self, rows: int, dtype: np.dtype[Any] | None) -> None:
-        self.rows, self.filled = rows, 0
+    def __init__(self, rows: int, dtype: np.dtype[Any] | None, max_bytes: int) -> None:
+        self.rows, self.filled, self._max_bytes = rows, 0, max_bytes
         self.array: NDArray[Any] = np.empty((0, 0), dtype=dtype)
 
     def add(self, source: Input, file: Any, roles: RowRoles) -> Any:
@@ -210,7 +212,7 @@ class _Vectors:
         return pa.concat_tables(labels) if labels else _columns(file.schema_arrow.empty_table(), names)
 
     def _make(self, width: int, source: Input) -> None:
-        _check_bytes(self.rows * width * self.array.dtype.itemsize, source.name, source.max_bytes)
+        _check_bytes(self.rows * width * self.array.dtype.itemsize, source.name, self._max_bytes)
         self.array = room_for((self.rows, width), self.array.dtype)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import REPEATS, Comparisons, Repeats
 from matchbound.data.embeddings import SIMILARITIES, Embeddings, Similarity
 from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import MAX_BYTES, Input, file_digest, is_address, local_path, open_input
+from matchbound.files.opening import Input, file_digest, is_address, local_path, open_input, watching
 
 __all__ = ["READERS", "file_digest", "read"]
 
@@ -43,9 +43,10 @@ def read(
     reader: str | None = None,
     distance: bool | None = None,
     similarity: Similarity = "cosine",
+    repeats: Repeats | None = None,
     **options: Any,
 ) -> Comparisons | Embeddings:
-    """Read comparisons or embeddings; what a file is, is told by its content.
+    r"""Read comparisons or embeddings; what a file is, is told by its content.
 
     Parameters
     ----------
@@ -60,10 +61,14 @@ def read(
         Whether small scores mean "same". By default they do when the score column is called a distance.
     similarity
         How embeddings are scored: ``"cosine"``, ``"dot"`` or ``"euclidean"``.
+    repeats
+        What to do with comparisons that repeat a pair of instances, in either order: keep their ``"mean"``, the score
+        that is most alike (``"max"``), the ``"first"``, or make them an ``"error"``. By default each counts as a
+        comparison of its own, and `findings` say so.
     **options
         For plain files: ``columns={"id_a": "my column", …}``, ``group="gender"``, ``delimiter=";"``,
-        ``labels=`` (for ``.npy``), ``max_bytes=`` (how much a compressed file may unpack to). Readers take
-        further options; an unknown one is an error that lists them.
+        ``labels=`` (for ``.npy``), ``max_bytes=`` (how much a file may unpack to; by default 100 times its size and at
+        least 96 MiB). Readers take further options; an unknown one is an error that lists them.
 
     Returns
     -------
@@ -75,6 +80,21 @@ def read(
         The file cannot be used; the message names the file, the line and what to do.
     UsageError
         An argument is not one that the reader takes.
+
+    See Also
+    --------
+    scan, Comparisons, Embeddings
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "scores.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("id_a,id_b,score\nann,ann,0.9\nann,bob,0.2\n")
+    >>> data = mb.read(path)
+    >>> len(data)
+    2
     """
     if similarity not in SIMILARITIES:
         raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
@@ -82,32 +102,49 @@ def read(
         raise UsageError(f"distance must be True, False or None; got {distance!r}")
     if reader is not None and reader not in READERS:
         raise UsageError(f"reader must be one of {', '.join(READERS)}; got {reader!r}")
+    if repeats is not None and repeats not in REPEATS:
+        raise UsageError(f"repeats must be one of {', '.join(REPEATS)}; got {repeats!r}")
+    with watching() as opened:
+        data = _read(path, reader, repeats, distance=distance, similarity=similarity, **options)
+    origins = {source.name: source.origin for source in opened}
+    for origin in origins.values():
+        origin.check()
+    if repeats is not None:
+        if not isinstance(data, Comparisons):
+            raise UsageError("repeats says what to do with comparisons that occur twice; these data are embeddings")
+        data = data.without_repeats(repeats)
+    return data.with_fields(origin=tuple(origins.values()))
+
+
+def _read(path: Any, reader: str | None, repeats: str | None, **options: Any) -> Comparisons | Embeddings:
+    """The data, by the reader that was named or the content of the file."""
     if not isinstance(path, (str, os.PathLike)):
         from matchbound.readers.frames import from_frame, is_frame
 
         if is_frame(path):
             if reader is not None:
                 raise UsageError("reader names a file layout; a data frame is read by its columns")
-            return _call(from_frame, path, "a data frame", distance=distance, similarity=similarity, **options)
+            return _call(from_frame, path, "a data frame", **options)
     paths = _paths(path)
-    max_bytes = _limit(options.pop("max_bytes", MAX_BYTES))
+    max_bytes = _limit(options.pop("max_bytes", None))
     if reader is not None:
         module = import_module(f"matchbound.readers.layouts.{READERS[reader]}")
         function = module.READERS[reader]
         inputs = [_exists(p) if _is_dir(p) else open_input(p, max_bytes) for p in paths]
-        return _call(function, inputs, f"reader {reader!r}", distance=distance, similarity=similarity, **options)
+        if "repeats" in inspect.signature(function).parameters:
+            options["repeats"] = repeats
+        return _call(function, inputs, f"reader {reader!r}", **options)
     if len(paths) > 1:
-        return _several(paths, max_bytes, distance=distance, similarity=similarity, **options)
+        return _several(paths, max_bytes, **options)
     if _is_dir(paths[0]):
         from matchbound.readers.arrays import read_directory
 
-        options |= {"distance": distance, "similarity": similarity, "max_bytes": max_bytes}
-        return _call(read_directory, Path(paths[0]), "a directory", **options)
+        return _call(read_directory, Path(paths[0]), "a directory", max_bytes=max_bytes, **options)
     parts = _remote_parts(paths[0])
     if parts is not None:
-        return _several(parts, max_bytes, distance=distance, similarity=similarity, **options)
+        return _several(parts, max_bytes, **options)
     source = open_input(paths[0], max_bytes)
-    return _by_content(source, distance=distance, similarity=similarity, **options)
+    return _by_content(source, **options)
 
 
 def _remote_parts(path: AnyPath) -> list[AnyPath] | None:
@@ -147,7 +184,7 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
     return _call(read_npz, source, "an .npz file", **options)
 
 
-def _several(paths: list[AnyPath], max_bytes: int, **options: Any) -> Comparisons | Embeddings:
+def _several(paths: list[AnyPath], max_bytes: int | None, **options: Any) -> Comparisons | Embeddings:
     """Several plain files: an array and its labels, or the parts of one Parquet table."""
     inputs = [open_input(path, max_bytes) for path in paths]
     kinds = [source.kind for source in inputs]
@@ -173,8 +210,10 @@ def _paths(path: Any) -> list[AnyPath]:
     )
 
 
-def _limit(max_bytes: object) -> int:
-    """A number of bytes, from Python or as the command line has it."""
+def _limit(max_bytes: object) -> int | None:
+    """A number of bytes, from Python or as the command line has it; None for what is usual."""
+    if max_bytes is None:
+        return None
     try:
         limit = int(str(max_bytes))
     except ValueError:
@@ -206,4 +245,28 @@ def _call(function: Callable[..., Source], first: Any, what: str, **options: Any
             wrong = next(name for name in unknown if name != "similarity")
             own = [name for name in takes if name not in ("distance", "similarity")]
             raise UsageError(f"{what} takes no option {wrong!r}; it takes {', '.join(own) or 'none'}")
-    return function(first, **options)
+    hints = inspect.signature(function).parameters
+    return function(
+        first, **{name: _fitting(name, value, str(hints[name].annotation)) for name, value in options.items()}
+    )
+
+
+def _fitting(name: str, value: Any, annotation: str) -> Any:
+    """The value of an option, from Python or as the command line has it: a wrong kind is an error, not a surprise."""
+    if value is None or name in ("distance", "similarity"):
+        return value
+    if annotation == "bool":
+        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if str(value).lower() not in words:
+            raise UsageError(f"{name} must be true or false; got {value!r}")
+        return words[str(value).lower()]
+    if annotation == "int":
+        try:
+            return int(str(value))
+        except ValueError:
+            raise UsageError(f"{name} must be a whole number; got {value!r}") from None
+    if annotation in ("str", "str | None") and not isinstance(value, str):
+        raise UsageError(f"{name} must be text; got {value!r}")
+    if isinstance(value, Mapping) and "Map" not in annotation:
+        raise UsageError(f"{name} takes one value; got {value!r}")
+    return value

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import shorten
+from matchbound.errors import DataError, UsageError, shorten
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -58,12 +57,17 @@ _GENUINE = _words(
     is_match match targettype target_type clerical_match_score
     """
 )
-SURELY_GENUINE = _words("genuine is_genuine mated is_mated same_person same_identity targettype target_type")
-"""Columns that are checked against the identities; others, such as ``match``, may hold the decision of a system."""
+DECISIONS = _words("is_match match clerical_match_score")
+"""Columns that may hold the decision of a system: where one contradicts the identities, these count, and a note says
+so. A contradiction of any other column that says genuine or impostor is an error."""
+_PLAIN_IDENTITY = _words("id identity")
+_PLAIN_INSTANCE = _words("instance")
 _SINGLE_IDENTITY = (
     *(word for word in _IDENTITY if word not in ("id", "name")),
     *_words("labels identities y id ids name"),
 )
+_WEAK_IDENTITY = _words("labels identities y id ids name")
+"""What is the identity only where nothing better is there: ``id`` is often the number of a row."""
 _VECTOR = _words(
     """
     embedding embeddings vector vectors features feature emb descriptor encoding
@@ -77,7 +81,10 @@ SINGLE_ROLES = ("identity", "instance", "group", "embedding")
 
 @dataclass(frozen=True)
 class PairRoles:
-    """The columns of a table of comparisons, by their names in the table; None where there is none."""
+    """The columns of a table of comparisons, by their names in the table; None where there is none.
+
+    `also` are further columns that say genuine or impostor; `notes` say what was chosen where there was a choice.
+    """
 
     score: str
     id_a: str | None = None
@@ -88,6 +95,13 @@ class PairRoles:
     group_b: str | None = None
     genuine: str | None = None
     distance: bool = False
+    also: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def truths(self) -> tuple[str, ...]:
+        """The columns that say which comparisons are genuine, the one that counts first."""
+        return () if self.genuine is None else (self.genuine, *self.also)
 
     def labels(self) -> tuple[str, ...]:
         """The columns that hold labels."""
@@ -98,7 +112,7 @@ class PairRoles:
             self.instance_b,
             self.group_a,
             self.group_b,
-            self.genuine,
+            *self.truths,
         )
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
@@ -112,6 +126,7 @@ class RowRoles:
     features: tuple[str, ...] = field(default=())
     instance: str | None = None
     group: str | None = None
+    notes: tuple[str, ...] = ()
 
     def labels(self) -> tuple[str, ...]:
         """The columns that hold labels."""
@@ -134,7 +149,7 @@ def find_roles(
     names: Sequence[str],
     source: str,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     group: str | None = None,
 ) -> PairRoles | RowRoles:
     """Decide what the columns of a table are.
@@ -148,7 +163,7 @@ def find_roles(
     columns
         Overrides: role → column name. Roles of comparisons are ``id_a``, ``id_b``, ``instance_a``,
         ``instance_b``, ``group_a``, ``group_b``, ``score``, ``genuine``; of embeddings ``identity``, ``instance``,
-        ``group``, ``embedding``.
+        ``group``, ``embedding``. None says that no column plays the part, whatever it is called.
     group
         The column that holds the group: ``"gender"`` finds ``gender_a`` and ``gender_b``, or one column
         ``gender`` that holds for both sides.
@@ -156,10 +171,13 @@ def find_roles(
     twice = repeated(names)
     if twice is not None:
         raise DataError(f"{source}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
-    given = _overrides(names, source, columns or {})
-    by_plain: dict[str, str] = {}
+    given, absent = overrides(names, source, columns or {})
+    by_plain: dict[str, list[str]] = {}
     for name in names:
-        by_plain.setdefault(plain(name), name)
+        by_plain.setdefault(plain(name), []).append(name)
+    for role in absent:
+        for word in _OPTIONAL[role]:
+            by_plain.pop(word, None)
     pairs = _pair_roles(by_plain, source, given, group)
     if pairs is not None:
         return pairs
@@ -167,115 +185,241 @@ def find_roles(
     if rows is not None:
         return rows
     raise DataError(
-        f"{source}: the columns {_say(names)} are not recognised. Comparisons need id_a, id_b and score (instance_a "
-        "and instance_b optional), embeddings need identity and embedding or feature_0, feature_1, …; rename the "
-        "columns, give columns={'id_a': …}, or name the reader of the tool that wrote the file"
+        f"{source}: {_missing(names, by_plain, given)}; rename the columns, give columns={{'id_a': …}}, or name the "
+        "reader of the tool that wrote the file"
     )
 
 
-def _overrides(names: Sequence[str], source: str, columns: Mapping[str, str]) -> dict[str, str]:
+def _missing(names: Sequence[str], by_plain: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> str:
+    """What stands between these columns and a table that can be used."""
+    scored = "score" in given or any(name in by_plain for name in (*_SCORE, *_DISTANCE))
+    one_sided = _one_sided(by_plain)
+    both = "id_a" in given or bool(_side_columns(by_plain, _IDENTITY))
+    lacks = "comparisons need id_a, id_b and score (instance_a and instance_b optional), embeddings need identity and "
+    lacks += "embedding or feature_0, feature_1, …"
+    if scored and one_sided is not None:
+        lacks = f"there is no {one_sided[1]!r} beside {one_sided[0]!r}"
+    elif both and not scored:
+        lacks = "there is no column of scores (score, or distance)"
+    elif scored:
+        lacks = "there are scores and no identities (id_a and id_b), nor a column genuine"
+    return f"the columns {_say(names)} are not recognised: {lacks}"
+
+
+def _one_sided(by_plain: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
+    """A column of identities of one side, and what its other side would be called."""
+    for left, right, stem, form in _spellings(_IDENTITY):
+        a, b = form.format(stem=stem, side=left), form.format(stem=stem, side=right)
+        if (a in by_plain) != (b in by_plain):
+            return (by_plain[a][0], b) if a in by_plain else (by_plain[b][0], a)
+    return None
+
+
+_OPTIONAL = {"genuine": (*_GENUINE, "label"), "group": ("group",), "instance": _INSTANCE}
+"""Parts that a caller can declare to be played by no column, and the words that such a column would be called."""
+
+
+def overrides(
+    names: Sequence[str], source: str, columns: Mapping[str, str | None]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Which column plays which part, as the caller says; and the parts that no column plays (None or empty text)."""
+    if not isinstance(columns, Mapping):
+        raise UsageError(
+            f"columns must say which column plays which part, as in {{'score': 'points'}}; got {columns!r}"
+        )
     known = (*ROLES, *SINGLE_ROLES)
+    found: dict[str, str] = {}
+    absent: list[str] = []
     for role, name in columns.items():
         if role not in known:
             raise UsageError(f"columns: {role!r} is not a role; the roles are {', '.join(known)}")
-        if name not in names:
+        if name is None or name == "":
+            if role not in _OPTIONAL:
+                raise UsageError(f"columns: {role} must be the name of a column")
+            absent.append(role)
+            continue
+        if not isinstance(name, str):
+            raise UsageError(f"columns: {role} must be the name of a column; got {name!r}")
+        alike = [name] if name in names else [other for other in names if plain(other) == plain(name)]
+        if not alike:
             raise DataError(f"{source}: there is no column {name!r}; it has {_say(names)}")
-    return dict(columns)
+        if len(alike) > 1:
+            raise DataError(f"{source}: {_say(alike)} could each be {name!r}; write it as it stands in the file")
+        found[role] = alike[0]
+    return found, tuple(absent)
+
+
+def _choice(source: str, found: Sequence[str], role: str) -> str | None:
+    """The one column that can play a part; None where there is none, an error where there are several."""
+    if len(found) > 1:
+        raise DataError(f"{source}: {_say(found)} could each be the {role}; give columns={{{role!r}: …}}")
+    return found[0] if found else None
+
+
+def _all(by_plain: Mapping[str, Sequence[str]], words: Iterable[str]) -> list[str]:
+    """The columns that are called one of some words."""
+    return list(dict.fromkeys(name for word in words for name in by_plain.get(word, ())))
+
+
+def _taken(chosen: str, rest: Sequence[str], what: str) -> list[str]:
+    """A note on a choice that the names of the columns settle."""
+    others = [name for name in rest if name != chosen]
+    return [f"the column {chosen!r} was read as the {what}, and {_say(others, 3)} was not used"] if others else []
 
 
 def _pair_roles(
-    by_plain: Mapping[str, str], source: str, given: Mapping[str, str], group: str | None
+    by_plain: Mapping[str, Sequence[str]], source: str, given: Mapping[str, str], group: str | None
 ) -> PairRoles | None:
-    score, distance = given.get("score"), False
+    notes: list[str] = []
+    score = given.get("score")
     if score is None:
-        found = [by_plain[name] for name in _SCORE if name in by_plain]
-        far_apart = [by_plain[name] for name in _DISTANCE if name in by_plain]
-        if "score" in by_plain:
-            found, far_apart = [by_plain["score"]], []
-        if len(found) + len(far_apart) > 1:
-            raise DataError(
-                f"{source}: {_say([*found, *far_apart])} could each be the score; give columns={{'score': …}}"
-            )
-        if found:
-            score = found[0]
-        elif far_apart:
-            score, distance = far_apart[0], True
-    elif plain(score) in _DISTANCE:
-        distance = True
-    if score is None:
+        possible = _all(by_plain, (*_SCORE, *_DISTANCE))
+        score = _choice(source, _all(by_plain, ("score",)) or possible, "score")
+        if score is None:
+            return None
+        notes += _taken(score, possible, "score")
+    distance = plain(score) in _DISTANCE
+    identity, more = _sides(by_plain, source, _PLAIN_IDENTITY, _IDENTITY, given, ("id_a", "id_b"))
+    genuine = [given["genuine"]] if "genuine" in given else _all(by_plain, (*_GENUINE, "label"))
+    if identity is None and not genuine:
         return None
-    identity = _sides(by_plain, _IDENTITY, given, "id_a", "id_b")
-    instance = _sides(by_plain, _INSTANCE, given, "instance_a", "instance_b")
-    genuine = given.get("genuine") or next((by_plain[name] for name in _GENUINE if name in by_plain), None)
-    if genuine is None and identity is None:
-        genuine = by_plain.get("label")
-    if identity is None and genuine is None:
-        return None
-    groups = _sides(by_plain, _words("group group_id"), given, "group_a", "group_b")
-    if group is not None:
-        groups = _sides(by_plain, [plain(group)], {}, "", "")
-        if groups is None and plain(group) in by_plain:
-            groups = (by_plain[plain(group)], by_plain[plain(group)])
-        if groups is None:
-            raise DataError(
-                f"{source}: there is no column {group!r} to group by; it has {_say(list(by_plain.values()))}"
-            )
-    none = (None, None)
-    (id_a, id_b), (instance_a, instance_b), (group_a, group_b) = (
-        identity or none,
-        instance or none,
-        groups or none,
+    instance, said = _sides(
+        by_plain, source, _PLAIN_INSTANCE, _INSTANCE, given, ("instance_a", "instance_b"), strict=identity is None
     )
-    return PairRoles(score, id_a, id_b, instance_a, instance_b, group_a, group_b, genuine, distance)
+    groups, _ = _sides(by_plain, source, ("group",), ("group", "group_id"), given, ("group_a", "group_b"))
+    if group is not None:
+        groups = _group_sides(by_plain, source, group)
+    none = (None, None)
+    (id_a, id_b), (instance_a, instance_b), (group_a, group_b) = (identity or none, instance or none, groups or none)
+    return PairRoles(
+        score,
+        id_a,
+        id_b,
+        instance_a,
+        instance_b,
+        group_a,
+        group_b,
+        genuine[0] if genuine else None,
+        distance,
+        tuple(genuine[1:]),
+        (*notes, *more, *said),
+    )
+
+
+def _group_sides(by_plain: Mapping[str, Sequence[str]], source: str, group: str) -> tuple[str, str]:
+    """The columns of a group that was asked for: one for either side, or one that holds for both."""
+    if not isinstance(group, str):
+        raise UsageError(f"group must be the name of a column; got {group!r}")
+    found = _side_columns(by_plain, [plain(group)])
+    if len(found) > 1:
+        raise DataError(
+            f"{source}: {_say([a for a, _ in found])} could each be the group; give columns={{'group_a': …}}"
+        )
+    if found:
+        return found[0]
+    single = _one_column(by_plain, source, group, "group")
+    return single, single
+
+
+def _one_column(by_plain: Mapping[str, Sequence[str]], source: str, asked: str, role: str) -> str:
+    """A column that was asked for by name, exactly so or in another spelling."""
+    alike = list(by_plain.get(plain(asked), ()))
+    if asked in alike:
+        return asked
+    if not alike:
+        names = [name for found in by_plain.values() for name in found]
+        raise DataError(f"{source}: there is no column {asked!r} to {role} by; it has {_say(names)}")
+    if len(alike) > 1:
+        raise DataError(f"{source}: {_say(alike)} could each be {asked!r}; write it as it stands in the file")
+    return alike[0]
+
+
+def _spellings(stems: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
+    """The ways to call two columns for the two sides: (left, right, stem, form)."""
+    for (left, right), stem in product(_SIDES, stems):
+        for form in ("{stem}_{side}", "{stem}{side}", "{side}_{stem}"):
+            yield left, right, stem, form
+    for (left, right), stem in product(_NAMED_SIDES, stems):
+        yield left, right, stem, "{side}_{stem}"
+
+
+def _side_columns(by_plain: Mapping[str, Sequence[str]], stems: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of columns that could hold one thing for either side, both spelled the same way."""
+    found: dict[tuple[str, str], None] = {}
+    for left, right, stem, form in _spellings(stems):
+        a, b = form.format(stem=stem, side=left), form.format(stem=stem, side=right)
+        if a in by_plain and b in by_plain:
+            for pair in product(by_plain[a], by_plain[b]):
+                found.setdefault(pair)
+    return list(found)
 
 
 def _sides(
-    by_plain: Mapping[str, str], stems: Sequence[str], given: Mapping[str, str], role_a: str, role_b: str
-) -> tuple[str, str] | None:
-    """The two columns that hold one thing for either side, both spelled the same way."""
-    if role_a in given and role_b in given:
-        return given[role_a], given[role_b]
-    if role_a in given or role_b in given:
-        raise UsageError(f"columns: give both {role_a} and {role_b}")
-    for (left, right), stem in product(_SIDES, stems):
-        for form in ("{stem}_{side}", "{stem}{side}", "{side}_{stem}"):
-            a, b = form.format(stem=stem, side=left), form.format(stem=stem, side=right)
-            if a in by_plain and b in by_plain:
-                return by_plain[a], by_plain[b]
-    for (left, right), stem in product(_NAMED_SIDES, stems):
-        a, b = f"{left}_{stem}", f"{right}_{stem}"
-        if a in by_plain and b in by_plain:
-            return by_plain[a], by_plain[b]
-    return None
+    by_plain: Mapping[str, Sequence[str]],
+    source: str,
+    usual: Sequence[str],
+    stems: Sequence[str],
+    given: Mapping[str, str],
+    roles: tuple[str, str],
+    *,
+    strict: bool = True,
+) -> tuple[tuple[str, str] | None, list[str]]:
+    """The two columns that hold one thing for either side, and a note where others could be it too.
+
+    The `usual` spellings come first. Among others, a choice is an error, or, where not `strict`, a note.
+    """
+    if all(role in given for role in roles):
+        return (given[roles[0]], given[roles[1]]), []
+    if any(role in given for role in roles):
+        raise UsageError(f"columns: give both {roles[0]} and {roles[1]}")
+    possible = _side_columns(by_plain, stems)
+    first = _side_columns(by_plain, usual) or possible
+    if not first:
+        return None, []
+    if len(first) > 1 and strict:
+        raise DataError(
+            f"{source}: {' or '.join(f'{a!r} and {b!r}' for a, b in first[:4])} could each be {roles[0]} and "
+            f"{roles[1]}; give columns={{{roles[0]!r}: …, {roles[1]!r}: …}}"
+        )
+    others = [a for a, _ in possible if a != first[0][0]]
+    return first[0], _taken(first[0][0], others, roles[0])
 
 
 def _row_roles(
     names: Sequence[str],
-    by_plain: Mapping[str, str],
+    by_plain: Mapping[str, Sequence[str]],
     source: str,
     given: Mapping[str, str],
     group: str | None,
 ) -> RowRoles | None:
-    identity = given.get("identity") or next((by_plain[n] for n in _SINGLE_IDENTITY if n in by_plain), None)
+    identity = given.get("identity")
+    notes: list[str] = []
     if identity is None:
-        return None
-    vector = given.get("embedding") or next((by_plain[n] for n in _VECTOR if n in by_plain), None)
+        strong = _all(by_plain, (word for word in _SINGLE_IDENTITY if word not in _WEAK_IDENTITY))
+        weak = _all(by_plain, _WEAK_IDENTITY)
+        usual = _all(by_plain, ("identity",))
+        identity = _choice(source, usual or strong or weak, "identity")
+        if identity is None:
+            return None
+        notes += _taken(identity, strong, "identity")
+    vector = given.get("embedding") or _choice(source, _all(by_plain, _VECTOR), "embedding")
     features: tuple[str, ...] = ()
     if vector is None:
         features = _features(names, source)
         if not features:
             return None
-    instance = given.get("instance") or next(
-        (by_plain[n] for n in _INSTANCE if n in by_plain and by_plain[n] != identity), None
-    )
-    grouping = given.get("group") or by_plain.get("group")
+    instance = given.get("instance")
+    if instance is None:
+        possible = [name for name in _all(by_plain, _INSTANCE) if name != identity]
+        if possible:
+            instance = possible[0]
+            notes += _taken(instance, possible, "instance")
+    grouping = given.get("group") or _choice(source, _all(by_plain, ("group",)), "group")
     if group is not None:
-        if plain(group) not in by_plain:
-            raise DataError(
-                f"{source}: there is no column {group!r} to group by; it has {_say(list(by_plain.values()))}"
-            )
-        grouping = by_plain[plain(group)]
-    return RowRoles(identity, vector, features, instance, grouping)
+        if not isinstance(group, str):
+            raise UsageError(f"group must be the name of a column; got {group!r}")
+        grouping = _one_column(by_plain, source, group, "group")
+    return RowRoles(identity, vector, features, instance, grouping, tuple(notes))
 
 
 def _features(names: Sequence[str], source: str) -> tuple[str, ...]:

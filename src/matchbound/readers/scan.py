@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.data.coded import Coded
-from matchbound.errors import DataError
-from matchbound.files.opening import Input, open_input, plainly
+from matchbound.data.labels import Coded, as_text
+from matchbound.errors import DataError, plainly
+from matchbound.files.opening import MAX_BYTES, Input, open_input
+from matchbound.files.origin import Origin
 from matchbound.readers.delimited import read_header, split_header
 from matchbound.readers.parquet import batches, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles
-from matchbound.readers.tables import Table
+from matchbound.readers.tables import Contradictions, Table, check_truths, distance_note
 
 T = TypeVar("T")
 
@@ -61,23 +62,56 @@ class ScoreFile:
         Which column plays which part, where the names do not say.
     group
         The column with the group of identities: ``"sex"`` finds ``sex_a`` and ``sex_b``; None for one named so.
+
+    See Also
+    --------
+    scan
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> table = mb.scan("scores.parquet")  # doctest: +SKIP
+    >>> mb.evaluate(table, 0.5)  # doctest: +SKIP
     """
 
     path: str
     distance: bool | None = None
-    columns: Mapping[str, str] | None = None
+    columns: Mapping[str, str | None] | None = None
     group: str | None = None
+    _seen: _Seen = field(default_factory=lambda: _Seen(), repr=False, compare=False)
 
     def findings(self) -> tuple[str, ...]:
-        """What reading in batches cannot see."""
-        return ("the table was read in batches: repeated comparisons and numbers of instances were not looked at",)
+        """What reading in batches cannot see, and what the last pass over the table found."""
+        return (
+            "the table was read in batches: repeated comparisons and numbers of instances were not looked at",
+            *self._seen.notes,
+        )
+
+    @property
+    def origin(self) -> tuple[Origin, ...]:
+        """The file as it was when it was first read; empty before that."""
+        return () if self._seen.origin is None else (self._seen.origin,)
+
+
+@dataclass(eq=False)
+class _Seen:
+    """What passes over a table have seen: the file as it was in the first of them, and notes."""
+
+    origin: Origin | None = None
+    notes: tuple[str, ...] = ()
+
+    def begin(self, origin: Origin) -> None:
+        """A further pass begins: the file must be the one that was read before."""
+        if self.origin is not None:
+            self.origin.check()
+        self.origin = self.origin or origin
 
 
 def scan(
     path: str | os.PathLike[str],
     *,
     distance: bool | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     group: str | None = None,
 ) -> ScoreFile:
     """A score table too large for memory, for `evaluate` and `by_group`: nothing is read until it is counted.
@@ -90,18 +124,49 @@ def scan(
         Parquet, CSV or TSV with two identity columns and a score; a file, or an address that fsspec understands.
     distance, columns, group
         As in `read`.
+
+    Returns
+    -------
+    ScoreFile
+        A table that is counted where it lies.
+
+    See Also
+    --------
+    read
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> table = mb.scan("scores.parquet")  # doctest: +SKIP
+    >>> mb.evaluate(table, 0.5).far  # doctest: +SKIP
     """
     return ScoreFile(os.fspath(path), distance, columns, group)
 
 
-def scan_scores(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> ScoreScan:
+def scan_scores(
+    path: str | os.PathLike[str] | ScoreFile, *, columns: Mapping[str, str | None] | None = None
+) -> ScoreScan:
     """Open a Parquet, CSV or TSV table of comparisons, in a file or at an address, for reading in batches."""
-    found = _open(path, columns, None)
+    source = path if isinstance(path, ScoreFile) else ScoreFile(os.fspath(path), columns=columns)
+    found = _open(source, None)
+    roles = found.roles
+    said = Contradictions()
+    padded: dict[str, None] = {}
 
     def scored(table: Table) -> ScoreBatch:
-        return ScoreBatch(table.coded(found.id_a), table.coded(found.id_b), table.numbers(found.roles.score))
+        a, b = table.coded(found.id_a), table.coded(found.id_b)
+        if roles.truths:
+            said.add(check_truths(table, roles, a, b))
+        for name, column in ((found.id_a, a), (found.id_b, b)):
+            padded.update(dict.fromkeys(column.notes(name)))
+        return ScoreBatch(a, b, table.numbers(roles.score))
 
-    return ScoreScan(found.name, found.rows, found.roles.distance, _decoded(found, scored))
+    def told() -> Iterator[ScoreBatch]:
+        yield from _decoded(found, scored)
+        chosen = [] if source.distance is not None or not roles.distance else [distance_note(roles.score)]
+        source._seen.notes = (*chosen, *roles.notes, *padded, *said.notes())
+
+    return ScoreScan(found.name, found.rows, roles.distance, told())
 
 
 def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
@@ -112,7 +177,7 @@ def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
     group
         The column; by default that of the source, else one named group.
     """
-    found = _open(source.path, source.columns, group or source.group, groups=True)
+    found = _open(source, group or source.group, groups=True)
     roles = found.roles
     if roles.group_a is None or roles.group_b is None:
         raise DataError(
@@ -139,7 +204,8 @@ def _distinct(one: Coded, two: Coded) -> list[tuple[str, str]]:
     """The pairs of labels that occur side by side in two columns, each once."""
     width = np.int64(max(two.labels.size, 1))
     keys = np.unique(one.codes.astype(np.int64) * width + two.codes)
-    return [(str(one.labels[key // width]), str(two.labels[key % width])) for key in keys]
+    who, what = as_text(one.labels), as_text(two.labels)
+    return [(str(who[key // width]), str(what[key % width])) for key in keys]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,23 +217,23 @@ class _Opened:
     roles: PairRoles
     id_a: str
     id_b: str
+    origin: Origin
     batches: Iterator[Any] = field(repr=False)
 
 
-def _open(
-    path: str | os.PathLike[str], columns: Mapping[str, str] | None, group: str | None, *, groups: bool = False
-) -> _Opened:
+def _open(table: ScoreFile, group: str | None, *, groups: bool = False) -> _Opened:
     """Open a table for its identities and scores, or for its identities and groups."""
-    source = open_input(path)
+    source = open_input(table.path, MAX_BYTES)
+    table._seen.begin(source.origin)
     if source.kind == "parquet" and not source.piped:
-        return _open_parquet(source, columns, group, groups)
+        return _open_parquet(source, table.columns, group, groups)
     if source.kind == "text":
-        return _open_text(source, columns, group, groups)
+        return _open_text(source, table.columns, group, groups)
     raise DataError(f"{source.name} holds no table of scores; give Parquet, CSV or TSV")
 
 
 def _pair_roles(
-    names: list[str], source: str, columns: Mapping[str, str] | None, group: str | None
+    names: list[str], source: str, columns: Mapping[str, str | None] | None, group: str | None
 ) -> tuple[PairRoles, str, str]:
     roles = find_roles(names, source, columns=columns, group=group)
     if not isinstance(roles, PairRoles) or roles.id_a is None or roles.id_b is None:
@@ -178,11 +244,11 @@ def _pair_roles(
 def _wanted(roles: PairRoles, id_a: str, id_b: str, groups: bool) -> tuple[list[str], list[str]]:
     """The columns that hold labels, and those that hold numbers."""
     if not groups:
-        return [id_a, id_b], [roles.score]
+        return list(dict.fromkeys((id_a, id_b, *roles.truths))), [roles.score]
     return list(dict.fromkeys(name for name in (id_a, id_b, roles.group_a, roles.group_b) if name is not None)), []
 
 
-def _open_parquet(source: Input, columns: Mapping[str, str] | None, group: str | None, groups: bool) -> _Opened:
+def _open_parquet(source: Input, columns: Mapping[str, str | None] | None, group: str | None, groups: bool) -> _Opened:
     import pyarrow as pa
 
     with open_parquet(source) as file:
@@ -195,10 +261,10 @@ def _open_parquet(source: Input, columns: Mapping[str, str] | None, group: str |
         with open_parquet(source, read_dictionary=text) as file:
             yield from batches(file, [*labels, *numbers], BATCH_ROWS)
 
-    return _Opened(source.name, rows, roles, id_a, id_b, found())
+    return _Opened(source.name, rows, roles, id_a, id_b, source.origin, found())
 
 
-def _open_text(source: Input, columns: Mapping[str, str] | None, group: str | None, groups: bool) -> _Opened:
+def _open_text(source: Input, columns: Mapping[str, str | None] | None, group: str | None, groups: bool) -> _Opened:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
@@ -218,7 +284,7 @@ def _open_text(source: Input, columns: Mapping[str, str] | None, group: str | No
             )
             yield from reader
 
-    return _Opened(source.name, 0, roles, id_a, id_b, found())
+    return _Opened(source.name, 0, roles, id_a, id_b, source.origin, found())
 
 
 def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:
@@ -232,3 +298,4 @@ def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:
             seen += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{found.name}, after row {seen}: {plainly(error, 200)}") from None
+    found.origin.check()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.data.coded import Coded, first_null, merge, values_of
+from matchbound.arraytypes import LabelArray
+from matchbound.data.coded import first_null, values_of
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.finite import FAILED, check_finite
-from matchbound.data.labels import LARGEST_FLOAT_LABEL, text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import plainly
+from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
+from matchbound.data.missing import check_missing, rejected_score
+from matchbound.errors import DataError, UsageError, plainly
 from matchbound.readers.infer import infer_identities
-from matchbound.readers.roles import SURELY_GENUINE, PairRoles, RowRoles, find_roles, plain
+from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
 from matchbound.readers.vectors import vectors_of
 
 T = TypeVar("T")
@@ -31,11 +31,13 @@ _IMPOSTOR = """
 GENUINE_WORDS = {word: True for word in _GENUINE.split()} | {word: False for word in _IMPOSTOR.split()}
 """The words that files use for genuine (True) and impostor (False), in lower case."""
 
-UNSEEN = (
-    "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
-    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
-    "identities to get intervals that can be trusted"
-)
+
+class NotTruthError(DataError):
+    """A column that should say genuine or impostor says something else."""
+
+    def __init__(self, message: str, word: str) -> None:
+        super().__init__(message)
+        self.word = word
 
 
 @dataclass(frozen=True)
@@ -63,46 +65,29 @@ class Table:
         """A column of labels, text or integers; missing and empty labels are an error that names the place."""
         import pyarrow as pa
 
+        def said(row: int) -> str:
+            return f"{self.where(row)}: {name}"
+
         column = self.data.column(name)
         if column.null_count:
-            row = first_null(column)
-            raise DataError(f"{self.where(row)}: {name} is missing; fill it in or drop the row")
+            raise DataError(f"{said(first_null(column))} is missing; fill it in or drop the row")
         kind = column.type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            numbers = values_of(column) if pa.types.is_integer(kind) else self._whole(column, name)
-            return Coded(*_distinct(numbers))
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+            return coded_labels(values_of(column), name, said)
+        if pa.types.is_boolean(kind):
+            return Coded(text_array(["False", "True"]), values_of(column.cast(pa.uint8())))
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise DataError(f"{self.source}: the column {name!r} holds {kind}; labels must be text or integers")
         if not pa.types.is_dictionary(kind):
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"):
-                column = column.cast(pa.string())
             column = column.dictionary_encode()
         column = column.unify_dictionaries().combine_chunks()
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([], pa.string()).dictionary_encode()
-        codes = values_of(column.indices)
-        if pa.types.is_integer(column.dictionary.type):
-            return Coded(values_of(column.dictionary), codes)
         try:
-            words = ["" if word is None else str(word).strip() for word in column.dictionary.to_pylist()]
+            words = column.dictionary.to_pylist()
         except UnicodeDecodeError:
             raise DataError(f"{self.source}: the column {name!r} holds text that is not UTF-8") from None
-        for position, word in enumerate(words):
-            if not word:
-                empty = np.flatnonzero(codes == position)
-                if empty.size:
-                    raise DataError(f"{self.where(int(empty[0]))}: {name} is empty; fill it in or drop the row")
-        return Coded(text_array(words, f"{self.source}, column {plainly(name)}"), codes)
-
-    def _whole(self, column: Any, name: str) -> LabelArray:
-        values = values_of(column).astype(np.float64)
-        bad = np.flatnonzero(~(np.abs(values) <= LARGEST_FLOAT_LABEL) | (values != np.round(values)))
-        if bad.size:
-            row = int(bad[0])
-            raise DataError(
-                f"{self.where(row)}: {name} is {values[row]}; labels must be text or whole numbers up to 2^53"
-            )
-        return values.astype(np.int64)
+        return coded_values(words, values_of(column.indices), said)
 
     def numbers(self, name: str, remedy: str = FAILED) -> NDArray[np.float64]:
         """A column of finite numbers, shape (n,); `remedy` is what to do about one that is not."""
@@ -123,6 +108,27 @@ class Table:
         check_finite(values, lambda row: f"{self.where(row)}: {name} is", remedy)
         return values
 
+    def without_missing(self, name: str) -> tuple[Table, NDArray[np.bool_]]:
+        """This table with numbers that are missing (empty or NaN) as 0, and which rows they are in."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self.data.column(name)
+        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+            return self, np.zeros(self.data.num_rows, dtype=np.bool_)
+        absent = pc.is_null(column, nan_is_null=True)
+        filled = pc.if_else(absent, pa.scalar(0, column.type), column)
+        place = self.data.column_names.index(name)
+        lost = np.asarray(absent.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return Table(self.source, self.data.set_column(place, name, filled), self.where), lost
+
+    def kept(self, rows: NDArray[np.bool_]) -> Table:
+        """Some of the rows; places are still those of the source."""
+        import pyarrow as pa
+
+        numbers = np.flatnonzero(rows)
+        return Table(self.source, self.data.filter(pa.array(rows)), lambda row: self.where(int(numbers[row])))
+
     def truths(self, name: str) -> NDArray[np.bool_]:
         """A column that says genuine or impostor in any of the usual words, shape (n,)."""
         import pyarrow as pa
@@ -133,9 +139,11 @@ class Table:
         known = np.asarray([GENUINE_WORDS.get(str(word).lower(), -1) for word in words], dtype=np.int64)
         if known.size and known.min() < 0:
             row = int(np.flatnonzero(known[codes] < 0)[0])
-            raise DataError(
-                f"{self.where(row)}: {name} is {str(words[codes[row]])[:40]!r}; say 1 or 0, true or false, target or "
-                "nontarget, genuine or impostor"
+            word = str(words[codes[row]])[:40]
+            raise NotTruthError(
+                f"{self.where(row)}: {name} is {word!r}; say 1 or 0, true or false, target or nontarget, genuine or "
+                "impostor",
+                word,
             )
         return known[codes].astype(np.bool_) if known.size else np.empty(0, dtype=np.bool_)
 
@@ -147,10 +155,11 @@ def from_table(
     similarity: Similarity = "cosine",
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table, by what its columns are called (see `find_roles`)."""
     roles = find_roles(table.data.column_names, table.source, columns=columns, group=group)
-    return build(table, roles, distance=distance, similarity=similarity)
+    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
 def build(
@@ -159,13 +168,15 @@ def build(
     *,
     distance: bool | None = None,
     similarity: Similarity = "cosine",
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table whose columns are known."""
+    check_missing(missing)
     if not table.data.num_rows:
         raise DataError(f"{table.source} holds no rows")
     if isinstance(roles, RowRoles):
         return build_embeddings(table, roles, check_similarity(table.source, distance, similarity))
-    return build_comparisons(table, roles, distance)
+    return build_comparisons(table, roles, distance, missing)
 
 
 def check_similarity(source: str, distance: bool | None, similarity: Similarity) -> Similarity:
@@ -178,30 +189,32 @@ def check_similarity(source: str, distance: bool | None, similarity: Similarity)
     return similarity
 
 
-def build_comparisons(table: Table, roles: PairRoles, distance: bool | None) -> Comparisons:
+def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, missing: str = "error") -> Comparisons:
     """Comparisons from a table; identities that are missing are inferred where labels allow it."""
-    score = table.numbers(roles.score)
     small_is_same = roles.distance if distance is None else distance
     notes: list[str] = []
+    table, score = _scores(table, roles.score, small_is_same, missing, notes)
     if distance is None and roles.distance:
-        notes.append(f"the column {roles.score!r} was read as a distance: small values mean the same identity")
-    genuine = None if roles.genuine is None else _genuine(table, roles)
+        notes.append(distance_note(roles.score))
+    notes += roles.notes
     names: LabelArray | None = None
     first = second = None
     if roles.instance_a is not None and roles.instance_b is not None:
         names, (first, second) = merge(table.coded(roles.instance_a), table.coded(roles.instance_b))
     if roles.id_a is not None and roles.id_b is not None:
-        identities, (a, b) = merge(table.coded(roles.id_a), table.coded(roles.id_b))
-        if genuine is not None:
-            _agree(table, roles, identities, a, b, genuine)
-    elif genuine is None:
+        left, right = table.coded(roles.id_a), table.coded(roles.id_b)
+        identities, (a, b) = merge(left, right)
+        notes += [*left.notes(roles.id_a), *right.notes(roles.id_b)]
+        notes += check_truths(table, roles, Coded(identities, a), Coded(identities, b)).notes()
+    elif roles.genuine is None:
         raise DataError(f"{table.source}: there are neither identities nor labels of genuine pairs")
-    elif names is not None and first is not None and second is not None:
+    else:
+        genuine = _stated(table, roles)
+        if names is None or first is None or second is None:
+            return unseen(score, genuine, small_is_same, notes)
         inferred = infer_identities(names, first, second, genuine, table.where)
         notes += inferred.notes()
         identities, (a, b) = merge(Coded(inferred.identity, first), Coded(inferred.identity, second))
-    else:
-        return unseen(score, genuine, small_is_same, notes)
     return named(
         table.source,
         lambda: Comparisons.from_codes(
@@ -213,48 +226,123 @@ def build_comparisons(table: Table, roles: PairRoles, distance: bool | None) -> 
             names=names,
             instance_a=first,
             instance_b=second,
-            group_a=None if roles.group_a is None else table.labels(roles.group_a),
-            group_b=None if roles.group_b is None else table.labels(roles.group_b),
+            group_a=None if roles.group_a is None else table.coded(roles.group_a),
+            group_b=None if roles.group_b is None else table.coded(roles.group_b),
             notes=notes,
         ),
     )
+
+
+def _scores(
+    table: Table, name: str, distance: bool, missing: str, notes: list[str]
+) -> tuple[Table, NDArray[np.float64]]:
+    """The scores, and the table of the rows that have one; what becomes of missing ones is added to the notes."""
+    if missing == "error":
+        return table, table.numbers(name)
+    whole, lost = table.without_missing(name)
+    count = int(np.count_nonzero(lost))
+    if not count:
+        return table, table.numbers(name)
+    if missing == "drop" or count == lost.size:
+        if count == lost.size:
+            raise DataError(f"{table.source}: no row has a score in the column {name!r}")
+        notes.append(f"{count} of {lost.size} comparisons have no score and were left out (missing='drop')")
+        rest = whole.kept(~lost)
+        return rest, rest.numbers(name)
+    score = whole.numbers(name)
+    score[lost] = rejected_score(score[~lost], distance)
+    notes.append(
+        f"{count} of {lost.size} comparisons have no score and count as rejected (missing='reject'), with a score of "
+        f"{score[lost][0]:g}, beyond all others"
+    )
+    return whole, score
+
+
+def distance_note(score: str) -> str:
+    """The note on a column whose name says that it holds distances."""
+    return f"the column {score!r} was read as a distance: small values mean the same identity"
 
 
 def unseen(
     score: NDArray[np.float64], genuine: NDArray[np.bool_], distance: bool, notes: list[str] | None = None
 ) -> Comparisons:
     """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
-    n = score.shape[0]
-    first = np.arange(n, dtype=np.int64)
-    second = np.where(genuine, first, first + n)
-    return Comparisons(first, second, score, distance=distance, notes=[*(notes or []), UNSEEN])
+    return Comparisons.of_nobody(score, genuine, distance=distance, notes=notes or [])
 
 
-def _genuine(table: Table, roles: PairRoles) -> NDArray[np.bool_] | None:
-    """The labels of a table; with identities given, a column that may mean something else is passed over."""
-    assert roles.genuine is not None
-    if roles.id_a is None:
-        return table.truths(roles.genuine)
-    if plain(roles.genuine) not in SURELY_GENUINE:
-        return None
-    try:
-        return table.truths(roles.genuine)
-    except DataError:
-        return None
+@dataclass
+class Contradictions:
+    """How often columns that may hold decisions contradict the identities, and columns that were not understood."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    strange: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: Contradictions) -> None:
+        """Count those of further rows too."""
+        for name, count in other.rows.items():
+            self.rows[name] = self.rows.get(name, 0) + count
+        for name, word in other.strange.items():
+            self.strange.setdefault(name, word)
+
+    def notes(self) -> list[str]:
+        """What was taken, in words."""
+        return [
+            f"the column {name!r} differs from the identities in {count} rows: it was taken for decisions of a "
+            "system, and the identities say which comparisons are genuine"
+            for name, count in self.rows.items()
+        ] + [
+            f"the column {name!r} was not used: {word!r} says neither genuine nor impostor"
+            for name, word in self.strange.items()
+        ]
 
 
-def _agree(
-    table: Table, roles: PairRoles, identities: LabelArray, a: IntArray, b: IntArray, genuine: NDArray[np.bool_]
-) -> None:
-    clash = np.flatnonzero((a == b) != genuine)
-    if clash.size:
+def check_truths(table: Table, roles: PairRoles, left: Coded, right: Coded) -> Contradictions:
+    """Columns that say genuine or impostor must agree with the identities of a row; the same in `read` and `scan`."""
+    found = Contradictions()
+    same: NDArray[np.bool_] | None = None
+    for name in roles.truths:
+        try:
+            genuine = table.truths(name)
+        except NotTruthError as error:
+            if plain(name) not in (*DECISIONS, "label"):
+                found.strange[name] = error.word
+            continue
+        if same is None:
+            _, (a, b) = merge(left, right)
+            same = a == b
+        clash = np.flatnonzero(same != genuine)
+        if not clash.size:
+            continue
+        if plain(name) in DECISIONS:
+            found.rows[name] = int(clash.size)
+            continue
         row = int(clash[0])
         said, seen = ("genuine", "differ") if genuine[row] else ("impostor", "are equal")
+        one, two = left.labels[left.codes[row]], right.labels[right.codes[row]]
         raise DataError(
-            f"{table.where(row)}: {roles.genuine} says {said}, and the identities {plainly(identities[a[row]])} and "
-            f"{plainly(identities[b[row]])} {seen} ({clash.size} such rows); correct the labels, or drop the column "
-            f"{roles.genuine}"
+            f"{table.where(row)}: {name} says {said}, and the identities {plainly(one)} and {plainly(two)} {seen} "
+            f"({clash.size} such rows); correct the labels or the identities, or, if {name} means something else, give "
+            "columns={'genuine': None}"
         )
+    return found
+
+
+def _stated(table: Table, roles: PairRoles) -> NDArray[np.bool_]:
+    """Which rows are genuine, as the columns say that are there; those that can be understood must agree."""
+    assert roles.genuine is not None
+    genuine = table.truths(roles.genuine)
+    for name in roles.also:
+        try:
+            other = table.truths(name)
+        except NotTruthError:
+            continue
+        clash = np.flatnonzero(other != genuine)
+        if clash.size:
+            raise DataError(
+                f"{table.where(int(clash[0]))}: {roles.genuine} and {name} contradict each other ({clash.size} such "
+                "rows); say which tells genuine from impostor: columns={'genuine': …}"
+            )
+    return genuine
 
 
 def build_embeddings(
@@ -262,7 +350,8 @@ def build_embeddings(
 ) -> Embeddings:
     """Embeddings from a table with a column of lists, or with one column a feature; `vectors` where they are known."""
     found = vectors_of(table, roles) if vectors is None else vectors
-    identities, (codes,) = merge(table.coded(roles.identity))
+    who = table.coded(roles.identity)
+    identities, (codes,) = merge(who)
     column = roles.embedding or "the vector"
     return named(
         table.source,
@@ -271,16 +360,12 @@ def build_embeddings(
             identities,
             codes,
             similarity,
-            group=None if roles.group is None else table.labels(roles.group),
-            instance=None if roles.instance is None else table.labels(roles.instance),
+            group=None if roles.group is None else table.coded(roles.group),
+            instance=None if roles.instance is None else table.coded(roles.instance),
+            notes=[*roles.notes, *who.notes(roles.identity)],
             where=lambda row: f"{table.where(row)}: {column}",
         ),
     )
-
-
-def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
-    labels, codes = np.unique(values, return_inverse=True)
-    return labels, codes.astype(np.int64, copy=False).reshape(-1)
 
 
 def named(source: str, make: Callable[[], T]) -> T:

@@ -7,8 +7,8 @@ from html import escape
 
 from matchbound.report.svg import RIGHT, Scale, even_ticks, linear, svg_element
 from matchbound.report.systems import SystemRow, SystemsSection
-from matchbound.report.systems_words import metric_name, place_name, points, points_span, row_name
-from matchbound.report.words import level_text
+from matchbound.report.systems_words import metric_name, place_name, points_span, row_name
+from matchbound.show.numbers import MINUS, level_text, points
 
 LEFT = 14
 STEP = 46
@@ -65,7 +65,7 @@ def _panel(rows: Sequence[SystemRow], top: float, two: bool) -> tuple[list[str],
     for value in even_ticks(x.low, x.high, 6):
         at = float(x(value))
         parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{top + HEAD - 6}" y2="{bottom}"/>')
-        text = points(value / 100.0) if abs(value) > 1e-12 else "0"
+        text = f"{value:.6g}".replace("-", MINUS) if abs(value) > 1e-12 else "0"
         parts.append(f'<text class="tick" x="{at}" y="{bottom + 18}" text-anchor="middle">{text}</text>')
     parts.append(f'<line class="axis" x1="{zero}" x2="{zero}" y1="{top + HEAD - 6}" y2="{bottom}"/>')
     parts.append(f'<line class="axis" x1="{LEFT}" x2="{RIGHT}" y1="{bottom}" y2="{bottom}"/>')

@@ -12,8 +12,9 @@ from matchbound.errors import MissingExtraError
 from matchbound.report import svg, words
 from matchbound.report import systems_words as systems
 from matchbound.report.forest import forest_svg
+from matchbound.report.group_svg import groups_svg
 from matchbound.report.page import Drivers, PanelRate, Report
-from matchbound.show.records import p_text, percent
+from matchbound.show.numbers import level_text, p_text, percent, points, points_span, ratio_text, span
 
 HERE = Path(__file__).resolve().parent
 
@@ -41,6 +42,8 @@ def to_html(report: Report) -> str:
     )
     environment.filters["percent"] = percent
     environment.filters["p"] = p_text
+    environment.filters["points"] = points
+    environment.filters["ratio"] = ratio_text
     environment.filters["unbroken"] = unbroken
     shown = {key: values[report.panel.start] for key, values in payload["text"].items()}
     return environment.get_template("report.html.j2").render(
@@ -52,11 +55,17 @@ def to_html(report: Report) -> str:
         payload=Markup(safe_json(payload)),
         plots={name: Markup(drawing.svg) for name, drawing in drawings.items()},
         shown=shown,
-        level=words.level_text(report.level),
+        level=level_text(report.level),
         jumps=_jumps(report),
+        points_span=points_span,
         against=None if report.systems is None else systems,
         forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),
         drivers=[_driver_table(item) for item in report.drivers],
+        group_plots=[
+            (metric, Markup(groups_svg(report.groups, metric, report.level)))
+            for metric in ("far", "frr")
+            if report.groups is not None and any(getattr(row, metric) is not None for row in report.groups.rows)
+        ],
     )
 
 
@@ -114,7 +123,7 @@ def _texts(name: str, rate: PanelRate) -> dict[str, list[str]]:
     limits = zip(rate.low.tolist(), rate.high.tolist(), strict=True)
     return {
         name: [percent(value) for value in rate.estimate.tolist()],
-        f"{name}_interval": [words.span(low, high) for low, high in limits],
+        f"{name}_interval": [span(low, high) for low, high in limits],
         f"{name}_upper": [percent(value) for value in rate.upper.tolist()],
         f"{name}_errors": [f"{value:,} of {rate.comparisons:,}" for value in rate.errors.tolist()],
     }

@@ -8,6 +8,7 @@ from matchbound.report import systems_words as systems
 from matchbound.report import words
 from matchbound.report.markdown import Table, curve_table, gaps_table, groups_table, points_table
 from matchbound.report.page import Report
+from matchbound.show.numbers import level_text
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -20,6 +21,9 @@ ESCAPES = {
     "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "[": "{[}",  # after the end of a row, a bracket would be a length and a star a command
+    "]": "{]}",
+    "*": "{*}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
@@ -36,7 +40,7 @@ ESCAPES = {
 
 def to_latex(report: Report) -> str:
     """Tables of operating points, of the whole curve, and of groups, each a table environment with a caption."""
-    level = words.level_text(report.level)
+    level = level_text(report.level)
     source = "; ".join(f"{name} {value}" for name, value in words.provenance_rows(report))
     d = report.description
     counts = f"{d.n_genuine:,} genuine and {d.n_impostor:,} impostor comparisons of {d.n_identities:,} identities."
@@ -63,11 +67,11 @@ def to_latex(report: Report) -> str:
 
 def text(value: str) -> str:
     """Text that LaTeX prints as it is, on one line."""
-    return "".join(ESCAPES.get(c, c) for c in " ".join(value.split()))
+    return "".join(ESCAPES.get(c, c) for c in _comment(value))
 
 
 def _comment(value: str) -> str:
-    return " ".join(value.split())
+    return "".join(c for c in " ".join(value.split()) if c.isprintable())
 
 
 def _table(made: Table, caption: str, label: str) -> str:

@@ -13,14 +13,15 @@ import numpy as np
 from matchbound.arraytypes import IntArray
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.rates import evaluate, roc
-from matchbound.counting.recount import Recount, Source
+from matchbound.counting.recount import Source
 from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.report.page import Claim, GroupSection, Report, ReportedPoint, reading_of, reading_of_number
+from matchbound.report.page import Claim, GroupSection, Report, ReportedPoint, Suspect, reading_of, reading_of_number
 from matchbound.report.panels import score_histogram
 from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tally_at
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import tail_of
+from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
@@ -51,9 +52,10 @@ def write_report(
     far: Sequence[float] | float | None = None,
     threshold: Sequence[float] | float | None = None,
     level: float = 0.95,
-    method: str = "wilson",
+    method: str = "auto",
     title: str | None = None,
     show_labels: bool = False,
+    suspects: int = 0,
     group: Any = None,
     against: Against | None = None,
     name: str | None = None,
@@ -61,6 +63,7 @@ def write_report(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
@@ -75,9 +78,9 @@ def write_report(
         `Comparisons`, or `Embeddings` of which all pairs are compared.
     format
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
-    far, threshold, level, method, title, show_labels, group, against, name, rng, n_resamples, provenance
+    far, threshold, level, method, title, show_labels, suspects, group, against, name, rng, n_resamples, provenance
         What it says: see `make_report`.
-    workers, executor, progress, checkpoint
+    workers, executor, progress, checkpoint, checkpoint_every
         How large sets of embeddings are counted: see `make_report`.
 
     Returns
@@ -102,6 +105,7 @@ def write_report(
         method=method,
         title=title,
         show_labels=show_labels,
+        suspects=suspects,
         group=group,
         against=against,
         name=name,
@@ -109,6 +113,7 @@ def write_report(
         executor=executor,
         progress=progress,
         checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
         rng=rng,
         n_resamples=n_resamples,
         provenance=provenance,
@@ -123,9 +128,10 @@ def make_report(
     far: Sequence[float] | float | None = None,
     threshold: Sequence[float] | float | None = None,
     level: float = 0.95,
-    method: str = "wilson",
+    method: str = "auto",
     title: str | None = None,
     show_labels: bool = False,
+    suspects: int = 0,
     group: Any = None,
     against: Against | None = None,
     name: str | None = None,
@@ -133,6 +139,7 @@ def make_report(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
@@ -150,11 +157,14 @@ def make_report(
     level
         Confidence level of every interval and bound.
     method
-        Of the intervals in the table of operating points. The slider's are Wilson's.
+        Of all intervals on the page.
     title
         By default "Matching accuracy report".
     show_labels
         Name the identities that drive the uncertainty; by default they have numbers only.
+    suspects
+        How many of the worst errors of either kind to list with the names of identities and instances, so that wrong
+        labels are found; none by default.
     group
         For the section on groups, as in `by_group`; by default the group that the data carry, if any.
     against
@@ -162,24 +172,39 @@ def make_report(
         (``{"vendor B": data}``). They are compared at the report's FARs, at its thresholds, and at EER.
     name
         What to call the system that the report is about, beside others.
-    workers, executor, progress, checkpoint
+    workers, executor, progress, checkpoint, checkpoint_every
         How large sets of embeddings are counted: see `evaluate`. The curve, which takes longest, is what a checkpoint
         saves. Other systems are compared on this machine.
     rng, n_resamples
         For bootstraps.
     provenance
         What made the report; by default version, parameters and the digest of the data.
+
+    Returns
+    -------
+    Report
+        What a page says, for `write_report` or a renderer of your own.
+
+    See Also
+    --------
+    write_report
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
+    >>> round(report.eer.estimate, 3)
+    0.009
     """
     tail_of(level, "two-sided")
-    if method not in METHODS:
-        raise UsageError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    method = named(method, METHODS)
     asked = _numbers("threshold", threshold)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         systems = None if against is None else _systems(data, name, against)
         engine: dict[str, Any] = {"workers": workers, "executor": executor}
         series = list(evaluate(data, asked, progress=progress, **engine)) if asked else []
-        curve = roc(data, progress=progress, checkpoint=checkpoint, **engine)
+        curve = roc(data, progress=progress, checkpoint=checkpoint, checkpoint_every=checkpoint_every, **engine)
         parameters = {
             "far": None if far is None else _numbers("far", far),
             "threshold": asked or None,
@@ -194,6 +219,7 @@ def make_report(
             series,
             title or "Matching accuracy report",
             show_labels,
+            suspects,
             group,
             systems,
             provenance or provenance_of(parameters, rng, [data] if systems is None else list(systems.values())),
@@ -231,6 +257,7 @@ class _Maker:
         series: Sequence[ErrorRates],
         title: str,
         show_labels: bool,
+        suspects: int,
         group: Any,
         systems: Mapping[str, Source] | None,
         provenance: Mapping[str, Any],
@@ -239,8 +266,9 @@ class _Maker:
         curve = self.curve
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
-        points = [self._asked_point(rates) for rates in series]
-        points += [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
+        aimed = [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
+        points = [*(self._asked_point(rates) for rates in series), *aimed]
+        claims = {aim.index: point.frr for aim, point in zip(aims, aimed, strict=True)}
         focus = 0 if series else _best_supported(points)
         eer = curve.eer()
         always = np.unique(np.array([0, len(curve) - 1, eer.index, *(aim.index for aim in aims)], dtype=np.int64))
@@ -255,20 +283,22 @@ class _Maker:
             eer=self._statistic(eer),
             eer_reading=reading_of(curve.tally, eer.index),
             auc=self._statistic(curve.auc()),
-            panel=curve_panel(curve, self.level, always, series, points[focus].threshold),
+            panel=curve_panel(
+                curve, self.level, always, series, points[focus].threshold, method=self.method, aims=claims
+            ),
             picture=curve_picture(curve, self.level),
             histogram=score_histogram(curve.tally),
             drivers=tuple(drivers_of(rate, show_labels) for rate in (focus_rates.far, focus_rates.frr)),
             groups=self._groups(points[focus], group),
             systems=None if systems is None else self._against(systems, targets, [rates.threshold for rates in series]),
+            suspects=tuple(self._suspects(focus_rates, suspects)),
             warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
             provenance=provenance,
         )
 
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
         """Error rates at points of the curve."""
-        again = Recount(self.data, **self.engine)
-        made = error_rates(tally_at(self.curve.tally, points), self.data.findings(), again)
+        made = error_rates(tally_at(self.curve.tally, points), self.data.findings(), self.curve.recount)
         return dict(zip(points.tolist(), made, strict=True))
 
     def _asked_point(self, rates: ErrorRates) -> ReportedPoint:
@@ -284,6 +314,7 @@ class _Maker:
         """A rate at a fixed threshold."""
         made = rate.interval(self.method, self.level, n_resamples=self.n_resamples, rng=self.rng)
         bound = rate.interval(self.method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
+        beside = rate.interval("wilson", self.level)
         return Claim(
             metric=rate.metric,
             estimate=rate.estimate,
@@ -294,11 +325,12 @@ class _Maker:
             errors=rate.errors,
             comparisons=rate.comparisons,
             naive_ratio=_times_naive(made.width, rate.estimate, rate.comparisons, self.level),
+            wilson=(beside.low, beside.high),
         )
 
     def _statistic(self, statistic: CurveStatistic) -> Claim:
         """A number read from the curve."""
-        method = self.method if self.method in statistic.methods else "influence"
+        method = self.method if self.method in statistic.methods else "auto"
         options: dict[str, Any] = {"n_resamples": self.n_resamples, "rng": self.rng}
         made = statistic.interval(method, self.level, **options)
         area = statistic.metric == "auc"
@@ -311,6 +343,18 @@ class _Maker:
         return Claim(
             statistic.metric, statistic.estimate, made.low, made.high, upper, made.method, errors, comparisons, ratio
         )
+
+    def _suspects(self, rates: ErrorRates, most: int) -> list[Suspect]:
+        """The worst errors of either kind, by name."""
+        made: list[Suspect] = []
+        for rate in (rates.far, rates.frr) if most else ():
+            for r in rate.erring(most).to_records():
+                sides = [
+                    str(r[f"identity_{side}"]) + (f" / {r[f'instance_{side}']}" if f"instance_{side}" in r else "")
+                    for side in "ab"
+                ]
+                made.append(Suspect(rate.metric, sides[0], sides[1], float(r["score"])))
+        return made
 
     def _groups(self, point: ReportedPoint, group: Any) -> GroupSection | None:
         """Rates by group at a threshold, and the largest gaps; None without groups."""

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from matchbound.report import systems_words as systems
 from matchbound.report import words
 from matchbound.report.page import Report
-from matchbound.show.records import p_text, percent
+from matchbound.show.numbers import level_text, p_text, percent, points
 
 SPECIAL = "\\`*_{}[]<>|#~$"
 
 
 def to_markdown(report: Report) -> str:
     """Summary, operating points, groups, drivers, data and provenance."""
-    level = words.level_text(report.level)
+    level = level_text(report.level)
     parts = [f"# {text(report.title)}", text(words.headline(report)), *(text(line) for line in words.in_full(report))]
     if words.cautions(report):
         parts.append("\n".join(f"- {text(line)}" for line in words.cautions(report)))
@@ -24,6 +24,8 @@ def to_markdown(report: Report) -> str:
         parts += [f"## Groups at threshold {report.groups.reading}", table(*groups_table(report))]
         if report.groups.gaps:
             parts.append(table(*gaps_table(report)))
+        if report.groups.between:
+            parts.append(table(*between_table(report)))
         parts += [text(line) for line in (*words.range_sentences(report), *report.groups.notes)]
     if report.systems is not None:
         parts.append("## Other systems on the same comparisons")
@@ -46,6 +48,10 @@ def to_markdown(report: Report) -> str:
         parts.append(text(words.driver_sentence(drivers)))
         if rows:
             parts.append(table(("Identity", "Share of variance", "Errors", f"{name} without it"), rows))
+    if report.suspects:
+        parts.append("## The worst errors, by name")
+        rows = [(s.metric.upper(), f"{s.score:.6g}", s.first, s.second) for s in report.suspects]
+        parts.append(table(("Error", "Score", "One side", "Other side"), rows))
     parts += ["## Data", table(("What", ""), words.description_rows(report.description))]
     parts += ["## Provenance", table(("What", ""), words.provenance_rows(report))]
     return "\n\n".join(parts) + "\n"
@@ -69,7 +75,7 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 def points_table(report: Report) -> Table:
     """Headings and rows of the operating points."""
-    level = words.level_text(report.level)
+    level = level_text(report.level)
     headings = ("Operating point", "Threshold", "FAR", f"FAR {level}", "FAR below", "FRR", f"FRR {level}", "FRR below")
     rows = [
         (
@@ -89,7 +95,7 @@ def points_table(report: Report) -> Table:
 
 def curve_table(report: Report) -> Table:
     """Headings and rows of EER and AUC."""
-    headings = ("Number", "Threshold", "Estimate", words.level_text(report.level), "Below")
+    headings = ("Number", "Threshold", "Estimate", level_text(report.level), "Below")
     eer, auc = report.eer, report.auc
     return headings, [
         ("EER", report.eer_reading, words.value_text(eer), words.span_text(eer), percent(eer.upper)),
@@ -100,7 +106,7 @@ def curve_table(report: Report) -> Table:
 def groups_table(report: Report) -> Table:
     """Headings and rows of the groups."""
     assert report.groups is not None
-    level = words.level_text(report.level)
+    level = level_text(report.level)
     rows = []
     for row in report.groups.rows:
         cells = [words.group_name(row), f"{row.n_identities:,}"]
@@ -110,17 +116,27 @@ def groups_table(report: Report) -> Table:
     return ("Group", "Identities", "FAR", f"FAR {level}", "FRR", f"FRR {level}"), rows
 
 
+def between_table(report: Report) -> Table:
+    """Headings and rows of the impostor rates between groups."""
+    assert report.groups is not None
+    rows = [
+        (f"{row.first}, {row.second}", words.value_text(row.far), words.span_text(row.far), words.counted(row.far))
+        for row in report.groups.between
+    ]
+    return ("Between groups", "FAR", level_text(report.level), "False accepts"), list(rows)
+
+
 def gaps_table(report: Report) -> Table:
     """Headings and rows of the differences between groups."""
     assert report.groups is not None
     rows = [
         (
             f"{gap.metric.upper()}: {gap.first} − {gap.second}",
-            percent(gap.estimate),
-            percent(gap.low),
-            percent(gap.high),
+            points(gap.estimate),
+            points(gap.low),
+            points(gap.high),
             p_text(gap.p_value),
         )
         for gap in report.groups.gaps
     ]
-    return ("Difference", "Estimate", "Low", "High", "p"), list(rows)
+    return ("Difference", "Points", "Low", "High", "p"), list(rows)

@@ -30,6 +30,8 @@ class Claim:
     naive_ratio
         How many times wider the interval is than one that takes the comparisons for independent; None where that
         has no meaning.
+    wilson
+        Wilson's two-sided limits, for a rate at a fixed threshold.
     """
 
     metric: str
@@ -41,6 +43,7 @@ class Claim:
     errors: int | None = None
     comparisons: int | None = None
     naive_ratio: float | None = None
+    wilson: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class ReportedPoint:
 
 @dataclass(frozen=True, eq=False)
 class PanelRate:
-    """A rate at the P thresholds of a panel, by `evaluate` with Wilson's interval; arrays of shape (P,)."""
+    """A rate at the P thresholds of a panel, with the intervals of the report's method; arrays of shape (P,)."""
 
     comparisons: int
     errors: IntArray
@@ -204,6 +207,15 @@ class GroupGap:
 
 
 @dataclass(frozen=True)
+class GroupCross:
+    """The impostor rate of comparisons between two groups."""
+
+    first: str
+    second: str
+    far: Claim
+
+
+@dataclass(frozen=True)
 class GroupRange:
     """The group with the highest rate over the one with the lowest.
 
@@ -233,6 +245,10 @@ class GroupSection:
         Differences between groups.
     ranges
         From best to worst group, of each rate.
+    between
+        Impostor rates between groups, the highest first.
+    overall
+        FAR and FRR of all data at the threshold.
     notes
         Groups too small to say anything about, and the like.
     """
@@ -242,7 +258,19 @@ class GroupSection:
     rows: tuple[GroupRow, ...]
     gaps: tuple[GroupGap, ...]
     ranges: tuple[GroupRange, ...]
+    between: tuple[GroupCross, ...]
+    overall: tuple[float, float]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A comparison that erred, by name: shown only where that was asked for."""
+
+    metric: Literal["far", "frr"]
+    first: str
+    second: str
+    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,10 +297,23 @@ class Report:
         Rates by group, or None.
     systems
         Other systems on the same comparisons, or None.
+    suspects
+        The worst errors by name; empty unless they were asked for.
     warnings
         What a reader must keep in mind.
     provenance
         Version, parameters, seed, and the digest of the input.
+
+    See Also
+    --------
+    make_report, write_report
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
+    >>> report.level
+    0.95
     """
 
     title: str
@@ -289,6 +330,7 @@ class Report:
     drivers: tuple[Drivers, ...]
     groups: GroupSection | None
     systems: SystemsSection | None
+    suspects: tuple[Suspect, ...]
     warnings: tuple[str, ...]
     provenance: Mapping[str, Any]
 

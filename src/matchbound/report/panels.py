@@ -8,7 +8,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.stats.intervals import effective_n, wilson
+from matchbound.stats.intervals import effective_n, normal_quantile, wilson_limits
 
 OUTSIDE = 2e-4
 """Share of a kind of comparison that a histogram may leave out at either end."""
@@ -69,13 +69,10 @@ def panel_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray
 
 
 def wilson_panel(estimate: FloatArray, variance: FloatArray, floor: float, level: float) -> Limits:
-    """Wilson's limits at N* = max{p(1−p)/Var, floor} (the paper's eq. 7), at each of P thresholds."""
-    limits = np.empty((3, estimate.size))
-    for k, (p, v) in enumerate(zip(estimate.tolist(), variance.tolist(), strict=True)):
-        n = effective_n(p, v, floor)
-        limits[0, k], limits[1, k] = wilson(p, n, (1.0 - level) / 2.0)
-        limits[2, k] = wilson(p, n, 1.0 - level)[1]
-    return Limits(limits[0], limits[1], limits[2])
+    """Wilson's limits at N* = max{p(1−p)/Var, floor} (the paper's eq. 5), at each of P thresholds."""
+    n = [effective_n(p, v, floor) for p, v in zip(estimate.tolist(), variance.tolist(), strict=True)]
+    low, high = wilson_limits(estimate, n, normal_quantile((1.0 - level) / 2.0))
+    return Limits(low, high, wilson_limits(estimate, n, normal_quantile(1.0 - level))[1])
 
 
 def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.counts.tally import Tally
 from matchbound.report.page import (
+    Claim,
     Contributor,
     CurvePicture,
     Drivers,
@@ -18,7 +20,7 @@ from matchbound.report.page import (
     reading_of,
     reading_of_number,
 )
-from matchbound.report.panels import panel_points, wilson_panel
+from matchbound.report.panels import panel_points
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.rates import Rate
 from matchbound.results.roc import RocCurve
@@ -32,15 +34,7 @@ TOP = 8
 
 def tally_at(curve: CurveTally, points: IntArray) -> Tally:
     """The tally at some points of a curve, numbered in increasing order."""
-    errors, sums = curve.errors_at(points), curve.sums.take(points)
-    return Tally(
-        identities=curve.identities,
-        thresholds=curve.thresholds[points],
-        distance=curve.distance,
-        genuine=GenuineTally(curve.genuine_comparisons, errors.genuine),
-        impostor=ImpostorTally(curve.impostor_comparisons, errors.impostor, sums.pair_mm, sums.nm, sums.nn),
-        instances=curve.instances,
-    )
+    return curve.tally_at(points)
 
 
 def curve_panel(
@@ -50,8 +44,11 @@ def curve_panel(
     extra: Sequence[ErrorRates],
     start: float,
     points: int = PANEL_POINTS,
+    *,
+    method: str = "auto",
+    aims: Mapping[int, Claim] | None = None,
 ) -> Panel:
-    """Both rates with Wilson's limits at a few hundred thresholds: what `evaluate` gives at each of them.
+    """Both rates with their limits at a few hundred thresholds: what `evaluate` gives at each of them.
 
     Parameters
     ----------
@@ -61,24 +58,26 @@ def curve_panel(
         Rates at thresholds that are not points of the curve.
     start
         The threshold at which the slider begins.
+    method
+        Of the report; the slider has ``"auto"`` for methods that it does not know.
+    aims
+        What the page says of FRR at points of the curve that stand for a FAR: the interval there accounts for the
+        estimated threshold too, and the slider shows the same.
     """
     chosen = panel_points(curve.far, curve.frr, points - len(extra), always)
     inner = curve.tally
-    floors = (
-        int(np.count_nonzero(inner.impostor_comparisons)) // 2,
-        int(np.count_nonzero(inner.genuine_comparisons)),
-    )
+    own = method if method in ("latent", "wilson") else "auto"
     rates = [
-        _panel_rate(inner.n_impostor, inner.false_matches[chosen], curve.far_variance[chosen], floors[0], level),
-        _panel_rate(inner.n_genuine, inner.false_nonmatches[chosen], curve.frr_variance[chosen], floors[1], level),
+        _panel_rate(curve, chosen, "far", level, own),
+        _aimed(_panel_rate(curve, chosen, "frr", level, own), chosen, aims or {}),
     ]
     thresholds = curve.thresholds[chosen]
     readings = [reading_of(inner, int(k)) for k in chosen]
     if extra:
         thresholds = np.concatenate([thresholds, [item.threshold for item in extra]])
         readings += [reading_of_number(item.threshold) for item in extra]
-        rates[0] = _with_rates(rates[0], [item.far for item in extra], level)
-        rates[1] = _with_rates(rates[1], [item.frr for item in extra], level)
+        rates[0] = _with_rates(rates[0], [item.far for item in extra], level, own)
+        rates[1] = _with_rates(rates[1], [item.frr for item in extra], level, own)
     _, first = np.unique(thresholds[::-1], return_index=True)
     order = thresholds.size - 1 - first  # of two at one threshold, the one that was asked for
     thresholds = thresholds[order]
@@ -98,21 +97,36 @@ def curve_picture(curve: RocCurve, level: float) -> CurvePicture:
     return CurvePicture(curve.far, curve.frr, band.far, band.low, band.high)
 
 
-def _panel_rate(comparisons: int, errors: IntArray, variance: FloatArray, floor: float, level: float) -> PanelRate:
-    estimate = errors / comparisons
-    limits = wilson_panel(estimate, variance, floor, level)
-    return PanelRate(comparisons, errors, estimate, limits.low, limits.high, limits.upper)
+def _panel_rate(
+    curve: RocCurve, points: IntArray, metric: Literal["far", "frr"], level: float, method: str
+) -> PanelRate:
+    far = metric == "far"
+    errors = (curve.tally.false_matches if far else curve.tally.false_nonmatches)[points]
+    total = curve.tally.n_impostor if far else curve.tally.n_genuine
+    limits = curve.limits_at(points, metric, level, method=method)
+    return PanelRate(total, errors, errors / total, limits.low, limits.high, limits.upper)
 
 
-def _with_rates(panel: PanelRate, rates: Sequence[Rate], level: float) -> PanelRate:
-    made = [rate.interval("wilson", level) for rate in rates]
+def _aimed(panel: PanelRate, points: IntArray, aims: Mapping[int, Claim]) -> PanelRate:
+    """The panel with what the page says at some points in the place of the limits at a fixed threshold."""
+    low, high, upper = panel.low.copy(), panel.high.copy(), panel.upper.copy()
+    for point, claim in aims.items():
+        here = points == point
+        low[here], high[here] = claim.low, claim.high
+        if claim.upper is not None:
+            upper[here] = claim.upper
+    return PanelRate(panel.comparisons, panel.errors, panel.estimate, low, high, upper)
+
+
+def _with_rates(panel: PanelRate, rates: Sequence[Rate], level: float, method: str) -> PanelRate:
+    made = [rate.interval(method, level) for rate in rates]
     return PanelRate(
         panel.comparisons,
         np.concatenate([panel.errors, [rate.errors for rate in rates]]),
         np.concatenate([panel.estimate, [rate.estimate for rate in rates]]),
         np.concatenate([panel.low, [interval.low for interval in made]]),
         np.concatenate([panel.high, [interval.high for interval in made]]),
-        np.concatenate([panel.upper, [rate.upper_bound(level) for rate in rates]]),
+        np.concatenate([panel.upper, [rate.upper_bound(level, method) for rate in rates]]),
     )
 
 

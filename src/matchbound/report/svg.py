@@ -11,7 +11,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.report.page import CurvePicture, Panel, Report
-from matchbound.report.words import level_text, target_text
+from matchbound.show.numbers import level_text, percent, target_text
 
 WIDTH, HEIGHT = 480, 370
 LEFT, RIGHT, TOP, BOTTOM = 68, 466, 16, 316
@@ -66,8 +66,9 @@ def roc_drawing(report: Report) -> Drawing:
     floor = max(math.floor((1.0 - worst) * 10.0 - 1e-9) / 10.0, 0.0)
     y = Scale(linear, min(floor, 0.9), 1.0, BOTTOM, TOP)
     decades = [10.0**k for k in range(round(math.log10(low)), 1)]
-    xticks = [(value, "1" if value == 1.0 else f"1e{round(math.log10(value))}") for value in decades]
-    yticks = [(value, f"{100 * value:g}%") for value in even_ticks(y.low, y.high, 5)]
+    step = -(-len(decades) // 6)
+    xticks = [(value, target_text(value)) for value in decades[::-1][::step]]
+    yticks = [(value, target_text(round(value, 9))) for value in even_ticks(y.low, y.high, 5)]
     return _curve(
         report, x, y, xticks, yticks, "roc", "FAR (logarithmic)", f"1 {chr(0x2212)} FRR", lambda frr: 1.0 - frr
     )
@@ -160,7 +161,7 @@ def _curve(
     a, b = panel.far.estimate, panel.frr.estimate
     told = (
         f"FAR from {target_text(x.low)} to {target_text(x.high)}, with a {level_text(report.level)} pointwise band. "
-        f"The marker begins at FAR {a[panel.start]:.3g}, FRR {b[panel.start]:.3g}."
+        f"The marker begins at FAR {percent(float(a[panel.start]))}, FRR {percent(float(b[panel.start]))}."
     )
     title = "ROC curve" if name == "roc" else "DET curve"
     return Drawing(svg_element(name, title, told, parts), moves)
@@ -308,7 +309,6 @@ def _probit_ticks(scale: Scale, apart: float) -> list[tuple[float, str]]:
             continue
         pixel = float(scale(value))
         if at is None or abs(pixel - at) >= apart:
-            shown = 100.0 * value
-            ticks.append((value, f"{shown:g}%" if shown >= 1e-3 else f"1e{round(math.log10(value))}"))
+            ticks.append((value, target_text(value)))
             at = pixel
     return ticks

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matchbound.report.systems import SystemRow, SystemsSection
-from matchbound.report.words import MINUS, level_text, target_text
-from matchbound.show.records import p_text, percent
+from matchbound.show import numbers
+from matchbound.show.numbers import level_text, p_text, percent, points, ratio_text, target_text
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 MOST_PAIRS = 6
@@ -18,14 +18,14 @@ MATCHES = {
 
 
 def place_name(row: SystemRow) -> str:
-    """Where the systems are compared: FAR 1e-3, the equal error rate, threshold 0.62."""
+    """Where the systems are compared: FAR 0.1%, the equal error rate, threshold 0.62."""
     if row.target is not None:
         return f"FAR {target_text(row.target)}"
     return "the equal error rate" if row.reading is None else f"threshold {row.reading}"
 
 
 def row_name(row: SystemRow) -> str:
-    """What is compared: FRR at FAR 1e-3."""
+    """What is compared: FRR at FAR 0.1%."""
     return "Equal error rate" if row.metric == "eer" else f"{metric_name(row)} at {place_name(row)}"
 
 
@@ -40,21 +40,9 @@ def said(name: str | None) -> str:
     return f"“{text}”" if any(mark in text for mark in (",", ";", ":", " and ", " than ")) else text
 
 
-def points(value: float) -> str:
-    """A difference in percentage points: −2.3."""
-    return percent(value).replace("%", "").replace("-", MINUS, 1 if value < 0.0 else 0)
-
-
 def points_span(row: SystemRow) -> str:
-    """The interval of a difference: −4.7 to 0.13."""
-    return f"{points(row.low)} to {points(row.high)}"
-
-
-def ratio_text(value: float | None) -> str:
-    """A ratio: 0.63, 12; a dash where there is none."""
-    if value is None:
-        return "–"
-    return f"{value:.3g}" if 1e-3 <= value < 1e4 or value == 0.0 else f"{value:.1e}"
+    """The interval of a difference: −4.70 to 0.130."""
+    return numbers.points_span(row.low, row.high)
 
 
 def ratio_span(low: float | None, high: float | None) -> str:

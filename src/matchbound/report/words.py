@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
+from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
-from matchbound.show.records import percent
-
-MINUS = "\u2212"
-
-
-def level_text(level: float) -> str:
-    """95%."""
-    return f"{100 * level:.5g}%"
-
-
-def target_text(rate: float) -> str:
-    """A target rate: 1e-3, 5e-4, 0.25."""
-    if rate <= 0.0:
-        return "0"
-    exponent = math.floor(math.log10(rate) + 1e-9)
-    lead = rate / 10.0**exponent
-    if exponent <= -1 and abs(lead - round(lead)) < 1e-9:
-        return f"{round(lead)}e{exponent}"
-    return f"{rate:g}"
-
-
-def span(low: float, high: float) -> str:
-    """3.1–5.6%; both signs where the two are written differently."""
-    left, right = percent(low), percent(high)
-    if left.endswith("%") and "e" not in left + right:
-        left = left[:-1]
-    return f"{left}–{right}"
+from matchbound.show.numbers import MINUS, area_text, level_text, percent, span, target_text
 
 
 def value_text(claim: Claim) -> str:
     """The estimate: a percentage, or a number of five digits for an area."""
-    return f"{claim.estimate:.5f}" if claim.metric == "auc" else percent(claim.estimate)
+    return area_text(claim.estimate) if claim.metric == "auc" else percent(claim.estimate)
 
 
 def span_text(claim: Claim) -> str:
     """The interval of a claim."""
-    return f"{claim.low:.5f}–{claim.high:.5f}" if claim.metric == "auc" else span(claim.low, claim.high)
+    return f"{area_text(claim.low)}–{area_text(claim.high)}" if claim.metric == "auc" else span(claim.low, claim.high)
 
 
 def counted(claim: Claim) -> str:
@@ -51,7 +24,7 @@ def counted(claim: Claim) -> str:
 
 
 def point_name(point: ReportedPoint) -> str:
-    """FAR 1e-3, or threshold 0.62."""
+    """FAR 0.1%, or threshold 0.62."""
     return f"threshold {point.reading}" if point.target is None else f"FAR {target_text(point.target)}"
 
 
@@ -97,8 +70,6 @@ def in_full(report: Report) -> list[str]:
         f"{span_text(report.eer)}."
     )
     if report.systems is not None:
-        from matchbound.report.systems_words import verdict
-
         told.append(verdict(report.systems, report.level)[0])
     return told
 
@@ -199,13 +170,12 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
         ),
         (
             "At a fixed threshold",
-            f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never "
-            "below the number of disjoint identity pairs (FAR) or of identities (FRR). The slider shows these.",
+            _fixed(report),
         ),
         (
             "At a target FAR, EER, AUC",
-            "The threshold comes from the same data, so its uncertainty counts too: the influence of each identity on "
-            "the number, through the errors and through the threshold, makes the variance, with Student's t.",
+            "The threshold comes from the same data, so the interval accounts for it too. The slider shows the same "
+            "interval at the thresholds of the table.",
         ),
         ("Methods used here", f"{', '.join(methods)} for operating points; {report.eer.method} for EER and AUC."),
         (
@@ -242,6 +212,24 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
             told += " One critical value serves all pairs of systems at an operating point (max-t)."
         notes.insert(len(notes) - 1, ("Differences between systems", told))
     return notes
+
+
+def _fixed(report: Report) -> str:
+    """How intervals at a fixed threshold are made, with Wilson's beside them."""
+    wilson = (
+        f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never "
+        "below the number of disjoint identity pairs (FAR) or of identities (FRR)"
+    )
+    claim = report.points[report.focus].far
+    if claim.wilson is None or not claim.method.startswith("latent"):
+        return wilson + "."
+    low, high = claim.wilson
+    return (
+        "The latent interval, described below, in the table, on the cards and on the slider. Beside it, "
+        f"{wilson}: FAR {percent(low)} to {percent(high)} at the first operating point shown. Where that is narrower, "
+        "it is because the variance that it uses is estimated from the few people who made errors, and most samples "
+        "miss some of those who would."
+    )
 
 
 def provenance_rows(report: Report) -> list[tuple[str, str]]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
 from matchbound.results.interval import tail_of
+from matchbound.show.shown import Shown
 from matchbound.stats.curve.smooth import Smooth, SmoothRates
 from matchbound.stats.resampling import percentile
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(Shown):
     """Limits for FRR at a grid of FARs; float64 arrays, shape (L,).
 
     far
@@ -28,6 +30,17 @@ class Band:
         Which of the two.
     critical
         How many standard errors the limits are away.
+
+    See Also
+    --------
+    RocCurve.band
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> band = mb.roc(mb.demo_data()).band()
+    >>> bool((band.low <= band.high).all())
+    True
     """
 
     far: FloatArray = field(repr=False)
@@ -38,6 +51,11 @@ class Band:
     simultaneous: bool
     critical: float
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """FRR and its limits at each FAR of the grid."""
+        columns = (self.far.tolist(), self.frr.tolist(), self.low.tolist(), self.high.tolist())
+        return [dict(zip(("far", "frr", "low", "high"), row, strict=True)) for row in zip(*columns, strict=True)]
+
     def contains(self, far: ArrayLike, frr: ArrayLike) -> bool:
         """Whether a curve lies within the band at the FARs given (limits between grid points on a straight line)."""
         x, y = np.asarray(far, dtype=np.float64), np.asarray(frr, dtype=np.float64)
@@ -45,7 +63,7 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class CurveBootstrap:
+class CurveBootstrap(Shown):
     """Bootstrap replicates of a whole curve.
 
     far : float64 array, shape (L,)
@@ -54,6 +72,17 @@ class CurveBootstrap:
     eer, auc : float64 arrays, shape (B,)
     estimate : float64 array, shape (L,)
         FRR of the data at those FARs.
+
+    See Also
+    --------
+    RocCurve.bootstrap
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> drawn = mb.roc(mb.demo_data(n_identities=20)).bootstrap("vertex", n_resamples=50, rng=1)
+    >>> drawn.eer.size
+    50
     """
 
     far: FloatArray = field(repr=False)
@@ -69,6 +98,10 @@ class CurveBootstrap:
         """B."""
         return int(self.eer.size)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """FRR and its percentile limits at each FAR of the grid (not the replicates)."""
+        return self.band().to_records()
+
     def band(self, level: float = 0.95) -> Band:
         """Pointwise percentile limits at each FAR."""
         tail = tail_of(level, "two-sided")
@@ -82,11 +115,27 @@ class CurveBootstrap:
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothCurve:
-    """A smoothed curve: binormal, log-normal or kernel."""
+class SmoothCurve(Shown):
+    """A smoothed curve: binormal, log-normal or kernel.
+
+    See Also
+    --------
+    RocCurve.smooth
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> smooth = mb.roc(mb.demo_data()).smooth("binormal")
+    >>> 0.0 < smooth.frr_at(0.01) < 0.1
+    True
+    """
 
     model: Smooth
     rates: SmoothRates = field(repr=False)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The model, its EER and its AUC."""
+        return [{"model": self.model, "eer": self.eer, "auc": self.auc}]
 
     def frr_at(self, far: float) -> float:
         """FRR at a FAR."""

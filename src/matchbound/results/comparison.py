@@ -6,21 +6,31 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.joint import JointTally
-from matchbound.errors import DataError, UsageError
+from matchbound.counts.joint import JointTally
+from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Bootstrap, Interval, Side, tail_of
+from matchbound.results.methods import named
 from matchbound.results.rates import Rate
+from matchbound.show.numbers import p_text, percent, points
+from matchbound.show.shown import Shown
 from matchbound.stats import differences as stats
 from matchbound.stats.differences import PointTerms, Spread
+from matchbound.stats.intervals import t_quantile
 from matchbound.stats.latent.differences import DifferenceModel
 from matchbound.stats.resampling import percentile, seed_of
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from matchbound.show.tables import Table
 
 METHODS = ("auto", "dyadic", "latent", "vertex", "double-or-nothing")
 DEFAULT_METHOD = "auto"
@@ -31,7 +41,7 @@ Models = Callable[[str], DifferenceModel | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference:
+class Difference(Shown):
     """An error rate of system A minus the same rate of system B.
 
     metric
@@ -40,6 +50,17 @@ class Difference:
         The rates of the two systems.
     freedom
         Degrees of freedom of Student's t: effective identities − 1.
+
+    See Also
+    --------
+    compare, Comparison
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> isinstance(mb.compare(faces, faces, threshold=0.6).far, mb.Difference)
+    True
     """
 
     metric: str
@@ -49,7 +70,30 @@ class Difference:
     methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
 
     def __repr__(self) -> str:
-        return f"Difference({self.metric}: {self.rate_a:.6g} − {self.rate_b:.6g} = {self.estimate:.6g})"
+        return f"{type(self).__name__}({self.metric}: {self.rate_a:.6g} − {self.rate_b:.6g} = {self.estimate:.6g})"
+
+    def __str__(self) -> str:
+        name = self.metric.upper()
+        return f"{name} {percent(self.rate_a)} − {percent(self.rate_b)} = {points(self.estimate)} points"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The difference with its default interval."""
+        made = None if math.isnan(self.estimate) else self.interval()
+        return [
+            {
+                "metric": f"difference of {self.metric}",
+                "rate_a": self.rate_a,
+                "rate_b": self.rate_b,
+                "estimate": self.estimate,
+                "low": None if made is None else made.low,
+                "high": None if made is None else made.high,
+                "level": None if made is None else made.level,
+                "method": None if made is None else made.method,
+                "ratio": self.ratio,
+                "p_value": self.p_value,
+                "variance": self.variance,
+            }
+        ]
 
     @property
     def estimate(self) -> float:
@@ -79,10 +123,11 @@ class Difference:
         raise NotImplementedError
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            return (f"{self.metric}: the systems never disagree here; the interval rests on the latent model",)
+            text = f"{self.metric}: the systems never disagree here; the interval rests on the latent model"
+            return (Note("never-disagree", text),)
         return ()
 
     @property
@@ -139,11 +184,11 @@ class Difference:
         """
         tail = tail_of(level, side)
         self._check(method)
-        if method not in ("auto", "dyadic", "latent"):
-            raise UsageError(f"method must be one of auto, dyadic, latent for a ratio; got {method!r}")
+        method = named(method, ("auto", "dyadic", "latent"), "method for a ratio")
         if self.rate_a == 0.0 and self.rate_b == 0.0:
-            return Interval(0.0, math.inf, level, method, side, ("no error in either system: the ratio is not known",))
-        t = stats.t_quantile(tail, self.freedom)
+            nothing = Note("no-errors", "no error in either system: the ratio is not known")
+            return Interval(0.0, math.inf, level, method, side, (nothing,))
+        t = t_quantile(tail, self.freedom)
         centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")
         near = wide
         if self.estimate != 0.0:
@@ -156,13 +201,12 @@ class Difference:
     def _check(self, method: str) -> None:
         if math.isnan(self.estimate):
             raise DataError(f"the data hold no comparisons for {self.metric.upper()}, so there is no difference of it")
-        if method not in self.methods:
-            raise UsageError(f"method must be one of {', '.join(self.methods)}; got {method!r}")
+        method = named(method, self.methods)
 
     def _limits(
         self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
     ) -> tuple[float, float]:
-        t = stats.t_quantile(tail, self.freedom)
+        t = t_quantile(tail, self.freedom)
         near = self._variance("latent" if method == "latent" else "dyadic")
         wide = self._variance("latent") if method == "auto" else near
         below, above = _halves(self.estimate, t * math.sqrt(near), t * math.sqrt(wide))
@@ -230,8 +274,7 @@ class RateDifference(Difference):
         workers: int = 1,
     ) -> Bootstrap:
         """Replicates of the difference: each draw of identities serves both systems."""
-        if method not in ("vertex", "double-or-nothing"):
-            raise UsageError(f"method must be one of vertex, double-or-nothing; got {method!r}")
+        method = named(method, ("vertex", "double-or-nothing"))
         seed = seed_of(rng)
         drawn = [rate.bootstrap(method, n_resamples, seed, workers=workers).replicates for rate in (self.a, self.b)]
         return Bootstrap(drawn[0] - drawn[1], self.estimate, method, seed)
@@ -346,8 +389,8 @@ class PointDifference(Difference):
         return math.log(a / b), value
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """Two systems on the same comparisons.
 
     mode
@@ -365,6 +408,18 @@ class Comparison:
         What they were matched by.
     warnings
         What a reader must know.
+
+    See Also
+    --------
+    compare
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> made = mb.compare(faces, faces, threshold=0.6)
+    >>> made.frr.estimate
+    0.0
     """
 
     mode: Literal["threshold", "far", "frr"]
@@ -378,6 +433,39 @@ class Comparison:
     matched_by: str
     warnings: tuple[str, ...] = field(repr=False, default=())
     at_crossing: Callable[[], Difference] | None = field(repr=False, default=None)
+
+    def __repr__(self) -> str:
+        where = f"{self.mode} {self.target:g}" if self.target is not None else "fixed thresholds"
+        told = "; ".join(str(difference) for difference in self.differences)
+        return f"Comparison({where}: {told}; p = {p_text(self.p_value)})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The differences of FAR, FRR and EER, A minus B, each with its default interval."""
+        from matchbound.show.comparison import comparison_records
+
+        return comparison_records(self, ("A", "B"))
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.comparison import comparison_tables
+
+        return comparison_tables(self.to_records())
+
+    def plot(self, ax: Axes | None = None, *, labels: tuple[str, str] = ("A", "B"), level: float = 0.95) -> Axes:
+        """The differences A − B with their intervals, in percentage points.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        labels
+            Names of the two systems.
+        level
+            Of the intervals.
+        """
+        from matchbound.show.comparison import comparison_records
+        from matchbound.show.plots import plot_differences
+
+        return plot_differences(comparison_records(self, labels, level=level), ax=ax)
 
     @property
     def threshold(self) -> tuple[float, float]:

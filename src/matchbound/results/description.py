@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchbound.data.comparisons import Comparisons
+from matchbound.data.direction import question
 from matchbound.data.embeddings import Embeddings
+from matchbound.show.shown import Shown
+
+if TYPE_CHECKING:
+    from matchbound.show.tables import Table
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Shown):
     """The size and shape of a data set.
 
     kind
@@ -36,6 +42,16 @@ class Description:
         Whether small scores mean "same".
     findings
         What stands in the way of a good answer.
+
+    See Also
+    --------
+    describe
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.describe(mb.demo_data()).n_identities
+    150
     """
 
     kind: str
@@ -55,12 +71,44 @@ class Description:
     distance: bool
     findings: tuple[str, ...]
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record with every field but the findings."""
+        from matchbound.show.description import description_records
+
+        return description_records(self)
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.description import description_table
+
+        return [description_table(self)]
+
 
 Summary = tuple[float, float, float] | None
 
 
 def describe(data: Comparisons | Embeddings) -> Description:
-    """Describe a data set."""
+    """Describe a data set.
+
+    Parameters
+    ----------
+    data : Comparisons or Embeddings
+        The data.
+
+    Returns
+    -------
+    Description
+        Sizes, and what stands in the way of a good answer.
+
+    See Also
+    --------
+    read
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.describe(mb.demo_data()).n_identities
+    150
+    """
     findings = list(data.findings())
     sizes = data.instance_counts
     n = data.n_identities
@@ -83,11 +131,8 @@ def describe(data: Comparisons | Embeddings) -> Description:
                 "not every pair of instances was compared: the data are treated as incomplete, which is fine"
             )
         if scores[0] and scores[1] and (scores[0][1] > scores[1][1]) == data.distance:
-            sense = "a similarity" if data.distance else "a distance"
-            findings.append(
-                f"genuine comparisons have the worse median score: is the score {sense}? If so, "
-                f"{'drop' if data.distance else 'add'} --distance (distance={not data.distance})"
-            )
+            asked = question(data.distance)
+            findings += [asked] if asked not in findings else []
     if genuine == 0:
         findings.append("no genuine comparisons: FRR is not defined")
     if impostor == 0:

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import Tally
+from matchbound.data.direction import SURE, question
+from matchbound.data.failures import Failures
+from matchbound.errors import UsageError
+from matchbound.results.claims import Claim, parse_claim
+from matchbound.results.failures import GeneralisedRate, GeneralisedRates
+from matchbound.results.linkage import LinkageMeasure, Recall
 from matchbound.results.rates import Rate
+from matchbound.show.numbers import percent, threshold_text
+from matchbound.show.shown import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from matchbound.show.tables import Table
 
 FEW_IDENTITIES = 20
 
 
-@dataclass(frozen=True, eq=False)
-class ErrorRates:
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorRates(Shown):
     """FAR and FRR at one threshold.
 
     warnings
         What a reader must know about these numbers; empty when there is nothing to say.
+
+    See Also
+    --------
+    evaluate, Rate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> rates.far.errors, rates.far.comparisons
+    (189, 201532)
+    >>> rates.frr.errors, rates.frr.comparisons
+    (215, 1671)
     """
 
     threshold: float
@@ -31,12 +58,130 @@ class ErrorRates:
     distance: bool
     warnings: tuple[str, ...] = field(default=(), repr=False)
 
+    def __repr__(self) -> str:
+        rates = f"FAR {percent(self.far.estimate)}, FRR {percent(self.frr.estimate)}"
+        return f"ErrorRates({rates} at threshold {threshold_text(self.threshold)}; {self.n_identities:,} identities)"
 
-@dataclass(frozen=True, eq=False)
-class ErrorRatesSeries(Sequence[ErrorRates]):
-    """FAR and FRR at several thresholds, in the order in which they were asked for."""
+    def precision(self, prior: float | None = None) -> LinkageMeasure:
+        """The share of matches that are genuine, at a prior of genuine comparisons.
+
+        Precision = π(1−FRR)/(π(1−FRR) + (1−π)FAR). Without `prior`, π is the share of genuine comparisons in the
+        sample, and the result belongs to a sample of this size.
+        """
+        return LinkageMeasure("precision", self.far, self.frr, prior)
+
+    def recall(self) -> Recall:
+        """The share of genuine comparisons that match: 1 − FRR."""
+        return Recall(self.frr)
+
+    def f1(self, prior: float | None = None) -> LinkageMeasure:
+        """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`."""
+        return LinkageMeasure("f1", self.far, self.frr, prior)
+
+    def generalised(self, failures: Failures) -> GeneralisedRates:
+        """GFAR and GFRR: the rates of these comparisons together with failures to enrol and to acquire.
+
+        For a single attempt GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR) and GFAR = (1−FTE)(1−FTA)·FMR, with FNMR and FMR what
+        this library calls FRR and FAR.
+        """
+        return GeneralisedRates(
+            GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
+        )
+
+    def claim(self, text: str, *, level: float = 0.95, method: str | None = None) -> Claim:
+        """Whether a requirement is shown at this threshold: ``"far < 1e-3"``, ``"precision@prior=0.01 > 0.9"``.
+
+        Metrics: ``far``, ``frr``, ``precision``, ``recall``, ``f1``.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> mb.evaluate(mb.demo_data(), threshold=0.6).claim("far < 50%").verdict
+        'shown'
+        """
+        said = parse_claim(text)
+        options = dict(said.options)
+        made: Rate | LinkageMeasure | Recall
+        if said.metric in ("precision", "f1"):
+            made = LinkageMeasure(
+                "precision" if said.metric == "precision" else "f1", self.far, self.frr, options.pop("prior", None)
+            )
+        elif said.metric == "recall":
+            made = self.recall()
+        elif said.metric in ("far", "frr"):
+            made = self.far if said.metric == "far" else self.frr
+        else:
+            raise UsageError(
+                f"rates at a threshold know nothing of {said.metric!r}; claims about them take far, frr, precision, "
+                "recall and f1 (see RocCurve.claim for others)"
+            )
+        if options:
+            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")
+        below, above = (said.target, None) if said.relation == "<" else (None, said.target)
+        return made.claim(below, above=above, level=level, method=method)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FAR and FRR, each with its default interval."""
+        return [*self.far.to_records(), *self.frr.to_records()]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.text import rates_tables
+
+        return rates_tables(self.to_records())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
+    """FAR and FRR at several thresholds, in the order in which they were asked for.
+
+    See Also
+    --------
+    evaluate, ErrorRates
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> series = mb.evaluate(mb.demo_data(), [0.5, 0.6])
+    >>> len(series)
+    2
+    >>> [rates.far.errors for rates in series]
+    [1173, 189]
+    """
 
     rates: tuple[ErrorRates, ...]
+
+    def __repr__(self) -> str:
+        ends = ", ".join(threshold_text(rates.threshold) for rates in self.rates[:3])
+        return f"ErrorRatesSeries({len(self.rates)} thresholds: {ends}{', …' if len(self.rates) > 3 else ''})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FAR and FRR at each threshold, each with its default interval."""
+        return [record for rates in self.rates for record in rates.to_records()]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.text import rates_tables
+
+        return rates_tables(self.to_records())
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """FAR and FRR over the thresholds, with their default intervals as bars.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        level
+            Of the intervals.
+        """
+        from matchbound.show.plots import plot_rates
+
+        rows = []
+        for rates in self.rates:
+            for rate in (rates.far, rates.frr):
+                if rate.comparisons:
+                    low, high = rate.interval(level=level)
+                    rows.append((rate.metric, rate.threshold, rate.estimate, low, high))
+        return plot_rates(rows, level, ax=ax)
 
     @overload
     def __getitem__(self, index: int) -> ErrorRates: ...
@@ -70,7 +215,8 @@ def error_rates(tally: Tally, findings: Sequence[str] = (), recount: Recount | N
     for k, threshold in enumerate(tally.thresholds):
         far = Rate("far", float(threshold), tally, k, recount)
         frr = Rate("frr", float(threshold), tally, k, recount)
-        notes = (*findings, *_of_identities(tally), *_of_rate(far), *_of_rate(frr))
+        asked = [text for text in _of_both(far, frr, tally.distance) if text not in findings]
+        notes = (*findings, *_of_identities(tally), *asked, *_of_rate(far), *_of_rate(frr))
         made.append(ErrorRates(float(threshold), far, frr, tally.n_identities, tally.distance, notes))
     return tuple(made)
 
@@ -94,6 +240,28 @@ def _of_identities(tally: Tally) -> list[str]:
                 f"{alone} of {tally.n_identities} identities have one instance: they count for FAR and not for FRR"
             )
     return notes
+
+
+def _of_both(far: Rate, frr: Rate, distance: bool) -> list[str]:
+    """Whether the scores point the other way, or the threshold is one for other scores."""
+    if not (far.comparisons and frr.comparisons):
+        return []
+    sides = "at most" if distance else "at least"
+    where = f"at threshold {threshold_text(far.threshold)}"
+    if far.errors == 0 and frr.errors == frr.comparisons:
+        return [
+            f"no comparison matches {where}, where a match is a score of {sides} the threshold: is the threshold meant "
+            "for another kind of score? (see --similarity and --distance)"
+        ]
+    if far.errors == far.comparisons and frr.errors == 0:
+        return [
+            f"every comparison matches {where}, where a match is a score of {sides} the threshold: is the threshold "
+            "meant for another kind of score? (see --similarity and --distance)"
+        ]
+    spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
+    if far.estimate - (1.0 - frr.estimate) > SURE * spread:
+        return [question(distance)]
+    return []
 
 
 def _of_rate(rate: Rate) -> list[str]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.comparison import Difference
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.rates import Rate
+from matchbound.show.shown import Shown
 from matchbound.stats import differences as stats
 from matchbound.stats.group_differences import CellRate
-from matchbound.stats.intervals import effective_n
+from matchbound.stats.intervals import effective_n, wilson
 
 GAP_METHODS = ("dyadic", "wilson", "latent")
 
@@ -32,6 +34,20 @@ class GroupGap(Difference):
         What each identity adds to the gap.
     variances
         Of the two rates.
+
+    See Also
+    --------
+    GroupRates.gap
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> abs(rates.gap("frr", "even", "odd").estimate) < 0.2
+    True
     """
 
     group_a: str = field(kw_only=True)
@@ -101,10 +117,10 @@ class GroupGap(Difference):
         return self.a.errors == 0 and self.b.errors == 0
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            return (f"{self.metric}: no error in {self.group_a} nor in {self.group_b}",)
+            return (Note("no-errors", f"{self.metric}: no error in {self.group_a} nor in {self.group_b}"),)
         return ()
 
     def _variance(self, method: str) -> float:
@@ -117,18 +133,51 @@ class GroupGap(Difference):
 
 
 @dataclass(frozen=True, eq=False)
-class CrossRate:
+class CrossRate(Shown):
     """The impostor rate between two groups (or within one).
 
     group_a, group_b
         Names of the groups.
     estimate, errors, comparisons, variance
         NaN estimate and variance without comparisons.
+
+    See Also
+    --------
+    GroupRates.between
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> rates.between("even", "odd").estimate < 0.01
+    True
     """
 
     group_a: str
     group_b: str
     cell: CellRate = field(repr=False)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rate with its interval."""
+        made = self.interval() if self.comparisons else None
+        return [
+            {
+                "metric": "far",
+                "group_a": self.group_a,
+                "group_b": self.group_b,
+                "estimate": self.estimate,
+                "low": None if made is None else made.low,
+                "high": None if made is None else made.high,
+                "level": None if made is None else made.level,
+                "method": None if made is None else made.method,
+                "errors": self.errors,
+                "comparisons": self.comparisons,
+                "variance": self.variance,
+            }
+        ]
 
     @property
     def estimate(self) -> float:
@@ -161,5 +210,5 @@ class CrossRate:
         if not self.comparisons:
             raise DataError(f"no impostor comparisons between {self.group_a} and {self.group_b}")
         freedom = max(min(self.cell.sizes) - 1.0, 1.0)
-        low, high = stats.wilson_student(self.estimate, self.effective_n, tail_of(level, side), freedom)
+        low, high = wilson(self.estimate, self.effective_n, tail_of(level, side), freedom)
         return Interval(*one_side(low, high, side), level, "wilson", side)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,11 +18,17 @@ from matchbound.results.group_gaps import CrossRate, GroupGap
 from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import Rate
 from matchbound.results.together import Together
-from matchbound.stats import differences as stats
+from matchbound.show.shown import Shown
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
 from matchbound.stats.group_differences import CellRate, GroupSums, cell_rate, difference_of_cells, welch
+from matchbound.stats.intervals import t_quantile
 from matchbound.stats.variance import frr_bias_factor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from matchbound.show.tables import Table
 
 Metric = Literal["far", "frr"]
 SMALL = 10
@@ -30,22 +36,43 @@ SMALL = 10
 
 
 @dataclass(frozen=True)
-class GroupRow:
+class GroupRow(Shown):
     """A gap with its simultaneous interval.
 
     interval
         Holds together with those of all other pairs of groups at the level asked for.
     p_value
         Adjusted for all pairs (max-t).
+
+    See Also
+    --------
+    GroupRates.gaps
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> len(rates.gaps("frr"))
+    1
     """
 
     gap: GroupGap
     interval: Interval
     p_value: float
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The gap with its simultaneous interval and adjusted p-value."""
+        record = self.gap.to_records()[0]
+        held = {"low": self.interval.low, "high": self.interval.high, "method": self.interval.method}
+        names = {"group_a": self.gap.group_a, "group_b": self.gap.group_b}
+        return [{**names, **record, **held, "level": self.interval.level, "p_value": self.p_value}]
+
 
 @dataclass(frozen=True, eq=False)
-class GroupRates:
+class GroupRates(Shown):
     """Error rates by group at one threshold; ``rates["name"]`` gives the ErrorRates of a group.
 
     groups
@@ -58,6 +85,20 @@ class GroupRates:
         Groups with fewer than ten identities: their rates are given, and comparisons between groups leave them out.
     warnings
         What a reader must know.
+
+    See Also
+    --------
+    by_group
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
+    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
+    >>> sorted(rates.groups)
+    ['even', 'odd']
     """
 
     threshold: float
@@ -77,6 +118,40 @@ class GroupRates:
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Rates within groups, impostor rates between groups, and gaps: ``what`` tells which."""
+        from matchbound.show.comparison import group_records
+
+        return group_records(self)
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.comparison import group_tables
+
+        return group_tables(self.to_records())
+
+    def plot(
+        self, kind: Literal["far", "frr", "matrix"] = "far", ax: Axes | None = None, *, level: float = 0.95
+    ) -> Axes:
+        """The rate of each group with its interval, or the matrix of impostor rates within and between groups.
+
+        Parameters
+        ----------
+        kind
+            ``"far"``, ``"frr"`` or ``"matrix"``.
+        ax
+            Axes to draw on; by default a new figure.
+        level
+            Of the intervals, each for its group alone.
+        """
+        from matchbound.show.plots import plot_groups, plot_matrix
+
+        if kind == "matrix":
+            return plot_matrix(self.groups, self.matrix, ax=ax)
+        intervals = self.intervals(_metric(kind), level, simultaneous=False)  # type: ignore[arg-type]
+        rows = [(g, getattr(self[g], kind).estimate, i.low, i.high) for g, i in intervals.items()]
+        overall = getattr(self.overall, kind)
+        return plot_groups(rows, overall.estimate, kind.upper(), level, ax=ax)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -104,7 +179,7 @@ class GroupRates:
                 raise DataError(f"no impostor comparisons between {rate.group_a} and {rate.group_b}")
         variance = difference_of_cells(a.cell, b.cell)
         freedom = max(min(*a.cell.sizes, *b.cell.sizes) - 1.0, 1.0)
-        half = stats.t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
+        half = t_quantile(tail_of(level, "two-sided"), freedom) * math.sqrt(variance)
         d = a.estimate - b.estimate
         return Interval(max(d - half, -1.0), min(d + half, 1.0), level, "dyadic")
 
@@ -174,7 +249,7 @@ class GroupRates:
         return Interval(found.low, found.high, level, f"{method}, max-t")
 
     def intervals(
-        self, metric: Metric = "far", level: float = 0.95, *, method: str = "wilson", simultaneous: bool = True
+        self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto", simultaneous: bool = True
     ) -> dict[str, Interval]:
         """The interval of each group's own rate; by default they hold together (groups share nobody: Šidák's level)."""
         rates = {group: getattr(self[group], _metric(metric)) for group in self.groups}
@@ -182,7 +257,7 @@ class GroupRates:
         within = level ** (1.0 / max(len(known), 1)) if simultaneous else level
         made = {group: rate.interval(method, within) for group, rate in known.items()}
         return {
-            group: Interval(i.low, i.high, level, method + (", simultaneous" if simultaneous else ""))
+            group: Interval(i.low, i.high, level, i.method + (", simultaneous" if simultaneous else ""), notes=i.notes)
             for group, i in made.items()
         }
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
-from matchbound.stats.intervals import effective_n, wilson
+from matchbound.notes import Note
+from matchbound.show.numbers import level_text, percent
+from matchbound.show.shown import Shown
+from matchbound.stats.intervals import check_level, effective_n, wilson
 from matchbound.stats.resampling import percentile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Side = Literal["two-sided", "upper", "lower"]
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Shown):
     """A confidence interval; ``low, high = interval`` unpacks it.
 
     low, high
@@ -30,7 +35,21 @@ class Interval:
     side
         ``"two-sided"``, ``"upper"`` (only `high` is a claim) or ``"lower"``.
     notes
-        What a reader must know, if anything.
+        What a reader must know, if anything: each note has a code and a text.
+
+    See Also
+    --------
+    Rate.interval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> interval = mb.evaluate(mb.demo_data(), 0.6).far.interval(method="wilson")
+    >>> low, high = interval
+    >>> interval.method, interval.level
+    ('wilson', 0.95)
+    >>> round(low, 5), round(high, 5)
+    (0.00029, 0.00302)
     """
 
     low: float
@@ -38,7 +57,7 @@ class Interval:
     level: float
     method: str
     side: Side = "two-sided"
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[Note | str, ...] = field(default=(), compare=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
@@ -51,9 +70,30 @@ class Interval:
         """high − low."""
         return self.high - self.low
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The limits, the level and how they were made."""
+        return [
+            {
+                "low": self.low,
+                "high": self.high,
+                "level": self.level,
+                "method": self.method,
+                "side": self.side,
+                "notes": [str(note) for note in self.notes],
+            }
+        ]
+
+    def __str__(self) -> str:
+        level = level_text(self.level)
+        if self.side == "upper":
+            return f"at most {self.high:.4g} with {level} confidence ({self.method})"
+        if self.side == "lower":
+            return f"at least {self.low:.4g} with {level} confidence ({self.method})"
+        return f"{self.low:.4g} to {self.high:.4g} ({level}, {self.method})"
+
     def percent(self) -> str:
         """The interval in words, in percent."""
-        level = f"{100 * self.level:.5g}%"
+        level = level_text(self.level)
         if self.side == "upper":
             return f"at most {percent(self.high)} with {level} confidence ({self.method})"
         if self.side == "lower":
@@ -61,22 +101,9 @@ class Interval:
         return f"{level} interval {percent(self.low)} to {percent(self.high)} ({self.method})"
 
 
-def percent(value: float | None) -> str:
-    """A rate for people: 4.2%, 0.031%, 1.2e-05%; a dash for nothing."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value == 0.0:
-        return "0%"
-    shown = 100.0 * value
-    if abs(shown) < 1e-3:
-        return f"{shown:.1e}%"
-    return f"{shown:.3g}%" if abs(shown) < 99.95 else f"{shown:.5g}%"
-
-
 def tail_of(level: float, side: Side) -> float:
     """The probability left beyond one limit."""
-    if not (isinstance(level, (int, float)) and 0.0 < level < 1.0):
-        raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+    check_level(level)
     if side not in ("two-sided", "upper", "lower"):
         raise UsageError(f"side must be 'two-sided', 'upper' or 'lower'; got {side!r}")
     return (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
@@ -88,17 +115,28 @@ def one_side(low: float, high: float, side: Side) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(Shown):
     """Bootstrap replicates of a rate, and any interval from them without drawing again.
 
     replicates : float64 array, shape (B,)
-        One rate a draw.
+        One rate per draw.
     estimate
         The rate of the data themselves.
     method, seed, tau
         How they were drawn; `tau` is the variance of the weights.
     floor
         The least effective number of trials that Wilson's formula may use.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> drawn = rates.frr.bootstrap("vertex", n_resamples=200, rng=1)
+    >>> drawn.replicates.size
+    200
+    >>> low, high = drawn.interval(level=0.9)
+    >>> round(low, 3), round(high, 3)
+    (0.094, 0.164)
     """
 
     replicates: FloatArray = field(repr=False)
@@ -112,6 +150,39 @@ class Bootstrap:
     def n_resamples(self) -> int:
         """B."""
         return int(self.replicates.size)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The estimate with its percentile interval, and how the replicates were drawn (not the replicates)."""
+        made = self.interval()
+        return [
+            {
+                "estimate": self.estimate,
+                "low": made.low,
+                "high": made.high,
+                "level": made.level,
+                "method": self.method,
+                "n_resamples": self.n_resamples,
+                "seed": self.seed,
+                "variance": self.variance,
+            }
+        ]
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95, bins: int = 40) -> Axes:
+        """A histogram of the replicates, with the estimate and the percentile interval.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        level
+            Of the interval.
+        bins
+            Cells of the histogram.
+        """
+        from matchbound.show.plots import plot_replicates
+
+        made = self.interval(level)
+        return plot_replicates(self.replicates, self.estimate, (made.low, made.high), level, ax=ax, bins=bins)
 
     @property
     def variance(self) -> float:
@@ -138,11 +209,12 @@ class Bootstrap:
         values = self.replicates
         if self.tau != 1.0:
             values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), 0.0, 1.0)
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         if (self.n_resamples + 1) * tail < 1.0:
-            notes = (
+            text = (
                 f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones. "
-                f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}",
+                f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}"
             )
+            notes = (Note("few-replicates", text),)
         low, high = one_side(percentile(values, tail), percentile(values, 1.0 - tail), side)
         return Interval(low, high, level, self.method, side, notes)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matchbound.counting.recount import Recount
-from matchbound.counts.tally import Tally
+from matchbound.counts.curve import CurveTally
+from matchbound.counts.tally import AllPairs, Tally
+from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.interval import Interval, Side
 
 if TYPE_CHECKING:
@@ -31,6 +34,17 @@ class LatentInterval(Interval):
         How many identity pairs (FRR: identities) are expected to hold the errors.
     effective_identities
         How many equally large identities would weigh as much.
+
+    See Also
+    --------
+    Interval, LatentSettings
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> interval = mb.evaluate(mb.demo_data(), 0.6).far.interval(method="latent")
+    >>> interval.method
+    'latent'
     """
 
     rho_identity: float = float("nan")
@@ -40,39 +54,124 @@ class LatentInterval(Interval):
     effective_identities: float = float("nan")
 
 
+POINTS_ALONG = 40
+"""Points of a curve at which the sample's own variance is taken."""
+FEWEST_IDENTITIES = 10
+"""With fewer identities than this the correlations cannot be estimated."""
+FEWEST_THRESHOLDS = 8
+"""With fewer thresholds of different error counts than this, the correlations are not functions of the rate."""
+
+
 def fit(
     metric: str, tally: Tally, errors: int, recount: Recount, settings: str | LatentSettings = "default"
 ) -> LatentModel:
-    """Fit the latent model of FAR or FRR around a threshold at which `errors` comparisons erred."""
-    from matchbound.stats.latent import fit_far, fit_frr, leave_out_ranks, rank_grid
+    """Fit the latent model of FAR or FRR; what was fitted to the data once is kept and used again.
 
+    Parameters
+    ----------
+    tally
+        The data at thresholds of interest.
+    errors
+        At the threshold of interest; only whether more than half of the comparisons err matters.
+    """
+    from matchbound.stats.latent import settings_named, with_own_variance
+
+    constants = settings_named(settings)
+    total = _comparisons(metric, tally)
+    mirrored = errors > total / 2.0
+    key = ("latent", metric, mirrored, constants.bandwidth, constants.slope_limit)
+    model: LatentModel | None = recount.memo.get(key)
+    if model is None:
+        seen = total if mirrored else 0
+        model = _frr(tally, seen, recount, constants) if metric == "frr" else _far(tally, seen, recount, constants)
+        recount.memo[key] = model
+    model = replace(model, settings=constants)
+    return with_own_variance(model, tally) if metric == "far" and _of_some(tally, recount) else model
+
+
+def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> Note | None:
+    """Why the latent model cannot be fitted, or None where it can."""
+    part = tally.impostor if metric == "far" else tally.genuine
+    people = int(np.count_nonzero(part.comparisons))
+    if recount is not None and getattr(recount.source, "anonymous", False):
+        return Note("anonymous", "nobody is known, so that errors that go together cannot be seen")
+    if recount is None:
+        return Note("no-recount", "the comparisons are not at hand to be counted at other thresholds")
+    if people < FEWEST_IDENTITIES:
+        return Note(
+            "few-identities", f"correlations of errors cannot be estimated from {people} identities with comparisons"
+        )
+    try:
+        model = fit(metric, tally, errors, recount)
+    except DataError as error:
+        return Note("no-recount", str(error))
+    usable = int((model.identity if metric == "far" else model.pair).z.size)
+    if usable < FEWEST_THRESHOLDS:
+        return Note(
+            "few-scores",
+            f"the scores tell only {usable} thresholds apart, too few to see how correlations of errors depend on "
+            "the rate (are these decisions?)",
+        )
+    if float(model.design.sharing) + float(model.design.within) < model.comparisons:
+        return Note("sparse", "too few comparisons share an identity to estimate how their errors go together")
+    return None
+
+
+def tally_along(curve: CurveTally, recount: Recount) -> Tally:
+    """The tally at points all along a curve, by numbers of false matches in geometric steps; made once."""
+    made: tuple[CurveTally, Tally] | None = recount.memo.get("tally along")
+    if made is None or made[0] is not curve:
+        wanted = np.geomspace(1.0, max(curve.n_impostor / 2.0, 1.0), POINTS_ALONG)
+        points = np.unique(np.searchsorted(curve.false_matches, wanted))
+        made = (curve, curve.tally_at(points[points < curve.thresholds.size]))
+        recount.memo["tally along"] = made
+    return made[1]
+
+
+def _comparisons(metric: str, tally: Tally) -> int:
     if metric == "frr":
-        total = int(tally.genuine.comparisons.sum())
-        grid = recount.thresholds_at(rank_grid(total, errors, "frr"), "genuine")
-        return fit_frr(recount.tally(grid), errors=errors, settings=settings)
-    total = int(tally.impostor.comparisons.sum()) // 2
-    some, whole = recount, None
-    seen, compared = errors, total
-    taking_part = np.flatnonzero(tally.impostor.comparisons)
-    if taking_part.size > MOST_IDENTITIES and recount.all_pairs:
+        return int(tally.genuine.comparisons.sum())
+    return int(tally.impostor.comparisons.sum()) // 2
+
+
+def _of_some(tally: Tally, recount: Recount) -> bool:
+    """Whether correlations come from some of the identities only."""
+    return recount.all_pairs and int(np.count_nonzero(tally.impostor.comparisons)) > MOST_IDENTITIES
+
+
+def _frr(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -> LatentModel:
+    from matchbound.stats.latent import fit_frr, rank_grid
+
+    grid = recount.thresholds_at(rank_grid(_comparisons("frr", tally), seen, "frr"), "genuine")
+    return fit_frr(recount.genuine(grid), errors=seen, settings=constants)
+
+
+def _far(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -> LatentModel:
+    from matchbound.stats.latent import fit_far, leave_out_ranks, rank_grid
+
+    compared = _comparisons("far", tally)
+    some, whole, errors = recount, None, seen
+    if _of_some(tally, recount):
+        taking_part = np.flatnonzero(tally.impostor.comparisons)
         chosen = np.sort(np.random.default_rng(0).choice(taking_part, MOST_IDENTITIES, replace=False))
         some, whole = recount.among(chosen), tally
         assert tally.instances is not None
         sizes = tally.instances[chosen]
         compared = int(sizes.sum() ** 2 - (sizes**2).sum()) // 2
-        seen = round(errors / total * compared)
+        seen = compared if seen else 0
     ranks, left_out = rank_grid(compared, seen), leave_out_ranks(compared, seen)
     grid = some.thresholds_at(np.concatenate([ranks, left_out]), "impostor")
-    return fit_far(
-        some.tally(grid[: ranks.size]),
-        some.tally(grid[ranks.size :], pairs=True) if left_out.size else None,
-        whole,
-        errors=errors,
-        settings=settings,
-    )
+    sample = some.tally(grid[: ranks.size])
+    out = some.tally(grid[ranks.size :], pairs=True) if left_out.size else None
+    if sample.impostor.compared is None and out is not None:
+        sample = replace(sample, impostor=replace(sample.impostor, compared=out.impostor.compared))
+    if whole is not None and whole.impostor.compared is None:
+        assert whole.instances is not None
+        whole = replace(whole, impostor=replace(whole.impostor, compared=AllPairs(whole.instances)))
+    return fit_far(sample, out, whole, errors=errors, settings=constants)
 
 
-def interval(model: LatentModel, errors: int, level: float, side: Side) -> LatentInterval:
+def interval(model: LatentModel, errors: int, level: float, side: Side, notes: tuple[Note, ...] = ()) -> LatentInterval:
     """The model's interval for a number of errors."""
     made = model.limits(errors, level, side)
     return LatentInterval(
@@ -81,7 +180,7 @@ def interval(model: LatentModel, errors: int, level: float, side: Side) -> Laten
         level,
         "latent",
         side,
-        made.notes,
+        (*made.notes, *notes),
         made.rho_identity,
         made.rho_pair,
         made.beta,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
-from matchbound.stats.differences import t_quantile, wilson_student
-from matchbound.stats.intervals import effective_n
+from matchbound.results.methods import named
+from matchbound.show.shown import Shown
+from matchbound.stats.intervals import effective_n, t_quantile, wilson
 from matchbound.stats.resampling import seed_of
 
 LOSS_METHODS = ("t", "vertex", "double-or-nothing")
@@ -21,7 +23,7 @@ Draw = Callable[[str, int, int], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class MeanLoss:
+class MeanLoss(Shown):
     """The mean of a loss over comparisons.
 
     estimate
@@ -38,6 +40,17 @@ class MeanLoss:
         Degrees of freedom of Student's t: effective units − 1.
     support
         The smallest and largest loss that can be; limits stay inside.
+
+    See Also
+    --------
+    mean_loss
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> loss = mb.mean_loss(mb.demo_data(), lambda score, genuine: (score >= 0.6) != genuine)
+    >>> loss.estimate > 0
+    True
     """
 
     estimate: float
@@ -52,6 +65,27 @@ class MeanLoss:
     support: tuple[float, float] = field(repr=False)
     draw: Draw | None = field(repr=False)
     warnings: tuple[str, ...] = field(repr=False, default=())
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The mean loss with its default interval."""
+        made = self.interval()
+        return [
+            {
+                "metric": "mean loss",
+                "estimate": self.estimate,
+                "low": made.low,
+                "high": made.high,
+                "level": made.level,
+                "method": made.method,
+                "genuine": self.genuine,
+                "impostor": self.impostor,
+                "prior": self.prior,
+                "comparisons": self.n_comparisons,
+                "units": self.n_units,
+                "unit": self.unit,
+                "variance": self.variance,
+            }
+        ]
 
     def interval(
         self,
@@ -83,8 +117,7 @@ class MeanLoss:
         self, method: str = "vertex", n_resamples: int = 2000, rng: int | np.random.Generator | None = None
     ) -> Bootstrap:
         """Replicates of the mean loss."""
-        if method not in LOSS_METHODS[1:]:
-            raise UsageError(f"method must be one of {', '.join(LOSS_METHODS)}; got {method!r}")
+        method = named(method, LOSS_METHODS[1:])
         if self.draw is None:
             raise UsageError("bootstraps need units that each comparison has one or two of; use method='t'")
         seed = seed_of(rng)
@@ -92,7 +125,7 @@ class MeanLoss:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitRate:
+class UnitRate(Shown):
     """FAR or FRR with another unit than the identity.
 
     errors, comparisons
@@ -113,6 +146,26 @@ class UnitRate:
     n_units: int
     floor: float
     freedom: float
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rate with its interval."""
+        made = self.interval() if self.comparisons else None
+        return [
+            {
+                "metric": self.metric,
+                "estimate": self.estimate,
+                "low": None if made is None else made.low,
+                "high": None if made is None else made.high,
+                "level": None if made is None else made.level,
+                "method": None if made is None else made.method,
+                "errors": self.errors,
+                "comparisons": self.comparisons,
+                "units": self.n_units,
+                "variance": self.variance,
+                "effective_n": self.effective_n,
+                "design_effect": self.design_effect,
+            }
+        ]
 
     @property
     def estimate(self) -> float:
@@ -135,16 +188,27 @@ class UnitRate:
         """Wilson's interval at the effective number of trials, with Student's t."""
         if not self.comparisons:
             raise DataError(f"the data hold no comparisons for {self.metric.upper()}")
-        low, high = wilson_student(self.estimate, self.effective_n, tail_of(level, side), self.freedom)
+        low, high = wilson(self.estimate, self.effective_n, tail_of(level, side), self.freedom)
         return Interval(*one_side(low, high, side), level, "wilson", side)
 
 
 @dataclass(frozen=True, eq=False)
-class UnitRates:
+class UnitRates(Shown):
     """FAR and FRR with another unit than the identity.
 
     unit
         ``"cluster"``, ``"identity or cluster"``, ``"probe and gallery"`` or ``"identity"``.
+
+    See Also
+    --------
+    unit_rates
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.unit_rates(mb.demo_data(), 0.6)
+    >>> rates.far.estimate > 0
+    True
     """
 
     threshold: float
@@ -152,3 +216,8 @@ class UnitRates:
     frr: UnitRate
     unit: str
     warnings: tuple[str, ...] = field(repr=False, default=())
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FAR and FRR with their intervals."""
+        held = {"threshold": self.threshold, "unit": self.unit}
+        return [{**record, **held} for rate in (self.far, self.frr) for record in rate.to_records()]

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
+from matchbound.results.claims import Claim, claim_of
+from matchbound.results.drawing import scheme_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
+from matchbound.results.methods import named
+from matchbound.show.shown import Shown
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -21,30 +26,38 @@ from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.rates import area_terms
 from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_replicates
 from matchbound.stats.curve.union import Calibration
-from matchbound.stats.resampling import seed_of
+from matchbound.stats.resampling import Scheme, seed_of
 
 if TYPE_CHECKING:
+    from matchbound.show.tables import Table
     from matchbound.stats.curve.latent import LatentPair
+    from matchbound.stats.latent import LatentSettings
 
 AREA_STEPS = 400
 """FARs at which the replicates of a partial AUC are read (midpoint rule)."""
 FEW_ERRORS = 10
 NONE = np.empty(0)
 
+HINTS = dict.fromkeys(
+    ("wilson", "naive-wilson", "wald"),
+    "for a rate read from a curve, method='union' joins Wilson's intervals at both ends of the threshold's range",
+)
+"""What to say to somebody who asks a curve for an interval of a rate at a fixed threshold."""
+
 ADVISED_AGAINST = {
     "subsets": (
         "the subsets bootstrap sees about a quarter of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and R2). "
-        "Use method='influence'"
+        "Use method='auto'"
     ),
     "two-level": (
         "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='influence'"
+        "Use method='auto'"
     ),
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CurveStatistic:
+class CurveStatistic(Shown):
     """A number read from a curve.
 
     curve
@@ -55,16 +68,37 @@ class CurveStatistic:
         Its value.
     index
         The point of the curve that it belongs to.
+
+    See Also
+    --------
+    OperatingPoint, Eer, Auc
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> isinstance(mb.roc(mb.demo_data()).eer(), mb.CurveStatistic)
+    True
     """
 
     curve: CurveTally = field(repr=False)
     recount: Recount = field(repr=False)
     estimate: float
     index: int
-    methods: ClassVar[tuple[str, ...]] = ("influence", *CURVE_BOOTSTRAPS)
+    methods: ClassVar[tuple[str, ...]] = ("auto", "influence", *CURVE_BOOTSTRAPS)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        from matchbound.show.curve import curve_records
+
+        return curve_records([self])
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.curve import curve_tables
+
+        return curve_tables(self.to_records())
 
     @property
     def metric(self) -> str:
@@ -106,13 +140,13 @@ class CurveStatistic:
         return self._rate.effective_n
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         return ()
 
     def interval(
         self,
-        method: str = "influence",
+        method: str = "auto",
         level: float = 0.95,
         *,
         side: Side = "two-sided",
@@ -127,10 +161,11 @@ class CurveStatistic:
         Parameters
         ----------
         method
-            ``"influence"``: Wilson's formula with the variance of the influence function and Student's t; ``"latent"``
-            (not for areas): the latent-correlation models of FAR and FRR together; ``"union"`` (not for EER and areas):
-            the paper's rule; or a bootstrap of whole curves: ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``,
-            ``"two-level"``.
+            ``"auto"``: ``"latent"`` wherever both models can be fitted, else ``"influence"``; the result's `method` and
+            `notes` say which and why. ``"latent"`` (not for areas): the latent-correlation models of FAR and FRR
+            together; ``"influence"``: Wilson's formula with the variance of the influence function and Student's t;
+            ``"union"`` (not for EER and areas): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
+            ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
         level
             The coverage promised.
         side
@@ -140,26 +175,44 @@ class CurveStatistic:
         smooth
             For bootstraps: read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
         options
-            ``level_far`` (or ``level_frr``) for ``"union"``; ``settings`` for ``"latent"``.
+            ``level_far`` (or ``level_frr``) and ``base`` (``"wilson"`` or ``"wald"``) for ``"union"``; ``settings`` for
+            ``"latent"``; ``swap``, ``weights``, ``tau``, ``fixed_sizes`` and ``correction`` for bootstraps.
         """
         tail = tail_of(level, side)
+        method = named(method, self.methods, hints=HINTS if "union" in self.methods else None)
         if smooth is not None and method not in CURVE_BOOTSTRAPS:
             raise UsageError("smooth goes with the bootstraps")
-        if method == "union" and "union" in self.methods:
+        why: tuple[Note, ...] = ()
+        if method == "auto":
+            why = self._no_latent
+            method = "influence" if why else "latent"
+            options = {} if why else options
+        if method == "union":
             return self._union(level, side, options)
-        if method == "latent" and "latent" in self.methods:
+        if method == "latent":
             return self._latent(level, side, options)
-        if options:
+        if options and method == "influence":
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
         if method == "influence":
             low, high = wilson_t(self._rate, tail)
-            return Interval(*one_side(low, high, side), level, method, side, self._said())
-        if method not in CURVE_BOOTSTRAPS:
-            raise UsageError(f"method must be one of {', '.join(self.methods)}; got {method!r}")
-        made = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers).interval(level, side=side)
+            return Interval(*one_side(low, high, side), level, method, side, (*self._said(), *why))
+        drawn = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers, **options)
+        made = drawn.interval(level, side=side)
         for note in made.notes:
-            warnings.warn(note, MatchboundWarning, stacklevel=2)
+            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
         return made
+
+    def claim(
+        self,
+        below: float | None = None,
+        *,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+        **options: Any,
+    ) -> Claim:
+        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`."""
+        return claim_of(self, below=below, above=above, level=level, method=method, **options)
 
     def bootstrap(
         self,
@@ -169,15 +222,33 @@ class CurveStatistic:
         *,
         smooth: Smooth | None = None,
         workers: int = 1,
+        **options: Any,
     ) -> Bootstrap:
-        """Draw identities again and again and read each replicate's curve; any level can be asked afterwards."""
+        """Draw identities again and again and read each replicate's curve; any level can be asked afterwards.
+
+        Parameters
+        ----------
+        method
+            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
+        n_resamples, rng, workers
+            Replicates, seed or generator, threads.
+        smooth
+            Read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
+        options
+            ``swap``, ``weights``, ``tau``, ``fixed_sizes`` and ``correction``, as for `Rate.bootstrap`.
+        """
+        method = named(method, CURVE_BOOTSTRAPS)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
         seed = seed_of(rng)
         far_targets, frr_targets = self._targets()
-        made = replicates(self.curve, method, n_resamples, seed, far_targets, frr_targets, smooth, workers)
+        scheme = curve_scheme(self.curve, method, n_resamples, options)
+        made = replicates(self.curve, scheme, n_resamples, seed, far_targets, frr_targets, smooth, workers)
         name = method if smooth is None else f"{method} ({smooth})"
-        return Bootstrap(self._pick(made), self.estimate, name, seed, 1.0, self._rate.floor)
+        values = self._pick(made)
+        if scheme.swap == "recentre":
+            values = np.clip(values - values.mean() + self.estimate, 0.0, 1.0)
+        return Bootstrap(values, self.estimate, name, seed, scheme.tau, self._rate.floor)
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         return NONE, NONE
@@ -190,26 +261,43 @@ class CurveStatistic:
 
     def _latent(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         """The interval of both latent models together."""
-        from matchbound.results import latent
-        from matchbound.stats.curve.latent import LatentPair, estimate_correlation
-
         settings = options.pop("settings", "default")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'; it takes settings")
-        near = self.recount.tally(self.curve.thresholds[self.index : self.index + 1])
-        x, e = int(self.curve.false_matches[self.index]), int(self.curve.false_nonmatches[self.index])
-        far = latent.fit("far", near, x, self.recount, settings)
-        frr = latent.fit("frr", near, e, self.recount, settings)
-        models = LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
+        models = self._models(settings)
+        far, frr = models.far, models.frr
         low, high = self._latent_limits(models, (far.deviate(level, side), frr.deviate(level, side)))
         return Interval(*one_side(low, high, side), level, "latent", side, self.notes)
+
+    def _models(self, settings: str | LatentSettings = "default") -> LatentPair:
+        """The latent models of both rates, fitted once for the data."""
+        from matchbound.results import latent
+        from matchbound.stats.curve.latent import LatentPair, estimate_correlation
+
+        x, e = int(self.curve.false_matches[self.index]), int(self.curve.false_nonmatches[self.index])
+        tally = latent.tally_along(self.curve, self.recount)
+        far = latent.fit("far", tally, x, self.recount, settings)
+        frr = latent.fit("frr", tally, e, self.recount, settings)
+        return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
+
+    @cached_property
+    def _no_latent(self) -> tuple[Note, ...]:
+        """Why there is no latent interval; empty where there is one."""
+        from matchbound.results import latent
+
+        if "latent" not in self.methods:
+            return (Note("area", "areas have no latent interval"),)
+        tally = latent.tally_along(self.curve, self.recount)
+        counts = {"far": self.curve.false_matches, "frr": self.curve.false_nonmatches}
+        found = [latent.why_not(m, tally, int(seen[self.index]), self.recount) for m, seen in counts.items()]
+        return tuple(dict.fromkeys(note for note in found if note is not None))
 
     def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
         raise NotImplementedError
 
-    def _said(self) -> tuple[str, ...]:
+    def _said(self) -> tuple[Note, ...]:
         for note in self.notes:
-            warnings.warn(note, MatchboundWarning, stacklevel=3)
+            warnings.warn(note.text, MatchboundWarning, stacklevel=3)
         return self.notes
 
 
@@ -221,11 +309,22 @@ class OperatingPoint(CurveStatistic):
         The rate that was asked for.
     given
         Which of the two it is: ``"far"`` or ``"frr"``.
+
+    See Also
+    --------
+    RocCurve.at_far, RocCurve.at_frr
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> point = mb.roc(mb.demo_data()).at_far(1e-2)
+    >>> round(point.estimate, 3), round(point.threshold, 3)
+    (0.007, 0.462)
     """
 
     target: float
     given: Literal["far", "frr"]
-    methods: ClassVar[tuple[str, ...]] = ("influence", "latent", "union", *CURVE_BOOTSTRAPS)
+    methods: ClassVar[tuple[str, ...]] = ("auto", "latent", "influence", "union", *CURVE_BOOTSTRAPS)
 
     @property
     def metric(self) -> str:
@@ -244,7 +343,7 @@ class OperatingPoint(CurveStatistic):
         return curves_influence.far_at_frr_rate(self.curve, self.index)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         if self.given == "far":
             errors, name, count = int(self.curve.false_matches[self.index]), "false matches", self.curve.n_impostor
@@ -256,10 +355,11 @@ class OperatingPoint(CurveStatistic):
             )
         if errors >= FEW_ERRORS:
             return ()
-        return (
+        text = (
             f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} {name} among {count} "
-            f"comparisons; with fewer than {FEW_ERRORS} its uncertainty cannot be told well",
+            f"comparisons; with fewer than {FEW_ERRORS} its uncertainty cannot be told well"
         )
+        return (Note("few-errors", text),)
 
     def calibrate_level_far(
         self, level: float = 0.95, *, n_simulations: int = 200, rng: int | np.random.Generator | None = None
@@ -296,14 +396,16 @@ class OperatingPoint(CurveStatistic):
     def _union(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         name = f"level_{self.given}"
         other = float(options.pop(name, 0.1))
+        base = named(options.pop("base", "wilson"), ("wilson", "wald"), "base")
         if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name}")
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name} and base")
         if not 0.0 <= other < 1.0:
             raise UsageError(f"{name} must lie between 0 and 1; got {other!r}")
         limits = curves_union.union_limits if self.given == "far" else curves_union.union_limits_far
-        made = curves_union.rates_and_variances(self.curve)
+        made = curves_union.rates_and_variances(self.curve, base)
         low, high = limits(made, self.target, tail_of(level, side), (1.0 - other) / 2.0)
-        return Interval(*one_side(low, high, side), level, "union", side, self.notes)
+        label = "union" if base == "wilson" else "union (wald)"
+        return Interval(*one_side(low, high, side), level, label, side, self.notes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -311,9 +413,19 @@ class Eer(CurveStatistic):
     """The equal error rate: where the line through the curve's points crosses FAR = FRR.
 
     `threshold` is that of the point nearest to the crossing.
+
+    See Also
+    --------
+    RocCurve.eer
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> round(mb.roc(mb.demo_data()).eer().estimate, 3)
+    0.009
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("influence", "latent", *CURVE_BOOTSTRAPS)
+    methods: ClassVar[tuple[str, ...]] = ("auto", "latent", "influence", *CURVE_BOOTSTRAPS)
 
     @property
     def metric(self) -> str:
@@ -339,6 +451,16 @@ class Auc(CurveStatistic):
 
     max_far
         Up to which FAR; 1 for the whole area, the chance that a genuine score beats an impostor's (a tie counts half).
+
+    See Also
+    --------
+    RocCurve.auc
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> round(mb.roc(mb.demo_data()).auc().estimate, 3)
+    0.999
     """
 
     max_far: float = 1.0
@@ -380,9 +502,23 @@ def every_step(curve: CurveTally) -> SortedCurve:
     return curve
 
 
+def curve_scheme(curve: CurveTally, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
+    """How to draw identities for curves, with checked options."""
+
+    def sizes() -> IntArray:
+        if curve.instances is not None:
+            return curve.instances
+        known = (1.0 + np.sqrt(1.0 + 8.0 * curve.genuine_comparisons)) / 2.0
+        return np.asarray(known.round(), dtype=np.int64)
+
+    if "units" in options:
+        raise UsageError("curves are drawn by identity; units goes with rates at a fixed threshold")
+    return scheme_of(named(method, CURVE_BOOTSTRAPS), n_resamples, options, sizes, curve.n_identities)
+
+
 def replicates(
     curve: CurveTally,
-    method: str,
+    method: Scheme,
     n_resamples: int,
     seed: int,
     far_targets: FloatArray,
@@ -391,17 +527,12 @@ def replicates(
     workers: int,
 ) -> CurveReplicates:
     """Bootstrap curves with checked arguments, of steps or smoothed."""
-    if method not in CURVE_BOOTSTRAPS:
-        raise UsageError(f"method must be one of {', '.join(CURVE_BOOTSTRAPS)}; got {method!r}")
-    if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
-        raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
     whole = every_step(curve)
     if smooth is None:
         return curve_replicates(
             whole, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
         )
-    if smooth not in SMOOTHS:
-        raise UsageError(f"smooth must be one of {', '.join(SMOOTHS)}; got {smooth!r}")
+    found: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
     return smooth_replicates(
-        whole, smooth, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
+        whole, found, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,46 +14,71 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side, one_side, percent, tail_of
-from matchbound.stats import resampling, variance
-from matchbound.stats.intervals import effective_n, wald, wilson
-from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
+from matchbound.notes import Note
+from matchbound.results.claims import Claim, claim_of
+from matchbound.results.drawing import Correction, Units, image_pairs, scheme_of
+from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
+from matchbound.results.methods import named
+from matchbound.show.numbers import count_text, percent, threshold_text
+from matchbound.show.shown import Shown
+from matchbound.stats import fixed_sizes, resampling, variance
+from matchbound.stats.images import image_replicates
+from matchbound.stats.intervals import agresti_coull, careful_wilson, effective_n, jeffreys, wald, wilson
+from matchbound.stats.resampling import BOOTSTRAPS, Swap, Weights
 
 if TYPE_CHECKING:
+    from matchbound.results.erring import Erring
+    from matchbound.show.tables import Table
     from matchbound.stats.latent import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
-METHODS = ("wilson", "wald", "naive-wilson", *BOOTSTRAPS, "latent")
+METHODS = ("auto", "latent", "wilson", "wald", "agresti-coull", "jeffreys", "naive-wilson", *BOOTSTRAPS)
+
+WARNED = ("strong-correlation",)
+"""Notes of an interval that are also warnings."""
 
 ADVISED_AGAINST = {
     "naive-wilson": (
         "naive-wilson treats comparisons that share a person as independent: its intervals can be several times too "
-        "narrow (Fogliato, Patil & Perona 2024, R2). Use method='wilson'"
+        "narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'"
     ),
     "naive-bootstrap": (
         "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
-        "(Fogliato, Patil & Perona 2024, §3.2). Use method='wilson'"
+        "(Fogliato, Patil & Perona 2024, §3.2). Use method='auto'"
     ),
     "subsets": (
         "the subsets bootstrap sees about a quarter of FAR's variance, and where errors are few it collapses on zero "
-        "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='wilson' or 'vertex'"
+        "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'"
     ),
     "two-level": (
         "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='wilson' or 'vertex'"
+        "Use method='auto' or 'vertex'"
     ),
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rate:
+class Rate(Shown):
     """FAR or FRR at one threshold.
 
     metric
         ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
     threshold
         Where the decision is made, in the units of the scores.
+
+    See Also
+    --------
+    evaluate, Interval, Bootstrap
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> far = mb.evaluate(mb.demo_data(), 0.6).far
+    >>> far.errors, far.comparisons
+    (189, 201532)
+    >>> far.estimate == far.errors / far.comparisons
+    True
     """
 
     metric: Metric
@@ -66,8 +91,21 @@ class Rate:
         return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"
 
     def __str__(self) -> str:
-        counts = f"{self.errors:,} of {self.comparisons:,} at threshold {self.threshold:g}"
-        return f"{self.metric.upper()} {percent(self.estimate)} ({counts})"
+        counts = f"{count_text(self.errors)} of {count_text(self.comparisons)}"
+        return (
+            f"{self.metric.upper()} {percent(self.estimate)} ({counts} at threshold {threshold_text(self.threshold)})"
+        )
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rate with its default interval."""
+        from matchbound.show.records import rate_record
+
+        return [rate_record(self, self.interval() if self.comparisons else None)]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.text import rates_tables
+
+        return rates_tables(self.to_records())
 
     @cached_property
     def errors(self) -> int:
@@ -109,6 +147,7 @@ class Rate:
             known factor); ``"fixed-sizes"`` (given the number of instances of each identity).
         """
         self._must_have_comparisons()
+        kind = named(kind, VARIANCES, "kind")
         far = self.metric == "far"
         if kind == "plug-in":
             return (
@@ -136,11 +175,14 @@ class Rate:
                     f"there are {self.effective_identities:.3g}"
                 )
             return corrected * self.variance
-        if kind == "fixed-sizes":
-            if far:
-                return variance.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
-            return variance.frr_fixed_sizes(self.tally.genuine, self.index)
-        raise UsageError(f"kind must be one of {', '.join(VARIANCES)}; got {kind!r}")
+        if far:
+            value = fixed_sizes.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
+        else:
+            value = fixed_sizes.frr_fixed_sizes(self.tally.genuine, self.index)
+        if np.isnan(value):
+            least = fixed_sizes.LEAST_FAR if far else fixed_sizes.LEAST_FRR
+            raise DataError(f"{self.metric}: a variance given the sizes needs at least {least} identities")
+        return value
 
     @cached_property
     def effective_identities(self) -> float:
@@ -174,11 +216,11 @@ class Rate:
 
     def interval(
         self,
-        method: str = "wilson",
+        method: str = "auto",
         level: float = 0.95,
         *,
         side: Side = "two-sided",
-        variance: str = "plug-in",
+        variance: str | None = None,
         n_resamples: int = 2000,
         rng: int | np.random.Generator | None = None,
         **options: Any,
@@ -188,48 +230,88 @@ class Rate:
         Parameters
         ----------
         method
-            ``"wilson"`` (the paper's recommendation), ``"wald"``, ``"naive-wilson"``, ``"latent"``, or a bootstrap:
-            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
+            ``"auto"``: ``"latent"`` wherever the model can be fitted, else Wilson with bias-corrected variance,
+            Student's t and an effective number of comparisons of at most N; the result's `method` and `notes` say which
+            and why. ``"latent"``: the latent-correlation model. ``"wilson"``: the paper's recommendation. ``"wald"``,
+            ``"agresti-coull"``, ``"jeffreys"``, ``"naive-wilson"``, or a bootstrap: ``"vertex"``,
+            ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
         level
             The coverage promised.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         variance
-            For Wilson and Wald: ``"plug-in"``, ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``, or the name of
-            a bootstrap whose replicates' variance is to be used.
+            For Wilson and Wald: ``"plug-in"`` (the default), ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``,
+            or the name of a bootstrap whose replicates' variance is to be used. With ``"auto"`` it asks for Wilson.
         n_resamples, rng, options
             For bootstraps; see `bootstrap`.
+
+        Notes
+        -----
+        An interval of width zero is never right. Where a bootstrap gives one (no errors), the interval of ``"auto"``
+        takes its place, and a note says so. Wald's is left as the formula gives it, with a warning that names the
+        interval of ``"auto"``.
         """
         self._must_have_comparisons()
         tail = tail_of(level, side)
+        method = named(method, METHODS)
+        if method == "auto" and variance is not None:
+            method = "wilson"
+        if method == "auto":
+            return self._auto_interval(level, side, options)
+        if method == "latent":
+            return self._latent_interval(level, side, options)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
+        notes: tuple[Note | str, ...] = ()
         if method == "naive-wilson":
             low, high = wilson(self.estimate, self.comparisons, tail)
-        elif method in ("wilson", "wald"):
-            spread = self._spread(variance, n_resamples, rng, options)
-            if method == "wilson":
-                low, high = wilson(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
-            else:
+        elif method in ("wilson", "wald", "agresti-coull", "jeffreys"):
+            spread = self._spread(variance or "plug-in", n_resamples, rng, options)
+            if method == "wald":
                 low, high = wald(self.estimate, spread, tail)
-        elif method == "latent":
-            return self._latent_interval(level, side, options)
-        elif method in BOOTSTRAPS:
-            made = self._bootstrap(method, n_resamples, rng, options).interval(level, side=side)
-            for note in made.notes:
-                warnings.warn(note, MatchboundWarning, stacklevel=2)
-            return made
+            else:
+                rule = {"wilson": wilson, "agresti-coull": agresti_coull, "jeffreys": jeffreys}[method]
+                low, high = rule(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
         else:
-            raise UsageError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-        return Interval(*one_side(low, high, side), level, method, side)
+            made = self._bootstrap(method, n_resamples, rng, options).interval(1.0 - 2.0 * tail)
+            low, high, notes = made.low, made.high, made.notes
+        if low >= high and method == "wald":
+            made = self._instead(method, level, side)
+            bound = f"{made.method}: {percent(made.low)} to {percent(made.high)}"
+            notes = (Note("no-width", f"{str(made.notes[0]).split(';')[0]}; the default interval is right ({bound})"),)
+        elif low >= high:
+            return self._instead(method, level, side)
+        for note in notes:
+            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
+        return Interval(*one_side(low, high, side), level, method, side, notes)
 
-    def upper_bound(self, level: float = 0.95, method: str = "wilson", **options: Any) -> float:
+    def upper_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
         """The one-sided bound that the rate stays below with the given confidence."""
         return self.interval(method, level, side="upper", **options).high
 
-    def lower_bound(self, level: float = 0.95, method: str = "wilson", **options: Any) -> float:
+    def lower_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
         """The one-sided bound that the rate stays above with the given confidence."""
         return self.interval(method, level, side="lower", **options).low
+
+    def claim(
+        self,
+        below: float | None = None,
+        *,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+        **options: Any,
+    ) -> Claim:
+        """Whether the rate is shown to lie below (above) a target, by its one-sided bounds; see `Claim`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
+        >>> rates.far.claim(below=0.5).verdict
+        'shown'
+        """
+        return claim_of(self, below=below, above=above, level=level, method=method, **options)
 
     def bootstrap(
         self,
@@ -241,6 +323,8 @@ class Rate:
         weights: Weights | None = None,
         tau: float = 1.0,
         fixed_sizes: bool = False,
+        correction: Correction = "none",
+        units: Units = "identities",
         workers: int = 1,
     ) -> Bootstrap:
         """Draw identities again and again, and keep the replicates: any level can be asked of them afterwards.
@@ -260,11 +344,19 @@ class Rate:
             Double-or-nothing: a function ``weights(rng, shape)`` that draws weights of mean 1 and variance `tau`;
             without it, weights are 0 or 1 + tau.
         fixed_sizes
-            Exchange identities only for identities with as many instances.
+            Exchange identities only for identities with as many instances; sizes that few identities have are pooled
+            with their neighbours.
+        correction
+            Replicates vary too little, by (G−1)/G where FRR is drawn (the paper's Prop. 4). ``"drop-one"`` draws G−1
+            identities; ``"rescale"`` moves replicates away from the estimate by √(G/(G−1)).
+        units
+            With ``swap="recentre"``: ``"images"`` draws the images of each identity instead of identities, as Conti &
+            Clémençon do. Such an interval holds for these identities only.
         workers
             Threads.
         """
         self._must_have_comparisons()
+        method = named(method, BOOTSTRAPS)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
         options = {
@@ -272,9 +364,41 @@ class Rate:
             "weights": weights,
             "tau": tau,
             "fixed_sizes": fixed_sizes,
+            "correction": correction,
+            "units": units,
             "workers": workers,
         }
         return self._bootstrap(method, n_resamples, rng, options)
+
+    def erring(self, most: int = 10_000) -> Erring:
+        """The comparisons that erred, worst first, with identities and instances: look here for wrong labels.
+
+        Parameters
+        ----------
+        most
+            How many, the worst first.
+
+        Returns
+        -------
+        Erring
+            With arrays of identities, instances and scores; ``to_frame()`` makes a table of it.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> worst = mb.evaluate(mb.demo_data(), threshold=0.6).far.erring(most=3)
+        >>> len(worst), worst.errors
+        (3, 189)
+        """
+        from matchbound.counting.erring import erring_rows
+        from matchbound.results.erring import erring_of
+
+        if not isinstance(most, (int, np.integer)) or most < 1:
+            raise UsageError(f"most must be a whole number ≥ 1; got {most!r}")
+        if self.recount is None:
+            raise DataError("the comparisons themselves are not at hand, only their counts")
+        found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
+        return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)  # type: ignore[arg-type]
 
     def latent_model(self, settings: str | LatentSettings = "default") -> LatentModel:
         """The latent model fitted to these comparisons, for its correlation curves and further limits.
@@ -288,6 +412,36 @@ class Rate:
             raise DataError("the latent model counts errors at other thresholds too, and the data are not at hand")
         return latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
 
+    @cached_property
+    def _no_latent(self) -> Note | None:
+        """Why the latent model cannot be fitted, or None where it can."""
+        from matchbound.results import latent
+
+        return latent.why_not(self.metric, self.tally, self.errors, self.recount)
+
+    def _auto_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+        if self._no_latent is None:
+            return self._latent_interval(level, side, options)
+        if set(options) - {"settings"}:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'auto'")
+        identities = self.effective_identities
+        factor = variance.far_bias_factor(identities) if self.metric == "far" else variance.frr_bias_factor(identities)
+        spread = self.variance * factor if np.isfinite(factor) else 0.0
+        low, high = careful_wilson(
+            self.estimate, spread, self.floor, self.comparisons, tail_of(level, side), identities - 1.0
+        )
+        told = Note("wilson", "Wilson's interval with bias-corrected variance and Student's t")
+        return Interval(*one_side(low, high, side), level, "wilson", side, (self._no_latent, told))
+
+    def _instead(self, method: str, level: float, side: Side) -> Interval:
+        """The default interval where a method gives one without width."""
+        made = self._auto_interval(level, side, {})
+        why = "no comparison erred" if self.errors == 0 else "every comparison erred"
+        if 0 < self.errors < self.comparisons:
+            why = "its variance is not positive"
+        note = Note("no-width", f"{method} has no width here ({why}); this is the default interval ({made.method})")
+        return replace(made, notes=(note, *made.notes))
+
     def _latent_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         from matchbound.results import latent
 
@@ -297,7 +451,8 @@ class Rate:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
         made = latent.interval(self.latent_model(settings), self.errors, level, side)
         for note in made.notes:
-            warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=3)
+            if isinstance(note, Note) and note.code in WARNED:
+                warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
         return made
 
     def _bootstrap(
@@ -305,8 +460,14 @@ class Rate:
     ) -> Bootstrap:
         options = dict(options)
         workers = int(options.pop("workers", 1))
-        scheme = self._scheme(method, n_resamples, options)
+        scheme = scheme_of(method, n_resamples, options, self._sizes, self.tally.n_identities)
         seed = resampling.seed_of(rng)
+        if scheme.images:
+            if self.recount is None:
+                raise DataError("drawing images needs the single comparisons, and the data are not at hand")
+            pairs = image_pairs(self.recount.comparisons(), self.tally, self.metric, self.threshold)
+            made = image_replicates(pairs, n_resamples, seed)
+            return Bootstrap(made, self.estimate, f"{method} (images)", seed, 1.0, self.floor)
         if self.metric == "frr":
             made = resampling.frr_replicates(self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers)
         else:
@@ -322,31 +483,13 @@ class Rate:
             )
         return Bootstrap(made, self.estimate, method, seed, scheme.tau, self.floor)
 
-    def _scheme(self, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
-        if method not in BOOTSTRAPS:
-            raise UsageError(f"method must be one of {', '.join(BOOTSTRAPS)}; got {method!r}")
-        if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
-            raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
-        swap, weights = options.pop("swap", "rate"), options.pop("weights", None)
-        tau, fixed = float(options.pop("tau", 1.0)), bool(options.pop("fixed_sizes", False))
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
-        if swap not in ("rate", "random", "recentre"):
-            raise UsageError(f"swap must be 'rate', 'random' or 'recentre'; got {swap!r}")
-        if (swap != "rate") and method != "vertex":
-            raise UsageError("swap goes with method='vertex'")
-        if (weights is not None or tau != 1.0) and method != "double-or-nothing":
-            raise UsageError("weights and tau go with method='double-or-nothing'")
-        if not tau > 0.0:
-            raise UsageError(f"tau must be positive; got {tau!r}")
-        if fixed and method not in ("vertex", "subsets", "two-level"):
-            raise UsageError("fixed_sizes goes with the bootstraps that draw identities with replacement")
-        return Scheme(method, swap, weights, tau, self._sizes() if fixed else None)
-
     def _spread(
         self, kind: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]
     ) -> float:
+        kind = named(kind, (*VARIANCES, *BOOTSTRAPS), "variance")
         if kind in BOOTSTRAPS:
+            if kind in ADVISED_AGAINST:
+                warnings.warn(ADVISED_AGAINST[kind], MatchboundWarning, stacklevel=3)
             return self._bootstrap(kind, n_resamples, rng, options).variance
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,16 +10,30 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
+from matchbound.results import costs
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
+from matchbound.results.claims import Claim, Statement, parse_claim
+from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import tail_of
-from matchbound.results.points import NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
+from matchbound.results.latent_pair import CurveModels
+from matchbound.results.methods import named
+from matchbound.results.points import (
+    FEW_ERRORS,
+    NONE,
+    Auc,
+    CurveStatistic,
+    Eer,
+    OperatingPoint,
+    curve_scheme,
+    replicates,
+)
+from matchbound.show.shown import Shown
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
-from matchbound.stats.curve.influence import wilson_limits
 from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
@@ -29,10 +43,15 @@ from matchbound.stats.curve.rates import (
     index_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
+from matchbound.stats.intervals import careful_wilson, effective_n, wilson, wilson_limits
 from matchbound.stats.resampling import seed_of
+from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from matchbound.show.frames import Library
+    from matchbound.show.tables import Table
 
 __all__ = [
     "Auc",
@@ -41,6 +60,7 @@ __all__ = [
     "CurveStatistic",
     "Eer",
     "OperatingPoint",
+    "RateLimits",
     "RocCurve",
     "SmoothCurve",
     "ThresholdChoice",
@@ -52,8 +72,20 @@ BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 
 
 @dataclass(frozen=True)
-class ThresholdPoint:
-    """Rates and plug-in variances at one threshold."""
+class ThresholdPoint(Shown):
+    """Rates and plug-in variances at one threshold.
+
+    See Also
+    --------
+    RocCurve.at_threshold
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> point = mb.roc(mb.demo_data()).at_threshold(0.6)
+    >>> round(point.frr, 3)
+    0.129
+    """
 
     threshold: float
     far: float
@@ -61,9 +93,13 @@ class ThresholdPoint:
     far_variance: float
     frr_variance: float
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record of all fields."""
+        return [asdict(self)]
+
 
 @dataclass(frozen=True)
-class ThresholdChoice:
+class ThresholdChoice(Shown):
     """A threshold with a guarantee.
 
     threshold
@@ -74,6 +110,19 @@ class ThresholdChoice:
         FAR there and its one-sided upper bound.
     frr
         FRR there.
+    method
+        Of the bound.
+
+    See Also
+    --------
+    RocCurve.threshold_for
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> choice = mb.roc(mb.demo_data()).threshold_for(far=1e-2)
+    >>> choice.threshold > 0
+    True
     """
 
     threshold: float
@@ -82,10 +131,34 @@ class ThresholdChoice:
     far: float
     far_upper: float
     frr: float
+    method: str = "wilson"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record of all fields."""
+        return [asdict(self)]
+
+
+@dataclass(frozen=True, eq=False)
+class RateLimits:
+    """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,).
+
+    low, high
+        Two-sided.
+    upper
+        One-sided, at the same level.
+    method
+        How they were made.
+    """
+
+    low: FloatArray = field(repr=False)
+    high: FloatArray = field(repr=False)
+    upper: FloatArray = field(repr=False)
+    level: float
+    method: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RocCurve:
+class RocCurve(Shown):
     """FAR and FRR at every threshold, from the strictest to the most lenient.
 
     Rates at a target are those of a threshold that exists: FRR at FAR f is that of the most lenient threshold whose FAR
@@ -97,6 +170,20 @@ class RocCurve:
         Where to count the same comparisons again.
     warnings
         What a reader must know about the data; empty when there is nothing to say.
+
+    See Also
+    --------
+    roc, OperatingPoint
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> point = curve.at_far(1e-2)
+    >>> round(point.estimate, 3)
+    0.007
+    >>> round(curve.eer().estimate, 3)
+    0.009
     """
 
     tally: CurveTally
@@ -111,6 +198,38 @@ class RocCurve:
 
     def __len__(self) -> int:
         return int(self.thresholds.size)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FRR at FARs of 10%, 1%, … that the data can support, EER and AUC, each with its default interval."""
+        from matchbound.show.curve import curve_records
+
+        aims = [far for far in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if far * self.tally.n_impostor >= FEW_ERRORS]
+        return curve_records([*(self.at_far(far) for far in aims), self.eer(), self.auc()])
+
+    def to_frame(self, library: Library | None = None) -> Any:
+        """The whole curve as a data frame: threshold, FAR, FRR and their variances, one row per threshold.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``. By default the first of them that the program has imported
+            already, else the first that is installed.
+        """
+        from matchbound.show.frames import frame_of_columns
+
+        columns = {
+            "threshold": self.thresholds,
+            "far": self.far,
+            "frr": self.frr,
+            "far_variance": self.far_variance,
+            "frr_variance": self.frr_variance,
+        }
+        return frame_of_columns(columns, library)
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.curve import curve_tables
+
+        return curve_tables(self.to_records())
 
     @property
     def n_identities(self) -> int:
@@ -191,9 +310,160 @@ class RocCurve:
         found = area_terms(self.tally, float(max_far))
         return Auc(self.tally, self.recount, found.estimate, index_at_far(self.far, max_far), float(max_far))
 
+    def min_dcf(
+        self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
+    ) -> DetectionCost:
+        """The least normalised detection cost over thresholds.
+
+        With m = min(π·C_m, (1−π)·C_f) it is min over t of (π·C_m·FRR(t) + (1−π)·C_f·FAR(t))/m: at most 1, the cost of
+        the better of "accept everything" and "reject everything".
+
+        Parameters
+        ----------
+        prior
+            π, the prior of a genuine comparison; or the name of an evaluation, which sets the costs too (``"sre08"``,
+            ``"sre10"``, ``"sre16"``, ``"sre18"``, ``"sre19"``, ``"sre20"``, ``"sre21"``, ``"voxsrc"``; see
+            `matchbound.results.costs.PRESETS`).
+        cost_miss, cost_false_accept
+            C_m and C_f.
+        """
+        return costs.min_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
+
+    def actual_dcf(
+        self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
+    ) -> DetectionCost:
+        """The normalised detection cost at the threshold log(C_f(1−π)/(C_m·π)), for scores that are natural log-LRs.
+
+        See `min_dcf` for the parameters.
+        """
+        return costs.actual_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
+
+    def cllr(self) -> LogCost:
+        """Cllr in bits: ½·mean log₂(1 + e^−l) over genuine + ½·mean log₂(1 + e^l) over impostor comparisons.
+
+        The scores l must be natural log-likelihood ratios (Brümmer & du Preez 2006).
+        """
+        return costs.cllr(self.tally, self._models)
+
+    def min_cllr(self) -> LogCost:
+        """Cllr after the best increasing map of the scores, by pooling adjacent violators; only their order matters."""
+        return costs.min_cllr(self.tally, self._models)
+
+    def claim(self, text: str, *, level: float = 0.95, method: str | None = None) -> Claim:
+        """Whether a requirement is shown by these data, such as ``"frr@far=1e-3 < 0.05"`` or ``"eer < 2%"``.
+
+        Metrics: ``frr@far``, ``far@frr``, ``eer``, ``auc``, ``mindcf``, ``actdcf`` (with ``@prior=0.01``), ``cllr``,
+        ``mincllr``. FAR and FRR at a threshold are claims of `ErrorRates`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> curve = mb.roc(mb.demo_data())
+        >>> curve.claim("frr@far=1e-2 < 90%").verdict
+        'shown'
+        """
+        said = parse_claim(text)
+        below, above = (said.target, None) if said.relation == "<" else (None, said.target)
+        return self.claimed(said).claim(below, above=above, level=level, method=method)
+
+    def claimed(self, said: Statement) -> CurveStatistic | CostStatistic:
+        """The number that a claim is about."""
+        options = dict(said.options)
+        made: CurveStatistic | CostStatistic
+        if said.metric == "frr@far":
+            made = self.at_far(float(said.given or 0.0))
+        elif said.metric == "far@frr":
+            made = self.at_frr(float(said.given or 0.0))
+        elif said.metric in ("mindcf", "actdcf"):
+            known = {key: options.pop(key) for key in ("prior", "cost_miss", "cost_false_accept") if key in options}
+            made = self.min_dcf(**known) if said.metric == "mindcf" else self.actual_dcf(**known)
+        elif said.metric == "eer":
+            made = self.eer()
+        elif said.metric == "auc":
+            made = self.auc()
+        elif said.metric in ("cllr", "mincllr"):
+            made = self.cllr() if said.metric == "cllr" else self.min_cllr()
+        else:
+            raise UsageError(
+                f"a curve knows nothing of {said.metric!r}; claims about it take frr@far, far@frr, eer, auc, mindcf, "
+                "actdcf, cllr and mincllr"
+            )
+        if options:
+            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")
+        return made
+
+    @cached_property
+    def _models(self) -> CurveModels:
+        return CurveModels(self.tally, self.recount)
+
     def partial_auc(self, max_far: float) -> Auc:
         """The mean of 1 − FRR over FARs up to `max_far`."""
         return self.auc(max_far)
+
+    def limits_at(
+        self, points: ArrayLike, metric: Literal["far", "frr"] = "far", level: float = 0.95, *, method: str = "auto"
+    ) -> RateLimits:
+        """Intervals of a rate at points of the curve, each threshold taken as fixed: those of `evaluate` there.
+
+        Parameters
+        ----------
+        points
+            Positions in `thresholds`.
+        metric
+            Which rate.
+        level
+            The coverage promised.
+        method
+            ``"auto"``, ``"latent"`` or ``"wilson"``.
+        """
+        chosen = np.asarray(points, dtype=np.int64).reshape(-1)
+        method = named(method, ("auto", "latent", "wilson"))
+        tails = tail_of(level, "two-sided"), tail_of(level, "upper")
+        careful = method == "auto" and self._no_latent(metric)
+        if method == "wilson" or careful:
+            both, one = (self._wilson_at(chosen, metric, tail, careful) for tail in tails)
+            return RateLimits(both[0], both[1], one[1], level, "wilson")
+        from matchbound.results import latent
+
+        far = metric == "far"
+        errors = (self.tally.false_matches if far else self.tally.false_nonmatches)[chosen]
+        total = self.tally.n_impostor if far else self.tally.n_genuine
+        along = latent.tally_along(self.tally, self.recount)
+        made = np.zeros((3, chosen.size))
+        for beyond in (False, True):
+            here = np.flatnonzero((errors > total / 2.0) == beyond)
+            if not here.size:
+                continue
+            model = latent.fit(metric, along, total if beyond else 0, self.recount)
+            t, one_sided = model.deviate(level), model.deviate(level, "upper")
+            for row, (deviate, upper) in enumerate(((t, False), (t, True), (one_sided, True))):
+                made[row, here] = model.limit(errors[here], deviate, upper)
+        return RateLimits(made[0], made[1], made[2], level, "latent")
+
+    def _no_latent(self, metric: str) -> bool:
+        from matchbound.results import latent
+
+        return latent.why_not(metric, latent.tally_along(self.tally, self.recount), 0, self.recount) is not None
+
+    def _wilson_at(self, points: IntArray, metric: str, tail: float, careful: bool) -> tuple[FloatArray, FloatArray]:
+        """Wilson's limits at points of the curve, as printed or with the care of the default."""
+        far, t = metric == "far", self.tally
+        estimate, spread = (self.far, self.far_variance) if far else (self.frr, self.frr_variance)
+        made = t.impostor_comparisons if far else t.genuine_comparisons
+        floor = int(np.count_nonzero(made)) // (2 if far else 1)
+        total = t.n_impostor if far else t.n_genuine
+        sizes = np.where(made > 0, t.instances, 0) if far and t.instances is not None else made
+        identities = effective_identities(sizes)
+        factor = far_bias_factor(identities) if far else frr_bias_factor(identities)
+        limits = []
+        for p, v in zip(estimate[points].tolist(), spread[points].tolist(), strict=True):
+            if careful:
+                known = v * factor if np.isfinite(factor) else 0.0
+                limits.append(careful_wilson(p, known, floor, total, tail, identities - 1.0))
+            else:
+                limits.append(wilson(p, effective_n(p, v, floor), tail))
+        low, high = np.array(limits).reshape(-1, 2).T
+        return low, high
 
     def band(
         self,
@@ -236,6 +506,7 @@ class RocCurve:
         points: int = 100,
         smooth: Smooth | None = None,
         workers: int = 1,
+        **options: Any,
     ) -> CurveBootstrap:
         """Replicates of the whole curve, read at a grid of FARs (vertical averaging).
 
@@ -249,9 +520,15 @@ class RocCurve:
             Read from smoothed curves.
         workers
             Threads; the replicates do not depend on it.
+        options
+            ``swap`` (not ``"recentre"``), ``fixed_sizes`` and ``correction="drop-one"``, as for `Rate.bootstrap`.
         """
         seed, grid = seed_of(rng), self._grid(far, None, points, BAND_ERRORS)
-        made: CurveReplicates = replicates(self.tally, method, n_resamples, seed, grid, NONE, smooth, workers)
+        scheme = curve_scheme(self.tally, method, n_resamples, options)
+        if scheme.tau != 1.0 or scheme.swap == "recentre":
+            raise UsageError("replicates of whole curves are neither rescaled nor shifted; ask a point of the curve")
+        method = scheme.method
+        made: CurveReplicates = replicates(self.tally, scheme, n_resamples, seed, grid, NONE, smooth, workers)
         estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
         return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, method, seed)
 
@@ -260,7 +537,7 @@ class RocCurve:
         return SmoothCurve(model, smooth_rates(self.tally, model))
 
     def threshold_for(
-        self, far: float, confidence: float = 0.95, *, method: Literal["wilson", "latent"] = "wilson"
+        self, far: float, confidence: float = 0.95, *, method: Literal["auto", "latent", "wilson"] = "auto"
     ) -> ThresholdChoice:
         """The most lenient threshold whose one-sided upper bound on FAR meets a target.
 
@@ -271,8 +548,8 @@ class RocCurve:
         confidence
             Of the bound.
         method
-            ``"wilson"``: the bound is that of ``evaluate(...).far.upper_bound(confidence)``; ``"latent"``: that of the
-            latent-correlation model, which keeps its promise where a few identities make most errors.
+            The bound is that of ``evaluate(...).far.upper_bound(confidence, method)``: ``"auto"`` (the default),
+            ``"latent"``, which keeps its promise where a few identities make most errors, or ``"wilson"``.
 
         Raises
         ------
@@ -280,16 +557,19 @@ class RocCurve:
             When no threshold of these data supports the claim.
         """
         _rate("far", far)
-        tail_of(confidence, "upper")
-        if method == "wilson":
-            upper = self._upper(confidence)
+        tail = tail_of(confidence, "upper")
+        chosen = named(method, ("auto", "latent", "wilson"))
+        careful = False
+        if chosen == "auto":
+            careful = self._no_latent("far")
+            chosen = "wilson" if careful else "latent"
+        if chosen == "wilson":
+            upper = self._wilson_at(np.arange(len(self)), "far", tail, True)[1] if careful else self._upper(confidence)
             good = np.flatnonzero(upper <= far)
             k = int(good[-1]) if good.size else int(np.argmin(upper))
             bound = float(upper[k])
-        elif method == "latent":
-            k, bound = self._latent_choice(far, confidence)
         else:
-            raise UsageError(f"method must be 'wilson' or 'latent'; got {method!r}")
+            k, bound = self._latent_choice(far, confidence)
         if bound > far:
             raise DataError(
                 f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper "
@@ -304,6 +584,7 @@ class RocCurve:
             far=float(self.far[k]),
             far_upper=bound,
             frr=float(self.frr[k]),
+            method=chosen,
         )
 
     def _latent_choice(self, far: float, confidence: float) -> tuple[int, float]:
@@ -312,8 +593,8 @@ class RocCurve:
 
         matched = self.tally.false_matches
         start = index_at_far(self.far, far)
-        near = self.recount.tally(self.thresholds[start : start + 1])
-        model = latent.fit("far", near, int(matched[start]), self.recount)
+        along = latent.tally_along(self.tally, self.recount)
+        model = latent.fit("far", along, int(matched[start]), self.recount)
         deviate = model.deviate(confidence, "upper")
         low, high = 0, start
         while low < high:
@@ -325,19 +606,54 @@ class RocCurve:
         k = int(np.searchsorted(matched, matched[low], side="right")) - 1
         return k, float(model.limit(float(matched[k]), deviate, True)[0])
 
-    def plot(self, kind: Literal["det", "roc", "scores"] = "det", ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the curve: ``"det"`` (probit axes), ``"roc"`` (logarithmic FAR) or ``"scores"`` (histograms).
+    def plot(
+        self,
+        kind: Literal["det", "roc", "scores"] = "det",
+        ax: Axes | None = None,
+        *,
+        band: Literal["pointwise", "simultaneous"] | None = "pointwise",
+        level: float = 0.95,
+        label: str | None = None,
+        color: str | None = None,
+        mark: bool = True,
+        bins: int = 60,
+        threshold: float | None = None,
+        log: bool = False,
+    ) -> Axes:
+        """Draw the curve, or the scores behind it. `plot_det` draws several curves in one picture.
 
-        See `matchbound.show.plots` for the options.
+        Parameters
+        ----------
+        kind
+            ``"det"``: FRR against FAR on probit axes; ``"roc"``: 1 − FRR against FAR on a logarithmic axis;
+            ``"scores"``: histograms of genuine and impostor scores.
+        ax
+            Axes to draw on; by default those of a new figure, which a notebook shows by itself.
+        band
+            ``"pointwise"``, ``"simultaneous"`` or None (DET and ROC).
+        level
+            Coverage of the band.
+        label
+            Name of the curve in the legend.
+        color
+            Of the curve and, lighter, its band.
+        mark
+            Mark the equal error rate (DET).
+        bins, threshold, log
+            Cells of the histograms, where to draw a line, and a logarithmic height (scores).
+
+        Returns
+        -------
+        matplotlib.axes.Axes
         """
         from matchbound.show import plots
 
         if kind == "det":
-            return plots.plot_det(self, ax=ax, **options)
+            return plots.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark)
         if kind == "roc":
-            return plots.plot_roc(self, ax=ax, **options)
+            return plots.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color)
         if kind == "scores":
-            return plots.plot_scores(self, ax=ax, **options)
+            return plots.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log)
         raise UsageError(f"kind must be 'det', 'roc' or 'scores'; got {kind!r}")
 
     def _upper(self, confidence: float) -> FloatArray:
@@ -347,7 +663,7 @@ class RocCurve:
         spread, variance = self.far * (1.0 - self.far), self.far_variance
         known = (spread > 0.0) & (variance > 0.0)
         n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
-        return wilson_limits(self.far, np.maximum(n, max(floor, 1e-9)), z)[1]
+        return wilson_limits(self.far, np.maximum(n, floor), z)[1]
 
     def _grid(
         self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +12,19 @@ from matchbound.errors import UsageError
 from matchbound.results.comparison import DEFAULT_METHOD, Comparison, Difference, RateDifference
 from matchbound.results.interval import Interval
 from matchbound.results.together import Together
+from matchbound.show.shown import Shown
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.systems import MOST_TERMS, flipped_far, flipped_frr, genuine_terms, impostor_terms
+from matchbound.stats.intervals import check_level
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from matchbound.show.tables import Table
 
 
 @dataclass(frozen=True)
-class PairOfSystems:
+class PairOfSystems(Shown):
     """One row of the table: a difference with its simultaneous interval.
 
     a, b
@@ -25,6 +33,18 @@ class PairOfSystems:
         Holds together with those of all other rows at the level asked for.
     p_value
         Adjusted for all rows (max-t).
+
+    See Also
+    --------
+    SystemsTable
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> table = mb.compare_all({"a": faces, "b": faces}, threshold=0.6)
+    >>> len(table.differences())
+    1
     """
 
     a: str
@@ -33,20 +53,67 @@ class PairOfSystems:
     interval: Interval
     p_value: float
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The difference with its simultaneous interval and adjusted p-value."""
+        record = self.difference.to_records()[0]
+        held = {"low": self.interval.low, "high": self.interval.high, "method": self.interval.method}
+        return [{"a": self.a, "b": self.b, **record, **held, "level": self.interval.level, "p_value": self.p_value}]
+
 
 @dataclass(frozen=True, eq=False)
-class SystemsTable:
+class SystemsTable(Shown):
     """All pairs of several systems.
 
     names : tuple of str
         The systems, in the order given.
     comparisons : mapping from (name, name) to Comparison
         Each pair on its own, in the order of the names.
+
+    See Also
+    --------
+    compare_all
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> table = mb.compare_all({"a": faces, "b": faces}, threshold=0.6)
+    >>> table.names
+    ('a', 'b')
     """
 
     names: tuple[str, ...]
     comparisons: Mapping[tuple[str, str], Comparison] = field(repr=False)
     warnings: tuple[str, ...] = field(repr=False, default=())
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FAR and FRR of all pairs of systems, with simultaneous intervals."""
+        from matchbound.show.comparison import systems_records
+
+        return systems_records(self)
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.comparison import comparison_tables
+
+        return comparison_tables(self.to_records())
+
+    def plot(self, metric: str = "frr", ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """The differences of all pairs with simultaneous intervals, in percentage points.
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        ax
+            Axes to draw on; by default a new figure.
+        level
+            Of the intervals.
+        """
+        from matchbound.show.comparison import systems_records
+        from matchbound.show.plots import plot_differences
+
+        chosen = [r for r in systems_records(self, level=level) if str(r["metric"]).split("@")[0] == metric]
+        return plot_differences(chosen, ax=ax)
 
     def rates(self, metric: str = "far") -> dict[str, float]:
         """The rate of each system, by name."""
@@ -82,8 +149,7 @@ class SystemsTable:
         n_resamples, rng
             Of the simulation behind the critical value.
         """
-        if not 0.0 < level < 1.0:
-            raise UsageError(f"level must lie between 0 and 1, such as 0.95; got {level!r}")
+        check_level(level)
         chosen = {pair: _of(comparison, metric) for pair, comparison in self.comparisons.items()}
         several = tuple(chosen.values())
         together = Together(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
+from matchbound.show.numbers import count_text, level_text, p_text, percent, points
+from matchbound.show.records import Record
+from matchbound.show.records import number as _number
+from matchbound.show.tables import Column, Table, joined
+from matchbound.show.terms import metric_name
 
-from matchbound.results.comparison import Comparison, Difference
-from matchbound.results.groups import GroupRates, GroupRow
-from matchbound.results.interval import Interval, percent
-from matchbound.results.systems import SystemsTable
-from matchbound.show.records import Record, p_text
-from matchbound.show.text import table
+if TYPE_CHECKING:
+    import numpy as np
+
+    from matchbound.results.comparison import Comparison, Difference
+    from matchbound.results.groups import GroupRates, GroupRow
+    from matchbound.results.interval import Interval
+    from matchbound.results.systems import SystemsTable
 
 
 def comparison_records(
@@ -40,7 +45,7 @@ def systems_records(systems: SystemsTable, method: str = "auto", level: float = 
     """FAR and FRR of all pairs of systems with simultaneous intervals."""
     records = []
     for metric in ("far", "frr"):
-        if any(math.isnan(rate) for rate in systems.rates(metric).values()):
+        if any(_number(rate) is None for rate in systems.rates(metric).values()):
             continue
         for row in systems.differences(metric, level, method=method, rng=rng):
             comparison = systems.comparisons[row.a, row.b]
@@ -75,32 +80,46 @@ def _difference_record(
     }
 
 
-def comparison_text(records: Sequence[Record], *, width: int = 80, colour: bool = False) -> str:
-    """The records as a table for people."""
+def comparison_tables(records: Sequence[Record]) -> list[Table]:
+    """The records as a table for people; differences are in percentage points."""
     many = len({(r["a"], r["b"]) for r in records}) > 1
-    headings = ["metric", *(["pair"] if many else []), "A", "B", "A − B", "low", "high", "p"]
-    rows = [
-        [
-            str(r["metric"]).upper(),
-            *([f"{_short(r['a'])} − {_short(r['b'])}"] if many else []),
+    columns = (
+        Column("metric"),
+        *((Column("pair"),) if many else ()),
+        Column("A", "number", 2),
+        Column("B", "number", 1),
+        Column("A − B, points", "number"),
+        Column("low", "number"),
+        Column("high", "number"),
+        Column("p", "number"),
+    )
+    rows = tuple(
+        (
+            metric_name(str(r["metric"])),
+            *((f"{r['a']} − {r['b']}",) if many else ()),
             percent(r["rate_a"]),
             percent(r["rate_b"]),
-            percent(r["estimate"]),
-            percent(r["low"]),
-            percent(r["high"]),
+            points(r["estimate"]),
+            points(r["low"]),
+            points(r["high"]),
             p_text(r["p_value"]),
-        ]
+        )
         for r in records
-    ]
-    made = table(headings, rows, width=width, colour=colour)
+    )
     if not records:
-        return made
+        return [Table(columns, rows)]
     first = records[0]
-    level, methods = first["level"], ", ".join(dict.fromkeys(str(r["method"]) for r in records))
+    level, methods = level_text(first["level"]), ", ".join(dict.fromkeys(str(r["method"]) for r in records))
+    named = "" if (first["a"], first["b"]) == ("A", "B") else f"A is {first['a']}, B is {first['b']}; "
+    note = f"{named}{level} intervals ({methods})."
     if many:
-        return made + f"{100 * level:.5g}% intervals that hold together ({methods}); p adjusted for all pairs.\n"
-    named = f"A is {_short(first['a'])}, B is {_short(first['b'])}"
-    return made + f"{named}; {100 * level:.5g}% intervals ({methods}).\n"
+        note = f"{level} simultaneous intervals, which hold together ({methods}); p adjusted for all pairs."
+    return [Table(columns, rows, note=note)]
+
+
+def comparison_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
+    """The same as text."""
+    return joined(comparison_tables(records), width, colour)
 
 
 def group_records(rates: GroupRates, method: str = "wilson", level: float = 0.95) -> list[Record]:
@@ -172,35 +191,40 @@ def _gap_record(row: GroupRow, level: float) -> Record:
     }
 
 
-def group_text(records: Sequence[Record], *, width: int = 80, colour: bool = False) -> str:
-    """The records as three tables for people: within groups, between groups, gaps."""
-    parts = []
-    for what, title in (("within", "Within groups"), ("between", "Impostors between groups"), ("gap", "Gaps")):
+def group_tables(records: Sequence[Record]) -> list[Table]:
+    """The records as three tables for people: within groups, between groups, gaps in percentage points."""
+    tables = []
+    for what, title in (
+        ("within", "Within groups"),
+        ("between", "Impostors between groups"),
+        ("gap", "Gaps, in points"),
+    ):
         chosen = [r for r in records if r["what"] == what]
         if not chosen:
             continue
-        headings = ["group", "metric", "estimate", "low", "high"]
-        headings += ["p"] if what == "gap" else ["errors", "comparisons"]
+        write = points if what == "gap" else percent
+        columns = [Column("group"), Column("metric"), *(Column(name, "number") for name in ("estimate", "low", "high"))]
+        columns += (
+            [Column("p", "number")] if what == "gap" else [Column("errors", "count"), Column("comparisons", "count")]
+        )
         rows = []
         for r in chosen:
             name = r["group_a"] if what == "within" else f"{r['group_a']} − {r['group_b']}"
             if what == "between":
                 name = f"{r['group_a']}, {r['group_b']}"
-            last = [p_text(r["p_value"])] if what == "gap" else [f"{r['errors']:,}", f"{r['comparisons']:,}"]
-            numbers = [percent(r["estimate"]), percent(r["low"]), percent(r["high"])]
-            rows.append([name, str(r["metric"]).upper(), *numbers, *last])
-        parts.append(table(headings, rows, title=title, width=width, colour=colour))
+            last = [p_text(r["p_value"])] if what == "gap" else [count_text(r["errors"]), count_text(r["comparisons"])]
+            numbers = [write(r["estimate"]), write(r["low"]), write(r["high"])]
+            rows.append((str(name), metric_name(str(r["metric"])), *numbers, *last))
+        tables.append(Table(tuple(columns), tuple(rows), title))
     level = next((r["level"] for r in records if r["level"]), None)
-    if level is not None:
+    if level is not None and tables:
         together = " The intervals of gaps hold together." if any(r["what"] == "gap" for r in records) else ""
-        parts.append(f"{100 * level:.5g}% intervals.{together}\n")
-    return "\n".join(parts)
+        last_table = tables.pop()
+        note = f"{level_text(level)} intervals.{together}"
+        tables.append(Table(last_table.columns, last_table.rows, last_table.title, note))
+    return tables
 
 
-def _short(name: object) -> str:
-    text = str(name)
-    return text if len(text) <= 24 else f"…{text[-23:]}"
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def group_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
+    """The same as text."""
+    return joined(group_tables(records), width, colour)

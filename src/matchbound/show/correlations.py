@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.errors import MissingExtraError
+from matchbound.show.plots import BLUE, ORANGE, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from matchbound.stats.latent import LatentModel
-
-BLUE, ORANGE = "#0b5cad", "#c4500a"
 
 
 def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
@@ -25,15 +23,26 @@ def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
         From ``rates.far.latent_model()`` or ``rates.frr.latent_model()``.
     ax
         Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+
+    See Also
+    --------
+    LatentInterval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
+    >>> axes = mb.plot_correlations(model)
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("plots need matplotlib: install matchbound[plots]") from error
     from scipy.special import ndtr
 
     if ax is None:
-        ax = Figure(figsize=(3.4, 2.9), layout="constrained").subplots()
+        ax = new_axes()
     sign = -1.0 if model.mirrored else 1.0
     far = model.metric == "far"
     shown = [(model.pair, ORANGE, "same identity pair" if far else "same identity")]

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matchbound.results.points import Auc, CurveStatistic, OperatingPoint
-from matchbound.show.records import Record, percent
-from matchbound.show.text import table
+from matchbound.show.costs import name_text, value_text
+from matchbound.show.numbers import count_text, threshold_text
+from matchbound.show.records import Record
+from matchbound.show.tables import Column, Table
+from matchbound.show.text import intervals_note
+
+if TYPE_CHECKING:
+    from matchbound.results.points import CurveStatistic
 
 
-def curve_records(statistics: Sequence[CurveStatistic], method: str, level: float, **options: Any) -> list[Record]:
-    """One record a number, with the fields of a rate and `target` (the FAR or FRR that was asked for).
+def curve_records(
+    statistics: Sequence[CurveStatistic], method: str | None = None, level: float = 0.95, **options: Any
+) -> list[Record]:
+    """One record per number, with the fields of a rate and `target` (the FAR or FRR that was asked for).
 
     EER and AUC have no union rule; where it is asked for, theirs is by influence functions.
     """
     records: list[Record] = []
     for statistic in statistics:
-        own = method if method in statistic.methods else "influence"
-        interval = statistic.interval(own, level, **options)
+        own = "auto" if method is None or method not in statistic.methods else method
+        interval = statistic.interval(own, level, **_of_method(options, own, statistic.metric))
         errors, comparisons = _counted(statistic)
         effective = statistic.effective_n
         records.append(
             {
                 "metric": statistic.metric,
-                "target": statistic.target if isinstance(statistic, OperatingPoint) else None,
-                "threshold": None if isinstance(statistic, Auc) else statistic.threshold,
+                "target": getattr(statistic, "target", None),
+                "threshold": None if statistic.metric == "auc" else statistic.threshold,
                 "estimate": statistic.estimate,
                 "low": interval.low,
                 "high": interval.high,
@@ -42,20 +49,32 @@ def curve_records(statistics: Sequence[CurveStatistic], method: str, level: floa
     return records
 
 
-def curve_table(records: Sequence[Record], *, width: int = 80, colour: bool = False) -> str:
+def _of_method(options: dict[str, Any], method: str, metric: str) -> dict[str, Any]:
+    """The options that a method takes: `level_far` belongs to the union rule, for FAR at an FRR as `level_frr`."""
+    made = {name: value for name, value in options.items() if name != "level_far"}
+    if method == "union" and "level_far" in options:
+        made["level_far" if metric == "frr@far" else "level_frr"] = options["level_far"]
+    return made
+
+
+def curve_tables(records: Sequence[Record]) -> list[Table]:
     """The same for people."""
     rows = []
     for r in records:
-        name = str(r["metric"]).upper()
-        if r["target"] is not None:
-            name = name.replace("@", " at ") + f" {r['target']:g}"
-        shown = [f"{r[key]:.5f}" if r["metric"] == "auc" else percent(r[key]) for key in ("estimate", "low", "high")]
-        counted = "–" if r["errors"] is None else f"{r['errors']:,} of {r['comparisons']:,}"
-        at = "–" if r["threshold"] is None else f"{r['threshold']:.6g}"
-        rows.append([name, at, *shown, counted])
-    made = table(["metric", "threshold", "estimate", "low", "high", "errors"], rows, width=width, colour=colour)
-    methods = list(dict.fromkeys(str(r["method"]) for r in records))
-    return made + f"{100 * records[0]['level']:.5g}% intervals, {', '.join(methods)}.\n"
+        numbers = [value_text(str(r["metric"]), r[key]) for key in ("estimate", "low", "high")]
+        counted = "–" if r["errors"] is None else f"{count_text(r['errors'])} of {count_text(r['comparisons'])}"
+        rows.append((name_text(r), threshold_text(r["threshold"]), *numbers, counted))
+    columns = (
+        Column("metric"),
+        *(Column(name, "number") for name in ("threshold", "estimate", "low", "high")),
+        Column("errors", "count", 1),
+    )
+    return [Table(columns, tuple(rows), note=intervals_note(records))]
+
+
+def curve_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
+    """The same as text."""
+    return curve_tables(records)[0].text(width, colour)
 
 
 def _counted(statistic: CurveStatistic) -> tuple[int | None, int | None]:

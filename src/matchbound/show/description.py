@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from matchbound.results.description import Description
+from matchbound.show.numbers import percent
 from matchbound.show.records import Record
-from matchbound.show.text import table
+from matchbound.show.tables import Table, as_table
+
+if TYPE_CHECKING:
+    from matchbound.results.description import Description
 
 
 def description_records(description: Description) -> list[Record]:
@@ -16,7 +20,7 @@ def description_records(description: Description) -> list[Record]:
     return [record]
 
 
-def description_text(description: Description, *, width: int = 80, colour: bool = False) -> str:
+def description_table(description: Description) -> Table:
     """The description as a small table."""
     d = description
     rows = [
@@ -27,7 +31,7 @@ def description_text(description: Description, *, width: int = 80, colour: bool 
     ]
     if d.n_instances is not None and d.instances_range is not None:
         low, middle, high = d.instances_range
-        rows.append(("instances", f"{d.n_instances:,} ({low} to {high} an identity, median {middle:g})"))
+        rows.append(("instances", f"{d.n_instances:,} ({low} to {high} per identity, median {middle:g})"))
         rows.append(("identities with one instance", f"{d.n_single:,}"))
     else:
         rows.append(("instances", "not named"))
@@ -36,9 +40,14 @@ def description_text(description: Description, *, width: int = 80, colour: bool 
     else:
         told = {True: "yes", False: "no", None: "unknown (instances are not named)"}[d.complete]
         rows.append(("every pair compared", told))
-        rows.append(("identity pairs compared", f"{100 * d.identity_pairs:.3g}%"))
+        rows.append(("identity pairs compared", percent(d.identity_pairs)))
     for name, scores in (("genuine scores", d.genuine_scores), ("impostor scores", d.impostor_scores)):
         if scores is not None:
             rows.append((name, f"{scores[0]:.6g} to {scores[2]:.6g}, median {scores[1]:.6g}"))
     rows.append(("a match is", "score <= threshold" if d.distance else "score >= threshold"))
-    return table(("what", ""), rows, width=width, colour=colour)
+    return as_table(("", ""), rows)
+
+
+def description_text(description: Description, *, width: int | None = None, colour: bool = False) -> str:
+    """The same as text."""
+    return description_table(description).text(width, colour)

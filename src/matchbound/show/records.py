@@ -6,15 +6,33 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from matchbound.results.interval import Interval, percent
-from matchbound.results.rates import Rate
+import numpy as np
+
+from matchbound.show.cells import inert
+from matchbound.show.numbers import count_text, p_text, percent, points, ratio_text, threshold_text
+from matchbound.show.tables import Column, Table
+
+if TYPE_CHECKING:
+    from matchbound.results.interval import Interval
+    from matchbound.results.rates import Rate
 
 Record = dict[str, Any]
 
-__all__ = ["RATE_FIELDS", "Record", "p_text", "percent", "rate_record", "to_csv", "to_json"]
+__all__ = [
+    "RATE_FIELDS",
+    "Record",
+    "cleaned",
+    "number",
+    "p_text",
+    "percent",
+    "rate_record",
+    "table_of_records",
+    "to_csv",
+    "to_json",
+]
 
 RATE_FIELDS = (
     "metric",
@@ -31,6 +49,10 @@ RATE_FIELDS = (
     "effective_n",
     "design_effect",
 )
+RATES = ("estimate", "low", "high", "upper", "far", "frr", "far_upper", "rate_a", "rate_b", "target")
+RATE_METRICS = ("far", "frr", "eer", "fpir", "fnir", "cmc", "precision", "recall", "f1")
+NUMBERS = ("variance", "far_variance", "frr_variance")
+COUNTS = ("errors", "comparisons", "identities", "matched", "n_identities", "n_resamples", "searches")
 
 
 def rate_record(rate: Rate, interval: Interval | None) -> Record:
@@ -38,54 +60,98 @@ def rate_record(rate: Rate, interval: Interval | None) -> Record:
     return {
         "metric": rate.metric,
         "threshold": rate.threshold,
-        "estimate": _number(rate.estimate),
-        "low": None if interval is None else _number(interval.low),
-        "high": None if interval is None else _number(interval.high),
+        "estimate": number(rate.estimate),
+        "low": None if interval is None else number(interval.low),
+        "high": None if interval is None else number(interval.high),
         "level": None if interval is None else interval.level,
         "method": None if interval is None else interval.method,
         "errors": rate.errors,
         "comparisons": rate.comparisons,
         "identities": rate.tally.n_identities,
-        "variance": _number(rate.variance),
-        "effective_n": _number(rate.effective_n),
-        "design_effect": _number(rate.design_effect),
+        "variance": number(rate.variance),
+        "effective_n": number(rate.effective_n),
+        "design_effect": number(rate.design_effect),
     }
 
 
-def p_text(value: float | None) -> str:
-    """A p-value for people: 0.034, <0.001; a dash for nothing."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
+def table_of_records(records: Sequence[Record], title: str | None = None) -> Table:
+    """A table for people of any records: each field is written as its name says."""
+    names = list(dict.fromkeys(key for record in records for key in record))
+    shown = [name for name in names if any(record.get(name) is not None for record in records)]
+    columns = tuple(
+        Column(name.replace("_", " "), "count" if name in COUNTS else "text", 0 if name in RATES else k)
+        for k, name in enumerate(shown)
+    )
+    rows = tuple(tuple(_cell(name, record.get(name), _writer(record)) for name in shown) for record in records)
+    return Table(columns, rows, title)
 
 
-def to_json(results: Sequence[Record], warnings: Sequence[str], provenance: Mapping[str, Any]) -> str:
+def _writer(record: Record) -> Callable[[float | None], str]:
+    """How the numbers of a record are written: rates, differences of rates, or neither."""
+    metric = str(record.get("metric", "far"))
+    if metric.startswith("difference"):
+        return points
+    return percent if metric.split("@")[0] in RATE_METRICS else lambda value: f"{value:.5g}"
+
+
+def _cell(name: str, value: Any, write: Callable[[float | None], str]) -> str:
+    if value is None or isinstance(value, str):
+        return "–" if value is None else value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(item) for item in value) or "–"
+    if name in COUNTS:
+        return count_text(int(value))
+    if name == "p_value":
+        return p_text(value)
+    if name.startswith("ratio"):
+        return ratio_text(value)
+    if name in RATES:
+        return percent(value) if name.startswith("rate") else write(value)
+    return f"{value:.3g}" if name in NUMBERS else threshold_text(float(value))
+
+
+def to_json(
+    results: Sequence[Record],
+    warnings: Sequence[str],
+    provenance: Mapping[str, Any],
+    *,
+    claims: Sequence[Record] = (),
+) -> str:
     """A document that a strict parser takes: NaN and infinity become null, and labels are escaped."""
-    document = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
-    return json.dumps(_clean(document), indent=1, allow_nan=False) + "\n"
+    document: Record = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
+    if claims:
+        document["claims"] = list(claims)
+    return json.dumps(cleaned(document), indent=1, allow_nan=False) + "\n"
 
 
 def to_csv(results: Sequence[Record], fields: Sequence[str] | None = None) -> str:
-    """Comma-separated values with a header; None is an empty field."""
+    """Comma-separated values with a header; None is an empty field, and no label is a formula."""
     names = list(fields) if fields is not None else list(dict.fromkeys(key for row in results for key in row))
     out = io.StringIO()
     writer = csv.DictWriter(out, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for row in _clean(list(results)):
-        writer.writerow({key: "" if value is None else value for key, value in row.items()})
+    for row in cleaned(list(results)):
+        writer.writerow({key: "" if value is None else inert(value) for key, value in row.items()})
     return out.getvalue()
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def number(value: float | None) -> float | None:
+    """The number, or None where it is not one."""
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
-def _clean(value: Any) -> Any:
-    """The same with numbers that JSON has no name for set to None."""
+def cleaned(value: Any) -> Any:
+    """The same in types that JSON knows; numbers that it has no name for are None."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float):
-        return _number(value)
+        return number(value)
     if isinstance(value, Mapping):
-        return {str(key): _clean(item) for key, item in value.items()}
+        return {str(key): cleaned(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return cleaned(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [_clean(item) for item in value]
-    return value
+        return [cleaned(item) for item in value]
+    return value if value is None or isinstance(value, (str, bool, int)) else str(value)

@@ -1,11 +1,25 @@
-"""Tables for a terminal: 80 columns, plain characters, colours only on a terminal."""
+"""Tables of results for a terminal: plain characters, fitted to its width, colours only where somebody looks."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
-from matchbound.show.records import Record, percent
+from matchbound.show.numbers import count_text, level_text, percent, threshold_text
+from matchbound.show.records import Record
+from matchbound.show.tables import Column, Table, as_table
+from matchbound.show.terms import metric_name
+
+RATE_COLUMNS = (
+    Column("metric"),
+    Column("threshold", "number"),
+    Column("estimate", "number"),
+    Column("low", "number"),
+    Column("high", "number"),
+    Column("errors", "count"),
+    Column("comparisons", "count"),
+    Column("deff", "number", 1),
+)
+DEFF = "deff: design effect, comparisons divided by the effective sample size."
 
 
 def table(
@@ -13,49 +27,40 @@ def table(
     rows: Sequence[Sequence[str]],
     *,
     title: str | None = None,
-    width: int = 80,
+    width: int | None = None,
     colour: bool = False,
 ) -> str:
-    """A table as text; the first column is flush left, numbers are flush right."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(
-        box=box.SIMPLE_HEAD,
-        title=None if title is None else Text(title),
-        title_justify="left",
-        pad_edge=False,
-    )
-    for place, heading in enumerate(headings):
-        made.add_column(Text(heading), justify="left" if place == 0 else "right", overflow="fold")
-    for row in rows:
-        made.add_row(*[Text(cell) for cell in row])
-    out = io.StringIO()
-    Console(file=out, width=width, force_terminal=colour, no_color=not colour, highlight=False).print(made)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n") + "\n"
+    """A table as text; cells are wrapped between words, and a number is never broken."""
+    return as_table(headings, rows, title).text(width, colour)
 
 
-def rates_table(records: Sequence[Record], *, width: int = 80, colour: bool = False) -> str:
+def rates_tables(records: Sequence[Record]) -> list[Table]:
     """FAR and FRR with their intervals, for people."""
-    method = next((r["method"] for r in records if r["method"]), None)
-    level = next((r["level"] for r in records if r["level"]), None)
-    headings = ["metric", "threshold", "estimate", "low", "high", "errors", "comparisons", "deff"]
-    rows = [
-        [
-            str(r["metric"]).upper(),
-            f"{r['threshold']:.6g}",
+    rows = tuple(
+        (
+            metric_name(str(r["metric"])),
+            threshold_text(r["threshold"]),
             percent(r["estimate"]),
             percent(r["low"]),
             percent(r["high"]),
-            f"{r['errors']:,}",
-            f"{r['comparisons']:,}",
+            count_text(r["errors"]),
+            count_text(r["comparisons"]),
             "–" if r["design_effect"] is None else f"{r['design_effect']:.3g}",
-        ]
+        )
         for r in records
-    ]
-    made = table(headings, rows, width=width, colour=colour)
-    if method is None or level is None:
-        return made
-    return made + f"{100 * level:.5g}% intervals, {method}. deff: comparisons that tell as much as one alone.\n"
+    )
+    return [Table(RATE_COLUMNS, rows, note=intervals_note(records, DEFF))]
+
+
+def rates_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
+    """The same as text."""
+    return rates_tables(records)[0].text(width, colour)
+
+
+def intervals_note(records: Sequence[Record], also: str = "") -> str | None:
+    """The level and the methods of the intervals, each method once."""
+    methods = list(dict.fromkeys(str(r["method"]) for r in records if r["method"]))
+    level = next((r["level"] for r in records if r["level"]), None)
+    if not methods or level is None:
+        return None
+    return f"{level_text(level)} intervals, {', '.join(methods)}.{' ' + also if also else ''}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.joint import JointTally
+from matchbound.counts.joint import JointTally
 
 
 @dataclass(frozen=True)
@@ -73,28 +73,11 @@ def frr_influence(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0)
     return result
 
 
-def t_quantile(tail: float, degrees: float) -> float:
-    """The t quantile with an upper tail of `tail`; at least one degree of freedom."""
-    from scipy.special import stdtrit
-
-    return -float(stdtrit(max(degrees, 1.0), tail))
-
-
 def t_tails(statistic: float, degrees: float) -> float:
     """P(|t| ≥ |statistic|)."""
     from scipy.special import stdtr
 
     return 2.0 * float(stdtr(max(degrees, 1.0), -abs(statistic)))
-
-
-def wilson_student(estimate: float, n: float, tail: float, degrees: float) -> tuple[float, float]:
-    """Wilson's limits for a rate seen in n (effective) trials, with Student's t in place of the normal quantile."""
-    z = t_quantile(tail, degrees)
-    centre = (estimate * n + z * z / 2.0) / (n + z * z)
-    half = z * math.sqrt(n) / (n + z * z) * math.sqrt(estimate * (1.0 - estimate) + z * z / (4.0 * n))
-    low = 0.0 if estimate <= 0.0 else max(centre - half, 0.0)
-    high = 1.0 if estimate >= 1.0 else min(centre + half, 1.0)
-    return low, high
 
 
 def softened(errors: float, comparisons: float) -> float:

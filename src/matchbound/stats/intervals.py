@@ -9,7 +9,21 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.arraytypes import FloatArray
+from matchbound.errors import UsageError
+
 _NORMAL = NormalDist()
+
+
+def check_level(level: float, what: str = "level") -> float:
+    """The level, where it lies between 0 and 1 and leaves a tail that is neither 0 nor 1 in double precision."""
+    usable = isinstance(level, (int, float, np.floating)) and 0.0 < level < 1.0 and 0.0 < 1.0 - level < 1.0
+    if not usable:
+        raise UsageError(f"{what} must lie between 0 and 1, such as 0.95; got {level!r}")
+    return float(level)
 
 
 def normal_quantile(tail: float) -> float:
@@ -17,24 +31,85 @@ def normal_quantile(tail: float) -> float:
     return -_NORMAL.inv_cdf(tail)
 
 
+def t_quantile(tail: float, degrees: float) -> float:
+    """The point with an upper tail of `tail` under Student's t; at least one degree of freedom."""
+    from scipy.special import stdtrit
+
+    if not 0.0 < tail < 1.0:
+        raise UsageError(f"a tail must lie between 0 and 1; got {tail!r}")
+    return -float(stdtrit(max(degrees, 1.0), tail))
+
+
 def effective_n(estimate: float, variance: float, floor: float) -> float:
-    """N* = max{p(1−p)/Var, floor} (the paper's eq. 7); the floor where p is 0 or 1 or the variance is not positive."""
+    """N* = max{p(1−p)/Var, floor} (the paper, below eq. 5); the floor where p is 0 or 1 or the variance ≤ 0."""
     spread = estimate * (1.0 - estimate)
     if not (variance > 0.0 and spread > 0.0):
         return float(floor)
     return max(spread / variance, float(floor))
 
 
-def wilson(estimate: float, n: float, tail: float) -> tuple[float, float]:
-    """Wilson's limits for a rate seen in n (effective) trials (the paper's eq. 7)."""
+def wilson_limits(estimate: ArrayLike, n: ArrayLike, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Wilson's limits at z standard errors for rates seen in n (effective) trials (the paper's eq. 5), elementwise.
+
+    The limits solve (n + z²)x² − (2np + z²)x + np² = 0. The larger root is a sum of positive terms; the smaller one
+    follows from the product of the two, np²/(n + z²), so that nothing cancels at rates near 0. A rate of 0 has 0 as its
+    lower limit, a rate of 1 has 1 as its upper limit, and no trials at all give [0, 1]. With a negative z the limits
+    change places.
+    """
+    p, n, z = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (estimate, n, z)))
+    square = z * z
+    trials = np.where(n + square > 0.0, n + square, 1.0)
+    root = np.abs(z) * np.sqrt(np.maximum(n * p * (1.0 - p), 0.0) + square / 4.0)
+    larger = np.where(n + square > 0.0, (p * n + square / 2.0 + root) / trials, p)
+    smaller = np.where(larger > 0.0, p * (p * n / trials / np.where(larger > 0.0, larger, 1.0)), 0.0)
+    smaller = np.where(n + square > 0.0, smaller, p)
+    low, high = np.where(z >= 0.0, smaller, larger), np.where(z >= 0.0, larger, smaller)
+    return np.where(p <= 0.0, 0.0, np.minimum(low, 1.0)), np.where(p >= 1.0, 1.0, np.minimum(high, 1.0))
+
+
+def wilson(estimate: float, n: float, tail: float, degrees: float | None = None) -> tuple[float, float]:
+    """Wilson's limits for a rate seen in n (effective) trials; with degrees of freedom, with Student's t for z."""
+    z = normal_quantile(tail) if degrees is None else t_quantile(tail, degrees)
+    low, high = wilson_limits(estimate, n, z)
+    return float(low), float(high)
+
+
+def agresti_coull(estimate: float, n: float, tail: float) -> tuple[float, float]:
+    """Agresti & Coull's limits (1998): Wald's at (x + z²/2)/(n + z²), x = np, kept within [0, 1]."""
     z = normal_quantile(tail)
-    centre = (estimate * n + z * z / 2.0) / (n + z * z)
-    half = abs(z) * math.sqrt(n) / (n + z * z) * math.sqrt(estimate * (1.0 - estimate) + z * z / (4.0 * n))
-    # the limits solve (n + z²)x² − (2np + z²)x + np² = 0; the smaller one from their product, which cancels nothing
-    larger = centre + half
-    smaller = estimate * (estimate * n / (n + z * z) / larger) if larger > 0.0 else 0.0
-    low, high = (smaller, larger) if z >= 0.0 else (larger, smaller)
-    return 0.0 if estimate <= 0.0 else min(low, 1.0), 1.0 if estimate >= 1.0 else min(high, 1.0)
+    trials = n + z * z
+    if trials <= 0.0:
+        return estimate, estimate
+    centre = (estimate * n + z * z / 2.0) / trials
+    half = z * math.sqrt(max(centre * (1.0 - centre), 0.0) / trials)
+    return min(max(centre - half, 0.0), 1.0), min(max(centre + half, 0.0), 1.0)
+
+
+def jeffreys(estimate: float, n: float, tail: float) -> tuple[float, float]:
+    """Quantiles of Beta(np + ½, n(1−p) + ½), from 0 at a rate of 0 and up to 1 at a rate of 1 (Brown et al. 2001)."""
+    from scipy.special import betaincinv
+
+    a, b = estimate * n + 0.5, (1.0 - estimate) * n + 0.5
+    low = 0.0 if estimate <= 0.0 else float(betaincinv(a, b, tail))
+    return low, 1.0 if estimate >= 1.0 else 1.0 - float(betaincinv(b, a, tail))
+
+
+def careful_wilson(
+    estimate: float, variance: float, floor: float, comparisons: float, tail: float, degrees: float
+) -> tuple[float, float]:
+    """Wilson's limits with Student's t and floor ≤ N* ≤ N, where the latent model cannot be fitted.
+
+    With no error (or nothing else) N* is the floor, and the bound is no tighter than the exact binomial one for so many
+    independent trials: 1 − tail^(1/floor).
+    """
+    n = min(effective_n(estimate, variance, floor), comparisons)
+    low, high = wilson(estimate, n, tail, degrees)
+    least = -math.expm1(math.log(tail) / max(n, 1.0))
+    if estimate <= 0.0:
+        high = max(high, least)
+    if estimate >= 1.0:
+        low = min(low, 1.0 - least)
+    return low, high
 
 
 def wald(estimate: float, variance: float, tail: float) -> tuple[float, float]:

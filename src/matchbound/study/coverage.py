@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,13 +14,15 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
+from matchbound.results.methods import named
+from matchbound.results.rates import METHODS as RATE_METHODS
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import seed_of
-from matchbound.study.curve_methods import CURVE_METHODS, curve_method_named
+from matchbound.study.curve_methods import CURVE_KNOWN, CURVE_METHODS, curve_method_named
 from matchbound.study.methods import FAST, Method, method_named
 from matchbound.study.models import SyntheticModel
 from matchbound.study.populations import Population, population_of
-from matchbound.study.runner import Cluster, Outcomes, Plan, Progress, Sampler, run
+from matchbound.study.runner import Cluster, Outcomes, Plan, Progress, Sampler, finished_part, run
 from matchbound.study.samples import Cell, Sample
 from matchbound.study.splits import HalfSampler, cells_of_half, curve_cells, split_identities
 
@@ -60,6 +63,18 @@ class CoverageRow:
         replacement from a limited one (see `matchbound.study.splits`); equal to `coverage` for synthetic models.
     mean_estimate
         Of the rate, over data sets.
+
+    See Also
+    --------
+    CoverageStudy
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.SyntheticModel(noise_variance=5.0)
+    >>> study = mb.coverage_study(model, methods=["wilson"], G=15, M=2, rates={"far": [0.1]}, replications=20, rng=0)
+    >>> 0.0 <= study.rows[0].coverage <= 1.0
+    True
     """
 
     metric: str
@@ -95,6 +110,18 @@ class CoverageStudy:
         What the data sets were.
     outcomes : tuple of Outcomes
         Limits of every interval of every replication, for each number of identities.
+
+    See Also
+    --------
+    coverage_study
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.SyntheticModel(noise_variance=5.0)
+    >>> study = mb.coverage_study(model, methods=["wilson"], G=15, M=2, rates={"far": [0.1]}, replications=20, rng=0)
+    >>> [row.method for row in study.rows]
+    ['wilson']
     """
 
     rows: tuple[CoverageRow, ...] = field(repr=False)
@@ -239,6 +266,10 @@ def coverage_study(
     far, frr = tuple(chosen.get("far", ())), tuple(chosen.get("frr", ()))
     if bool(far or frr) == bool(curve):
         raise UsageError("rates: name target rates for 'far' and 'frr', or for 'frr@far', not both")
+    places = {count: _place(resume, count if len(counts) > 1 else None) for count in counts}
+    for place in places.values():
+        if place is not None:
+            finished_part(place)  # a damaged file is told before hours of work, not after
     if isinstance(source, SyntheticModel):
         model = source if M is None else source.with_sizes(M)
         population = population_of(model, n_identities=truth_identities, cache=cache)
@@ -263,11 +294,7 @@ def coverage_study(
             sampler = HalfSampler(half, int(count))
             fraction = count / half.n_identities
         plan = Plan(sampler, cells, named, nominal, int(n_resamples), seed)
-        path = resume
-        if resume is not None and len(counts) > 1:
-            stem, end = os.path.splitext(os.fspath(resume))
-            path = f"{stem}-g{count}{end}"
-        made = run(plan, replications, workers=workers, executor=executor, resume=path, progress=progress)
+        made = run(plan, replications, workers=workers, executor=executor, resume=places[count], progress=progress)
         outcomes.append(made)
         rows.extend(summary(plan, made, int(count), fraction))
     return CoverageStudy(tuple(rows), seed, int(n_resamples), said, tuple(outcomes))
@@ -379,13 +406,15 @@ def _methods(methods: Sequence[str] | Mapping[str, Method] | None, curve: bool) 
     if isinstance(methods, str):
         methods = [methods]
     if isinstance(methods, Mapping):
-        named = tuple(methods.items())
+        found = tuple(methods.items())
     else:
+        known = CURVE_KNOWN if curve else tuple(dict.fromkeys((*FAST, *RATE_METHODS)))
         find = curve_method_named if curve else method_named
-        named = tuple((name, find(name)) for name in dict.fromkeys(methods))
-    if not named:
+        names = dict.fromkeys(named(name, known, "methods") for name in methods)
+        found = tuple((name, find(name)) for name in names)
+    if not found:
         raise UsageError("methods: name at least one")
-    return named
+    return found
 
 
 def _levels(levels: Sequence[float]) -> FloatArray:
@@ -393,3 +422,11 @@ def _levels(levels: Sequence[float]) -> FloatArray:
     if not nominal.size or not np.all((nominal > 0.0) & (nominal < 1.0)):
         raise UsageError(f"levels must lie between 0 and 1, such as 0.95; got {levels!r}")
     return nominal
+
+
+def _place(resume: str | os.PathLike[str] | None, count: int | None) -> Path | None:
+    """The file that keeps the study of one number of identities, where there are several."""
+    if resume is None:
+        return None
+    place = Path(resume)
+    return place if count is None else place.with_name(f"{place.stem}-g{count}{place.suffix}")

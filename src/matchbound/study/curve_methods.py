@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.errors import MatchboundWarning
+from matchbound.results.methods import named
 from matchbound.study.methods import OTHER, Draws, Method
 from matchbound.study.samples import Sample
 
@@ -64,8 +65,9 @@ CURVE_METHODS = ("union", "double-or-nothing", "smoothed double-or-nothing", "in
 """The methods of the paper's figure on ROC curves (union is its Wilson), and the influence function."""
 
 
+CURVE_KNOWN = tuple(_KNOWN)
+
+
 def curve_method_named(name: str) -> Method:
     """A method for FRR at a FAR by name."""
-    if name not in _KNOWN:
-        raise UsageError(f"methods: {name!r} is not one of {', '.join(_KNOWN)}")
-    return _KNOWN[name]
+    return _KNOWN[named(name, CURVE_KNOWN, "methods")]

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray
-from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.errors import MatchboundWarning
+from matchbound.results.methods import named
 from matchbound.stats import variance
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import Scheme, identity_weights
@@ -359,6 +360,4 @@ def method_named(name: str) -> Method:
 
     if name in FAST:
         return FAST[name]
-    if name in METHODS:
-        return ByRate(name)
-    raise UsageError(f"methods: {name!r} is not one of {', '.join(dict.fromkeys((*FAST, *METHODS)))}")
+    return ByRate(named(name, METHODS, "methods"))

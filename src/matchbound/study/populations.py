@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.errors import UsageError
 from matchbound.files.writing import whole_file
-from matchbound.study.models import SyntheticModel
+
+if TYPE_CHECKING:
+    from matchbound.study.models import SyntheticModel
 
 BINS = 1 << 16
 LONGEST = 2.0
@@ -59,6 +62,17 @@ class Truth:
         Identities in the simulated population.
     seed
         Its seed.
+
+    See Also
+    --------
+    SyntheticModel
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> truth = mb.SyntheticModel(noise_variance=5.0).truth(far=[0.1], n_identities=200)
+    >>> len(truth.far)
+    1
     """
 
     far: tuple[TrueRate, ...]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.data.coded import Coded, merge
 from matchbound.data.comparisons import Comparisons
+from matchbound.data.labels import Coded, merge
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import Input
 from matchbound.readers.delimited import read_delimited

@@ -11,8 +11,8 @@ import numpy as np
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, shorten
+from matchbound.errors import DataError, UsageError, shorten
+from matchbound.files.opening import Input
 from matchbound.readers.tables import check_similarity, named
 
 

@@ -8,13 +8,19 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from matchbound.data.coded import merge
 from matchbound.data.comparisons import Comparisons
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly
+from matchbound.data.labels import encode, merge, text_array
+from matchbound.errors import DataError, UsageError, plainly
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.layouts.lines import first_line, load_scores, read_fields
 from matchbound.readers.layouts.trials import Trials, attribute
 from matchbound.readers.roles import plain
+
+_HEADER = (
+    *("template", "template_id", "template_1", "template_2", "template_a", "template_b", "template1", "template2"),
+    *("t1", "t2", "enroll_template_id", "verif_template_id", "label", "genuine", "same", "is_same", "issame"),
+)
+"""What the columns of a list of template pairs are called; a first line of other words is a pair."""
 
 FilePath = str | os.PathLike[str]
 
@@ -36,7 +42,7 @@ def read_ijb(
     line = first_line(pairs_file)
     delimiter = "," if "," in line else None
     layout = "template template label, or template,template with metadata"
-    headed = not line.replace(",", " ").split()[0].lstrip("-").isdigit()
+    headed = all(word in _HEADER for word in (plain(field) for field in line.replace(",", " ").split()))
     fields = read_fields(pairs_file, (2, 3), layout, delimiter=delimiter, skip=int(headed))
     if score_file is None:
         raise DataError(f"{pairs_file.name} holds no scores; give read([pairs, scores], reader='ijb')")
@@ -55,7 +61,7 @@ def read_ijb(
                 "such templates); give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with "
                 "labels"
             )
-        owner = np.unique([subjects[str(name)] for name in names], return_inverse=True)[1].reshape(-1)
+        _, (owner,) = encode(text_array([subjects[str(name)] for name in names]))
         genuine = owner[first] == owner[second]
     trials = Trials(fields.source.name, a, b, genuine, fields.where)
     return attribute(trials, score, (lambda name: subjects.get(name, "")) if subjects else None, distance)

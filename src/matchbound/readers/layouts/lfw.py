@@ -7,9 +7,8 @@ import os
 from collections.abc import Sequence
 
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, shorten
+from matchbound.errors import DataError, UsageError, shorten
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.layouts.lines import load_scores
 from matchbound.readers.tables import named
 
@@ -52,7 +51,7 @@ def read_lfw(
     if promised != len(rows):
         raise DataError(f"{source.name}: the first line promises {promised} pairs, and there are {len(rows)}")
     score = load_scores(files[1], len(rows), source.name)
-    a, i, b, j = (text_array(column, source.name) for column in zip(*rows, strict=True))
+    a, i, b, j = (list(column) for column in zip(*rows, strict=True))
     return named(source.name, lambda: Comparisons(a, b, score, distance=bool(distance), instance_a=i, instance_b=j))
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.data.coded import Coded, coded_column, merge, values_of
+from matchbound.data.coded import coded_column, values_of
 from matchbound.data.finite import check_finite
-from matchbound.errors import DataError
-from matchbound.files.opening import Input, shorten
+from matchbound.data.labels import Coded, merge
+from matchbound.errors import DataError, shorten
+from matchbound.files.opening import Input
 from matchbound.readers.delimited import NUMBER, raise_unless_number
 from matchbound.readers.tables import GENUINE_WORDS
 
@@ -61,7 +62,7 @@ class Fields:
 
     def coded(self, column: int) -> Coded:
         """A column as labels."""
-        return coded_column(self.columns[column], self.source.name)
+        return coded_column(self.columns[column], lambda row: f"{self.where(row)}: a name")
 
     def numbers(self, column: int, name: str = "the score") -> NDArray[np.float64]:
         """A column of finite numbers, shape (n,)."""

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.finite import check_finite
+from matchbound.data.labels import Coded, merge
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import Input
 from matchbound.readers.arrays import load_labels
@@ -49,32 +51,57 @@ def read_matrix(
     if column_labels is None:
         return _square(source.name, matrix, rows, bool(distance))
     columns = load_labels(column_labels, matrix.shape[1], f"{source.name} transposed")
-    first, second = (index.reshape(-1) for index in np.indices(matrix.shape))
+    first, second = (index.reshape(-1).astype(np.int64, copy=False) for index in np.indices(matrix.shape))
     score = _finite(source.name, matrix, first, second)
-    return named(
+    identities, (of_row, of_column) = merge(rows, columns)
+    return _comparisons(
         source.name,
-        lambda: Comparisons(
-            rows[first],
-            columns[second],
-            score,
-            distance=bool(distance),
-            instance_a=first,
-            instance_b=second + matrix.shape[0],
-        ),
+        identities,
+        (of_row[first], of_column[second]),
+        score,
+        (first, second + matrix.shape[0]),
+        bool(distance),
+        [*rows.notes("the labels"), *columns.notes("the column labels")],
     )
 
 
 READERS = {"matrix": read_matrix}
 
 
-def _square(name: str, matrix: NDArray[Any], labels: NDArray[Any], distance: bool) -> Comparisons:
+def _comparisons(
+    name: str,
+    identities: LabelArray,
+    who: tuple[IntArray, IntArray],
+    score: NDArray[np.float64],
+    cell: tuple[IntArray, IntArray],
+    distance: bool,
+    notes: list[str],
+) -> Comparisons:
+    """Comparisons of rows and columns, which are called by their numbers."""
+    numbers = np.arange(max((int(index.max(initial=-1)) + 1 for index in cell), default=0), dtype=np.int64)
+    return named(
+        name,
+        lambda: Comparisons.from_codes(
+            identities,
+            *who,
+            score,
+            distance=distance,
+            names=numbers,
+            instance_a=cell[0],
+            instance_b=cell[1],
+            notes=notes,
+        ),
+    )
+
+
+def _square(name: str, matrix: NDArray[Any], labels: Coded, distance: bool) -> Comparisons:
     n = matrix.shape[0]
     if matrix.shape != (n, n):
         raise DataError(f"{name} has shape {matrix.shape}; a matrix that is not square needs column labels as well")
     first, second = np.triu_indices(n, k=1)
     score = _finite(name, matrix, first, second)
     other = _finite(name, matrix, second, first)
-    notes = []
+    notes = labels.notes("the labels")
     if not np.allclose(score, other, rtol=1e-5, atol=1e-8):
         notes.append(
             "the matrix is not symmetric: each pair of instances is compared twice, once in either order, and both "
@@ -82,12 +109,9 @@ def _square(name: str, matrix: NDArray[Any], labels: NDArray[Any], distance: boo
         )
         first, second = np.concatenate([first, second]), np.concatenate([second, first])
         score = np.concatenate([score, other])
-    return named(
-        name,
-        lambda: Comparisons(
-            labels[first], labels[second], score, distance=distance, instance_a=first, instance_b=second, notes=notes
-        ),
-    )
+    identities, (codes,) = merge(labels)
+    first, second = first.astype(np.int64, copy=False), second.astype(np.int64, copy=False)
+    return _comparisons(name, identities, (codes[first], codes[second]), score, (first, second), distance, notes)
 
 
 def _finite(

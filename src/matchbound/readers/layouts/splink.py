@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matchbound.arraytypes import LabelArray
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import encode
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly
+from matchbound.data.labels import Coded, as_text, distinct_integers, encode, merge, text_array
+from matchbound.data.missing import rejected_score, uncompared_pairs
+from matchbound.errors import DataError, UsageError, plainly
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.layouts.whole import load_table
 from matchbound.readers.tables import Table, named
@@ -26,6 +28,8 @@ def read_splink(
     score: str | None = None,
     truth: str | None = None,
     unique_id: str = "unique_id",
+    blocked: str = "miss",
+    repeats: str | None = None,
 ) -> Comparisons:
     """Predictions with labels: CSV or Parquet with ``unique_id_l``, ``unique_id_r`` and ``match_weight``.
 
@@ -35,7 +39,7 @@ def read_splink(
         The predictions, and the table of labels if it is a file of its own.
     labels
         The table of labels: ``unique_id_l``, ``unique_id_r`` and ``clerical_match_score`` (a pair is genuine
-        at 0.5 and more).
+        at 0.5 and more); or of clusters, one row per record: ``unique_id`` and ``cluster``.
     score
         The column to use; by default ``match_weight``, or else ``match_probability``.
     truth
@@ -43,6 +47,11 @@ def read_splink(
         ``cluster_r``: identities then come from it. By default such a column is used when it is there.
     unique_id
         The name of the column of record ids, without ``_l`` and ``_r``.
+    blocked
+        With a table of clusters, what becomes of true pairs that blocking did not propose: ``"miss"`` counts them as
+        comparisons that never match, ``"leave"`` leaves them out.
+    repeats
+        As in `matchbound.read`: with it, a labelled pair may be predicted with several scores.
     """
     files = [*inputs, *([open_input(labels)] if labels is not None else [])]
     if len(files) > 2:
@@ -55,47 +64,128 @@ def read_splink(
         raise DataError(
             f"{table.source}: there is no column {chosen or 'match_weight'!r}; predictions of Splink have it"
         )
-    a, b = _records(table, unique_id)
+    if blocked not in ("miss", "leave"):
+        raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
+    record, (a, b) = merge(*_records(table, unique_id))
     values = table.numbers(chosen)
-    entity = truth or next((n for n in ("cluster", "cluster_id", "entity_id", "person_id") if f"{n}_l" in names), None)
-    if entity is not None:
-        left, right = table.labels(_column(table, f"{entity}_l")), table.labels(_column(table, f"{entity}_r"))
-        return named(
-            table.source,
-            lambda: Comparisons(left, right, values, distance=bool(distance), instance_a=a, instance_b=b),
-        )
-    notes: list[str] = []
-    where = table.where
     if len(files) == 2:
-        label_table = load_table(files[1], numbers)
-        rows, genuine, lost = _labelled(table, label_table, a, b, unique_id)
-        a, b, values = a[rows], b[rows], values[rows]
-        source = label_table.source
-        where = lambda row: source  # noqa: E731
-        if lost:
-            notes.append(
-                f"{lost} labelled pairs have no score because blocking did not propose them: they are left out, so "
-                "FRR is that of the proposed pairs only"
+        clusters = load_table(files[1], numbers)
+        column = _cluster_column(clusters, unique_id, truth)
+        if column is not None:
+            return _clustered(
+                table, clusters, column, (record[a], record[b]), values, bool(distance), unique_id, blocked == "miss"
             )
+    entity = truth or next((n for n in ("cluster", "cluster_id", "entity_id", "person_id") if f"{n}_l" in names), None)
+    notes: list[str] = []
+    if entity is not None:
+        who = [table.coded(_column(table, f"{entity}_{side}")) for side in ("l", "r")]
+        identities, (left, right) = merge(*who)
+        notes += [
+            note for column, side in zip(who, ("l", "r"), strict=True) for note in column.notes(f"{entity}_{side}")
+        ]
     else:
-        genuine = _genuine(table)
-    record, (first, second) = encode(a, b)
-    found = infer_identities(record, first, second, genuine, where)
+        where = table.where
+        if len(files) == 2:
+            label_table = load_table(files[1], numbers)
+            rows, genuine, lost = _labelled(
+                table, label_table, Coded(record, a), Coded(record, b), values, unique_id, repeats
+            )
+            a, b, values = a[rows], b[rows], values[rows]
+            source = label_table.source
+            where = lambda row: source  # noqa: E731
+            if lost:
+                notes.append(
+                    f"{lost} labelled pairs have no score because blocking did not propose them: they are left out, so "
+                    "FRR is that of the proposed pairs only"
+                )
+        else:
+            genuine = _genuine(table)
+        record, (a, b) = merge(Coded(record, a), Coded(record, b))
+        found = infer_identities(record, a, b, genuine, where)
+        notes += found.notes("records")
+        identities, (left, right) = merge(Coded(found.identity, a), Coded(found.identity, b))
     return named(
         table.source,
-        lambda: Comparisons(
-            found.identity[first],
-            found.identity[second],
+        lambda: Comparisons.from_codes(
+            identities,
+            left,
+            right,
             values,
             distance=bool(distance),
+            names=record,
             instance_a=a,
             instance_b=b,
-            notes=[*notes, *found.notes("records")],
+            notes=notes,
         ),
     )
 
 
 READERS = {"splink": read_splink}
+CLUSTERS = ("cluster", "cluster_id", "entity_id", "person_id")
+
+
+def _cluster_column(table: Table, unique_id: str, truth: str | None) -> str | None:
+    """The column of clusters of a table with one row per record; None for a table of pairs."""
+    names = table.data.column_names
+    if unique_id not in names:
+        return None
+    found = truth or next((name for name in CLUSTERS if name in names), None)
+    if found is None:
+        raise DataError(f"{table.source}: a table of records needs a column of clusters, such as {CLUSTERS[0]!r}")
+    return _column(table, found)
+
+
+def _clustered(
+    table: Table,
+    clusters: Table,
+    column: str,
+    records: tuple[LabelArray, LabelArray],
+    values: FloatArray,
+    distance: bool,
+    unique_id: str,
+    count_blocked: bool,
+) -> Comparisons:
+    """Comparisons whose identities are the clusters of records, with true pairs that were not proposed."""
+    own = clusters.labels(unique_id).astype(np.str_)
+    if "source_dataset" in clusters.data.column_names:
+        own = np.char.add(np.char.add(clusters.labels("source_dataset").astype(np.str_), "/"), own)
+    entity = clusters.labels(column)
+    names, (mine, a, b) = encode(own, *records)
+    place = np.full(names.size, -1, dtype=np.int64)
+    place[mine] = np.arange(own.size)
+    if np.unique(mine).size != mine.size:
+        twice = names[np.flatnonzero(np.bincount(mine) > 1)[0]]
+        raise DataError(f"{clusters.source}: record {plainly(twice)} occurs more than once")
+    lost = np.flatnonzero((place[a] < 0) | (place[b] < 0))
+    if lost.size:
+        row = int(lost[0])
+        who = names[a[row]] if place[a[row]] < 0 else names[b[row]]
+        raise DataError(f"{table.where(row)}: record {plainly(who)} has no cluster in {clusters.source}")
+    first, second = place[a], place[b]
+    notes: list[str] = []
+    if count_blocked:
+        _, codes = np.unique(entity, return_inverse=True)
+        more = uncompared_pairs(codes.reshape(-1).astype(np.int64), first, second)
+        if more[0].size:
+            worst = rejected_score(values, distance)
+            notes.append(
+                f"{more[0].size} true pairs were not proposed by blocking: they count as misses, with a score of "
+                f"{worst:g}, beyond all others"
+            )
+            first, second = np.concatenate([first, more[0]]), np.concatenate([second, more[1]])
+            values = np.concatenate([values, np.full(more[0].size, worst)])
+    return named(
+        table.source,
+        lambda: Comparisons(
+            entity[first],
+            entity[second],
+            values,
+            distance=distance,
+            instance_a=own[first],
+            instance_b=own[second],
+            notes=notes,
+        ),
+    )
 
 
 def _column(table: Table, name: str) -> str:
@@ -105,14 +195,17 @@ def _column(table: Table, name: str) -> str:
     return name
 
 
-def _records(table: Table, unique_id: str) -> tuple[LabelArray, LabelArray]:
+def _records(table: Table, unique_id: str) -> tuple[Coded, Coded]:
     """The two records of each row, with their dataset where it is given."""
-    sides: list[LabelArray] = []
+    sides: list[Coded] = []
     for side in ("l", "r"):
-        record = table.labels(_column(table, f"{unique_id}_{side}")).astype(np.str_)
+        record = table.coded(_column(table, f"{unique_id}_{side}"))
         if f"source_dataset_{side}" in table.data.column_names:
-            dataset = table.labels(f"source_dataset_{side}").astype(np.str_)
-            record = np.char.add(np.char.add(dataset, "/"), record)
+            dataset = table.coded(f"source_dataset_{side}")
+            width = max(record.labels.size, 1)
+            pairs, codes = distinct_integers(dataset.codes.astype(np.int64) * width + record.codes)
+            of, name = as_text(dataset.labels).tolist(), as_text(record.labels).tolist()
+            record = Coded(text_array([f"{of[pair // width]}/{name[pair % width]}" for pair in pairs.tolist()]), codes)
         sides.append(record)
     return sides[0], sides[1]
 
@@ -129,17 +222,54 @@ def _genuine(table: Table) -> Any:
     return table.numbers(name) >= 0.5 if name == "clerical_match_score" else table.truths(name)
 
 
-def _labelled(table: Table, labels: Table, a: LabelArray, b: LabelArray, unique_id: str) -> tuple[Any, Any, int]:
-    """Rows of the predictions that are labelled, their labels, and how many labels found no prediction."""
-    left, right = _records(labels, unique_id)
+def _labelled(
+    table: Table,
+    labels: Table,
+    a: Coded,
+    b: Coded,
+    score: NDArray[np.float64],
+    unique_id: str,
+    repeats: str | None,
+) -> tuple[IntArray, NDArray[np.bool_], int]:
+    """Rows of the predictions that are labelled, their labels, and how many labels found no prediction.
+
+    A pair counts once. One that is predicted with two scores, or labelled both ways, is an error.
+    """
     genuine = _genuine(labels)
-    names, codes = encode(a, b, left, right)
+    names, codes = merge(a, b, *_records(labels, unique_id))
     low = [np.minimum(codes[0], codes[1]), np.minimum(codes[2], codes[3])]
     high = [np.maximum(codes[0], codes[1]), np.maximum(codes[2], codes[3])]
     keys, wanted = (lo * np.int64(names.size) + hi for lo, hi in zip(low, high, strict=True))
+    wanted, first, again = np.unique(wanted, return_index=True, return_inverse=True)
+    clash = np.flatnonzero(genuine != genuine[first][again.reshape(-1)])
+    if clash.size:
+        row = int(clash[0])
+        raise DataError(
+            f"{labels.where(row)}: {plainly(names[codes[2][row]])} and {plainly(names[codes[3][row]])} are labelled "
+            f"genuine in one row and impostor in another ({clash.size} such rows); keep one"
+        )
+    genuine = genuine[first]
     order = np.argsort(keys, kind="stable")
-    at = np.minimum(np.searchsorted(keys[order], wanted), keys.size - 1)
-    found = keys[order][at] == wanted
+    begin, end = np.searchsorted(keys[order], wanted, side="left"), np.searchsorted(keys[order], wanted, side="right")
+    found = end > begin
     if not found.any():
         raise DataError(f"{labels.source}: none of its pairs is in {table.source}; are the record ids the same?")
-    return order[at[found]], genuine[found], int(np.count_nonzero(~found))
+    rows: IntArray = order[np.minimum(begin, keys.size - 1)]
+    lost = int(np.count_nonzero(~found))
+    at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
+    is_wanted = wanted[at] == keys
+    if repeats is not None:
+        return np.flatnonzero(is_wanted), genuine[at[is_wanted]], lost
+    differs = is_wanted & (score != score[rows[at]])
+    if differs.any():
+        row = int(np.flatnonzero(differs)[0])
+        before = int(rows[at[row]])
+        raise DataError(
+            f"{table.where(row)}: {plainly(names[codes[0][row]])} and {plainly(names[codes[1][row]])} are predicted "
+            f"again with another score ({score[row]:.6g}, {score[before]:.6g} in {table.where(before)}; "
+            f"{np.count_nonzero(differs)} such "
+            "rows); keep one prediction for each pair, or choose repeats: mean, max or first"
+        )
+    kept = np.flatnonzero(found)
+    kept = kept[np.argsort(first[kept], kind="stable")]
+    return rows[kept], genuine[kept], lost

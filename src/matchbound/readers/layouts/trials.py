@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.data.coded import Coded, coded_texts, merge
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import text_array
-from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import Input, open_input, plainly, shorten
+from matchbound.data.labels import Coded, coded_labels, label_mapping, merge, text_array
+from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.files.opening import Input, open_input
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.layouts.lines import Fields, first_line, is_number, load_scores, read_fields
 from matchbound.readers.roles import plain
@@ -121,7 +120,7 @@ def attribute(
     names, (first, second) = merge(trials.a, trials.b)
     known = None
     if identity is not None:
-        known = text_array([identity(str(name)) for name in names], trials.source)
+        known = text_array([identity(str(name)).strip() for name in names])
     found = infer_identities(names, first, second, trials.genuine, trials.where, known)
     identities, (a, b) = merge(Coded(found.identity, first), Coded(found.identity, second))
     return Comparisons.from_codes(
@@ -236,7 +235,7 @@ def _identity(map: Input | Mapping[str, str] | None, identity_regex: str | None)
         return _by_regex(identity_regex)
     if map is None:
         return None
-    known = {str(name): str(label) for name, label in map.items()} if isinstance(map, Mapping) else read_map(map)
+    known = label_mapping(map, "map") if isinstance(map, Mapping) else read_map(map)
     return lambda name: known.get(name, "")
 
 
@@ -279,10 +278,20 @@ def _delimiter(line: str) -> str | None:
     return "," if "," in line else None
 
 
-def _sre_names(models: list[str], segments: list[str], sides: list[str] | None, where: str) -> tuple[Coded, Coded]:
+def _sre_names(fields: Fields, at: Mapping[str, int]) -> tuple[Coded, Coded]:
     """Names of models and segments that cannot be taken for each other."""
-    right = segments if sides is None else [f"{s}-{side.lower()}" for s, side in zip(segments, sides, strict=True)]
-    return coded_texts([f"model:{m}" for m in models], where), coded_texts([f"segment:{s}" for s in right], where)
+    models, segments = fields.texts(at["model"]), fields.texts(at["segment"])
+    if "side" in at:
+        sides = fields.texts(at["side"])
+        segments = [f"{segment}-{side.lower()}" for segment, side in zip(segments, sides, strict=True)]
+
+    def said(row: int) -> str:
+        return f"{fields.where(row)}: a name"
+
+    return (
+        coded_labels([f"model:{name}" for name in models], "model", said),
+        coded_labels([f"segment:{name}" for name in segments], "segment", said),
+    )
 
 
 def _sre_header(line: str, delimiter: str | None) -> dict[str, int]:
@@ -312,10 +321,13 @@ def _sre_key(source: Input) -> Trials:
         side = {"side": 2} if width >= 4 else {}
         at = {"model": 0, "segment": 1, "label": 3 if width >= 4 else 2, **side}
         first = [field.strip().lower() for field in line.split(delimiter)]
-        headed = width > at["label"] and first[at["label"]] not in GENUINE_WORDS
+        if width > at["label"] and first[at["label"]] not in GENUINE_WORDS:
+            raise DataError(
+                f"{source.name}, line 1: {shorten(first[at['label']])!r} is not a label; write target or nontarget. A "
+                "header has the columns modelid, segmentid, side, targettype"
+            )
     fields = read_fields(source, (width,) if width >= 3 else (3, 4), layout, delimiter=delimiter, skip=int(headed))
-    sides = fields.texts(at["side"]) if "side" in at else None
-    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides, source.name)
+    a, b = _sre_names(fields, at)
     return Trials(fields.source.name, a, b, fields.truths(at["label"]), fields.where)
 
 
@@ -334,6 +346,5 @@ def _sre_scores(source: Input) -> tuple[str, Coded, Coded, NDArray[np.float64], 
     layout = "modelid segmentid [side] score"
     fields = read_fields(source, (width,) if width in (3, 4, 9) or headed else (3, 4, 9), layout,
                          delimiter=delimiter, skip=int(headed))  # fmt: skip
-    sides = fields.texts(at["side"]) if "side" in at else None
-    a, b = _sre_names(fields.texts(at["model"]), fields.texts(at["segment"]), sides, source.name)
+    a, b = _sre_names(fields, at)
     return fields.source.name, a, b, fields.numbers(at["score"]), fields.where

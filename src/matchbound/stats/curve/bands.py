@@ -14,8 +14,9 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally
-from matchbound.stats.curve.influence import point_influence, t_quantile, wilson_limits
+from matchbound.stats.curve.influence import point_influence
 from matchbound.stats.curve.rates import index_at_far
+from matchbound.stats.intervals import t_quantile, wilson_limits
 from matchbound.stats.resampling import block_rng
 
 MULTIPLIER_BLOCK = 250
@@ -65,11 +66,11 @@ def band_limits(
     )
     freedom = max(terms.identities - 1.0, 1.0)
     tail = (1.0 - level) / 2.0
-    critical = t_quantile(freedom, tail)
+    critical = t_quantile(tail, freedom)
     if simultaneous:
         psi = terms.frr + terms.slope[:, None] * terms.far
         widest = _sup_quantile(psi, level, n_resamples, seed)
-        critical = t_quantile(freedom, 1.0 - NormalDist().cdf(max(widest, -NormalDist().inv_cdf(tail))))
+        critical = t_quantile(NormalDist().cdf(min(-widest, NormalDist().inv_cdf(tail))), freedom)
     n, q = _smooth(n, points.size)[place], terms.frr_rate[place]
     low, high = wilson_limits(q, n, critical)
     if simultaneous:  # FRR falls while FAR rises, so a limit at one FAR is a limit at those beside it

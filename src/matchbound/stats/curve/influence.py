@@ -16,8 +16,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.errors import UsageError
 from matchbound.stats.curve.rates import AreaTerms, curve_variances
+from matchbound.stats.intervals import wilson
 
 SLOPE_BANDWIDTH = 0.75
 """Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope."""
@@ -252,25 +252,4 @@ def _both_count(curve: CurveTally) -> int:
 
 def wilson_t(rate: EffectiveRate, tail: float) -> tuple[float, float]:
     """Wilson's limits with Student's t in place of the normal quantile."""
-    z = t_quantile(rate.freedom, tail)
-    low, high = wilson_limits(np.array([rate.estimate]), np.array([rate.effective_n]), z)
-    return float(low[0]), float(high[0])
-
-
-def t_quantile(freedom: float, tail: float) -> float:
-    """The point with an upper tail of `tail` under Student's t."""
-    from scipy.special import stdtrit
-
-    if not 0.0 < tail < 1.0:
-        raise UsageError(f"a tail must lie between 0 and 1; got {tail!r}")
-    return float(stdtrit(freedom, 1.0 - tail))
-
-
-def wilson_limits(estimate: FloatArray, n: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
-    """Wilson's limits at z standard errors, elementwise; a rate of 0 has 0 as its lower limit, 1 likewise."""
-    centre = (estimate * n + z * z / 2.0) / (n + z * z)
-    inside = np.maximum(estimate * (1.0 - estimate), 0.0) + z * z / (4.0 * n)
-    half = z * np.sqrt(n) / (n + z * z) * np.sqrt(inside)
-    low = np.where(estimate <= 0.0, 0.0, np.clip(centre - half, 0.0, 1.0))
-    high = np.where(estimate >= 1.0, 1.0, np.clip(centre + half, 0.0, 1.0))
-    return low, high
+    return wilson(rate.estimate, rate.effective_n, tail, rate.freedom)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.influence import point_influence
 from matchbound.stats.curve.rates import index_at_far, index_at_frr
@@ -23,6 +23,8 @@ from matchbound.stats.latent.orthant import excess
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 LEAST_RANK = 3
 STEPS = 20
+CLOSE = 0.005
+"""Limits of the two rates meet when their probits are as near as this."""
 MOST_CORRELATION = 0.7
 
 
@@ -125,47 +127,48 @@ def eer_limits(curve: CurveTally, models: LatentPair, deviates: tuple[float, flo
     """Limits for EER: at each angle the threshold where both rates' limits meet; the worst common value."""
     shares = models.shares()
     own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
-    low, high = (_meeting(curve, models, own, rest, upper) for upper in (False, True))
-    return float(low.min()), float(high.max())
+    met = _meeting(curve, models, np.tile(own, 2), np.tile(rest, 2), np.repeat([False, True], ANGLES.size))
+    return float(met[: ANGLES.size].min()), float(met[ANGLES.size :].max())
 
 
-def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: FloatArray, upper: bool) -> FloatArray:
-    """The common value of FAR's limit and FRR's limit where they meet, at each angle, shape (angles,).
+def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: FloatArray, upper: BoolArray) -> FloatArray:
+    """The common value of FAR's limit and FRR's limit where they meet, for each pair of deviates, shape (J,).
 
     FAR's limit rises along the curve and FRR's falls. Their difference in probits is nearly straight in the probit of
-    FAR, so its zero is found by a few steps of the Illinois method; the value is the mean, in probits, where they are
-    nearest.
+    FAR, so its zero is found by a few secant steps inside a shrinking bracket, beginning where the rates themselves
+    are equal; the value is the mean, in probits, where the limits are nearest.
     """
     from scipy.special import ndtr, ndtri
 
     z = ndtri((curve.false_matches + 0.5) / (curve.n_impostor + 1.0))
 
     def ends(k: IntArray) -> tuple[FloatArray, FloatArray]:
-        far = models.far.limit(curve.false_matches[k], own, upper)
-        frr = models.frr.limit(curve.false_nonmatches[k], rest, upper)
+        far = models.far.limit(curve.false_matches[k], own, upper, tolerance=CLOSE / 20.0)
+        frr = models.frr.limit(curve.false_nonmatches[k], rest, upper, tolerance=CLOSE / 20.0)
         return ndtri(np.clip(far, 1e-12, 1.0 - 1e-12)), ndtri(np.clip(frr, 1e-12, 1.0 - 1e-12))
 
-    def along(place: FloatArray) -> IntArray:
-        return np.clip(np.searchsorted(z, place), 0, z.size - 1)
-
-    size = ANGLES.size
+    size = own.size
     low, high = np.zeros(size, dtype=np.int64), np.full(size, z.size - 1)
-    gap_low, gap_high = (np.subtract(*ends(k)) for k in (low, high))
+    crossed = curve.false_matches / curve.n_impostor >= curve.false_nonmatches / curve.n_genuine
+    at = np.full(size, min(int(np.searchsorted(crossed, True)), z.size - 1))
     value, best = np.zeros(size), np.full(size, np.inf)
+    slope, before, gap_before = np.full(size, 2.0), np.full(size, np.nan), np.zeros(size)
     for _ in range(STEPS):
-        share = np.clip(-gap_low / np.where(gap_high > gap_low, gap_high - gap_low, 1.0), 0.02, 0.98)
-        middle = np.clip(
-            along(z[low] + (z[high] - z[low]) * share), np.minimum(low + 1, high), np.maximum(high - 1, low)
-        )
-        far, frr = ends(middle)
+        far, frr = ends(at)
         gap = far - frr
         closer = np.abs(gap) < best
         value, best = np.where(closer, (far + frr) / 2.0, value), np.where(closer, np.abs(gap), best)
-        right = gap >= 0.0
-        low, high = np.where(right, low, middle), np.where(right, middle, high)
-        gap_low, gap_high = np.where(right, gap_low * 0.5, gap), np.where(right, gap, gap_high * 0.5)
-        if bool(np.all((best < 0.005) | (high - low <= 1))):
+        low, high = np.where(gap < 0.0, np.maximum(low, at), low), np.where(gap >= 0.0, np.minimum(high, at), high)
+        if bool(np.all((best < CLOSE) | (high - low <= 1))):
             break
+        moved = z[at] - before
+        known = np.isfinite(moved) & (np.abs(moved) > 1e-9)
+        found = np.divide(gap - gap_before, moved, out=slope.copy(), where=known)
+        slope = np.where(found > 0.2, np.minimum(found, 20.0), slope)
+        before, gap_before = z[at], gap
+        aimed = np.searchsorted(z, z[at] - gap / slope)
+        inside = (aimed > low) & (aimed < high)
+        at = np.where(inside, aimed, np.clip((low + high) // 2, 0, z.size - 1))
     result: FloatArray = ndtr(value)
     return result
 

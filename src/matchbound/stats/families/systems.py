@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.joint import JointTally
+from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import AllPairs, ImpostorTally, PairTable
 from matchbound.stats.families.critical import Largest, Rng, largest_of, normal_scores
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.joint import JointTally
+from matchbound.counts.joint import JointTally
 from matchbound.stats.latent.correlations import Curve, smooth
 from matchbound.stats.latent.fit import FAR_POOL, FRR_POOL, NO_IDENTITY_DATA, NO_PAIR_DATA
 from matchbound.stats.latent.moments import Design, Products, genuine_design, identity_correlation, impostor_design
-from matchbound.stats.latent.orthant import implied_correlation, legendre
+from matchbound.stats.latent.orthant import excess_of_two, implied_correlation, orthant
 
 N_RANKS = 30
 FEWEST = 3
@@ -36,35 +35,6 @@ def paired_ranks(comparisons: int, metric: str = "far", n_ranks: int = N_RANKS) 
         return np.empty(0, dtype=np.int64)
     ranks = np.unique(np.rint(np.geomspace(FEWEST, last, n_ranks)).astype(np.int64))
     return ranks[(ranks > 0) & (ranks < comparisons)]
-
-
-def orthant(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
-    """Φ₂(h, k; ρ), the shape of the arguments broadcast together, by Owen's T."""
-    from scipy.special import ndtr, owens_t
-
-    h, k, rho = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (h, k, rho)))
-    h, k = np.where(h == 0.0, 1e-12, h), np.where(k == 0.0, 1e-12, k)
-    spare = np.sqrt(1.0 - rho * rho)
-    opposite = np.where(h * k > 0.0, 0.0, 0.5)
-    value = (ndtr(h) + ndtr(k)) / 2.0 - owens_t(h, (k / h - rho) / spare) - owens_t(k, (h / k - rho) / spare)
-    result: FloatArray = np.maximum(value - opposite, 0.0)
-    return result
-
-
-def excess_of_two(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
-    """Φ₂(h, k; ρ) − Φ(h)Φ(k) by quadrature over the angle, for |ρ| ≤ 0.95.
-
-    The derivative of Φ₂ in θ = arcsin ρ is exp(−(h² + k² − 2hk·sin θ)/(2cos² θ))/2π (Drezner & Wesolowsky 1990).
-    """
-    h, k, rho = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (h, k, rho)))
-    nodes, weights = legendre(32)
-    angle = np.arcsin(rho)
-    theta = angle[..., None] * nodes
-    sine, cosine = np.sin(theta), np.cos(theta)
-    h, k = h[..., None], k[..., None]
-    inside = np.exp(-(h * h + k * k - 2.0 * h * k * sine) / (2.0 * cosine * cosine)) @ weights
-    result: FloatArray = angle / (2.0 * np.pi) * inside
-    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import Tally
 from matchbound.errors import DataError
 from matchbound.stats.latent.correlations import genuine_clusters, impostor_clusters, smooth
+from matchbound.stats.latent.handover import far_own_variance, frr_own_variance, with_jackknife
 from matchbound.stats.latent.model import LatentModel
 from matchbound.stats.latent.moments import (
     Correlations,
@@ -91,23 +94,32 @@ def fit_far(
     curves = _curves(sample, products, mirrored, FAR_POOL, constants)
     sizes = whole.instances
     taking_part = whole.impostor.comparisons > 0
+    identities = effective_identities(whole.impostor.comparisons if sizes is None else np.where(taking_part, sizes, 0))
+    left_out = tally if leave_out is None else leave_out
+    own = far_own_variance(whole.impostor, mirrored, identities)
+    if whole is tally:
+        own = with_jackknife(own, left_out, mirrored)
     return LatentModel(
         metric="far",
         design=design,
         clusters=impostor_clusters(whole.impostor),
-        effective_identities=effective_identities(
-            whole.impostor.comparisons if sizes is None else np.where(taking_part, sizes, 0)
-        ),
+        effective_identities=identities,
         identity=smooth(
             curves.z, curves.found.identity, curves.errors, FAR_POOL, constants.bandwidth, NO_IDENTITY_DATA
         ),
         pair=smooth(
             curves.z, np.maximum(curves.found.pair, 0.0), curves.errors, FAR_POOL, constants.bandwidth, NO_PAIR_DATA
         ),
-        beta=_slope(tally if leave_out is None else leave_out, mirrored, constants),
+        beta=_slope(left_out, mirrored, constants),
         settings=constants,
         mirrored=mirrored,
+        own=own,
     )
+
+
+def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
+    """The model of FAR with the sample's own variance taken from a tally of all the data, at its thresholds."""
+    return replace(model, own=far_own_variance(tally.impostor, model.mirrored, model.effective_identities))
 
 
 def fit_frr(tally: Tally, *, errors: int | None = None, settings: str | LatentSettings = "default") -> LatentModel:
@@ -121,16 +133,18 @@ def fit_frr(tally: Tally, *, errors: int | None = None, settings: str | LatentSe
     pair = smooth(
         curves.z, np.maximum(curves.found.pair, 0.0), curves.errors, FRR_POOL, constants.bandwidth, NO_PAIR_DATA
     )
+    identities = effective_identities(tally.genuine.comparisons)
     return LatentModel(
         metric="frr",
         design=design,
         clusters=genuine_clusters(tally.genuine),
-        effective_identities=effective_identities(tally.genuine.comparisons),
+        effective_identities=identities,
         identity=smooth(curves.z, curves.found.identity, curves.errors, FRR_POOL, constants.bandwidth, 0.0),
         pair=pair,
         beta=0.0,
         settings=constants,
         mirrored=mirrored,
+        own=frr_own_variance(tally.genuine, mirrored, identities),
     )
 
 

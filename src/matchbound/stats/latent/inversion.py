@@ -18,7 +18,12 @@ REACH = 8.5
 
 
 def count_tail(
-    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
+    errors: FloatArray,
+    trials: FloatArray,
+    rate: FloatArray,
+    spread: FloatArray,
+    upper: BoolArray,
+    hubs: FloatArray | None = None,
 ) -> FloatArray:
     """E_u of the mid-P binomial tail at `errors` of `trials`, shape (J,).
 
@@ -28,7 +33,39 @@ def count_tail(
         x/c, N/c, p and V. The numbers of errors and trials need not be whole.
     upper : bool array, shape (J,)
         Where true, P(X < x) + ½P(X = x), for an upper limit; else P(X > x) + ½P(X = x), for a lower one.
+    hubs : float64 array, shape (J,)
+        h: p_u is a gamma variable with mean p and relative variance V in this part of the mean; by default 0.
     """
+    normal = _log_normal_tail(errors, trials, rate, spread, upper)
+    if hubs is None or not bool(np.any(hubs > 0.0)):
+        return normal
+    mixed = normal.copy()
+    some = hubs > 0.0
+    gamma = _gamma_tail(errors[some], trials[some], rate[some], spread[some], upper[some])
+    mixed[some] = (1.0 - hubs[some]) * normal[some] + hubs[some] * gamma
+    return mixed
+
+
+def _gamma_tail(
+    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
+) -> FloatArray:
+    """E of the mid-P binomial tail with a gamma rate of mean `rate` and relative variance `spread`, shape (J,)."""
+    from scipy.special import betainc, betaincc, gammaincinv, gammaln
+
+    nodes, weights = legendre(96)
+    shape = 1.0 / np.maximum(spread, 1e-6)
+    p = np.clip(rate[:, None] * gammaincinv(shape[:, None], nodes) / shape[:, None], 1e-300, 1.0 - 1e-12)
+    x, n = errors[:, None], trials[:, None]
+    choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
+    half = 0.5 * np.exp(choose + x * np.log(p) + (n - x) * np.log1p(-p))
+    tail = np.where(upper[:, None], betaincc(x + 1.0, n - x, p) - half, betainc(x + 1.0, n - x, p) + half)
+    result: FloatArray = tail @ weights
+    return result
+
+
+def _log_normal_tail(
+    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
+) -> FloatArray:
     from scipy.special import betainc, betaincc, gammaln, ndtr
 
     variance = np.log1p(np.maximum(spread, 0.0) / (1.0 - rate) ** 2)
@@ -79,7 +116,11 @@ def _logit(rate: FloatArray) -> FloatArray:
 
 
 def solve_decreasing(
-    gap: Callable[[FloatArray], FloatArray], near: FloatArray, guess: FloatArray, ends: tuple[float, float]
+    gap: Callable[[FloatArray], FloatArray],
+    near: FloatArray,
+    guess: FloatArray,
+    ends: tuple[float, float],
+    tolerance: float = 1e-6,
 ) -> FloatArray:
     """Roots of falling functions, one an entry, by Chandrupatla's method; shape (J,).
 
@@ -100,6 +141,7 @@ def solve_decreasing(
     fallback = b.copy()
     t = np.full(a.shape, 0.5)
     best = np.where(np.abs(fa) < np.abs(fb), a, b)
+    done = no_root.copy()  # an entry that is found stays as it is, so that it does not depend on the others
     for _ in range(60):
         x = a + t * (b - a)
         fx = gap(x)
@@ -107,11 +149,11 @@ def solve_decreasing(
         c, fc = np.where(same, a, b), np.where(same, fa, fb)
         b, fb = np.where(same, b, a), np.where(same, fb, fa)
         a, fa = x, fx
-        best = np.where(np.abs(fa) < np.abs(fb), a, b)
-        tolerance = 1e-6
+        best = np.where(done, best, np.where(np.abs(fa) < np.abs(fb), a, b))
         with np.errstate(all="ignore"):
             reach = tolerance / np.abs(b - c)
-            if bool(np.all((reach > 0.5) | (fa == 0.0) | no_root)):
+            done |= (reach > 0.5) | (fa == 0.0)
+            if bool(np.all(done)):
                 break
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
             quadratic = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)

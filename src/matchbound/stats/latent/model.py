@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -9,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray
+from matchbound.notes import Note
 from matchbound.stats.latent.correlations import Clusters, Curve
+from matchbound.stats.latent.handover import OwnVariance
 from matchbound.stats.latent.inversion import count_tail, solve_decreasing
 from matchbound.stats.latent.moments import Design
 from matchbound.stats.latent.orthant import excess
@@ -22,6 +25,8 @@ LOWEST, TOP = -9.0, 6.5
 """Probit rates between which limits are sought."""
 MOST = 0.99
 """The largest correlation that the model uses."""
+LEAST_FREEDOM = 6.0
+"""Degrees of freedom are not cut below this."""
 RISKY = 0.15
 """Above this pooled ρ_s, coverage may fall to about 90%."""
 FEW = 10.0
@@ -54,7 +59,7 @@ class LatentLimits:
     beta: float
     erring_pairs: float
     effective_identities: float
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +80,19 @@ class LatentModel:
         The constants.
     mirrored
         Whether the curves are functions of the rate of comparisons that did not err (rates above ½).
+    own
+        The sample's own variance, seen from the same side; None: it is never used.
+
+    See Also
+    --------
+    LatentInterval, plot_correlations
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
+    >>> model.metric
+    'far'
     """
 
     metric: Metric
@@ -86,6 +104,7 @@ class LatentModel:
     beta: float
     settings: LatentSettings
     mirrored: bool = False
+    own: OwnVariance | None = None
 
     @property
     def comparisons(self) -> float:
@@ -93,11 +112,15 @@ class LatentModel:
         return float(self.design.comparisons)
 
     def deviate(self, level: float, side: Side = "two-sided") -> float:
-        """The t quantile with G_e − 1 degrees of freedom; limits have a tail of Φ(−deviate)."""
+        """The t quantile with f·(G_e − 1) degrees of freedom, or the lesser of 6 and G_e − 1 where that is more.
+
+        Limits have a tail of Φ(−deviate).
+        """
         from scipy.special import stdtrit
 
         tail = (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
-        return -float(stdtrit(max(self.effective_identities - 1.0, 1.0), tail))
+        most = self.effective_identities - 1.0
+        return -float(stdtrit(max(self.settings.freedom * most, min(most, LEAST_FREEDOM), 1.0), tail))
 
     def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
         """The interval for a rate of which `errors` errors were seen.
@@ -123,18 +146,18 @@ class LatentModel:
         return LatentLimits(
             low=0.0 if side == "upper" else low,
             high=1.0 if side == "lower" else high,
-            rho_identity=float(view.identity(z_edge)[0]) if far else float("nan"),
+            rho_identity=float(view.identity(z_edge)[0]) if far else math.nan,
             rho_pair=float(view.pair(z_edge)[0]),
-            beta=self.beta if far else float("nan"),
+            beta=self.beta if far else math.nan,
             erring_pairs=erring,
             effective_identities=self.effective_identities,
-            notes=self._notes(erring),
+            notes=self._notes(errors, erring),
         )
 
-    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
+    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike, *, tolerance: float = 1e-6) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
-        `errors` need not be whole; `upper` says which limit.
+        `errors` need not be whole; `upper` says which limit. They are right to `tolerance` in probits.
         """
         x, d, up = np.broadcast_arrays(
             np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)
@@ -143,9 +166,9 @@ class LatentModel:
         result = np.empty(x.shape)
         flips = self._flips(x)
         if np.any(~flips):
-            result[~flips] = self._solve(x[~flips], d[~flips], up[~flips])
+            result[~flips] = self._solve(x[~flips], d[~flips], up[~flips], tolerance)
         if np.any(flips):
-            result[flips] = self._flip()._solve(x[flips], d[flips], up[flips])
+            result[flips] = self._flip()._solve(x[flips], d[flips], up[flips], tolerance)
         return result
 
     def _flips(self, errors: FloatArray) -> BoolArray:
@@ -158,40 +181,116 @@ class LatentModel:
         """The same model read from the other side of the scale."""
         return replace(self, identity=self.identity.mirrored(), pair=self.pair.mirrored(), mirrored=not self.mirrored)
 
-    def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray) -> FloatArray:
+    def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray, tolerance: float = 1e-6) -> FloatArray:
         """Limits of the rate in which the curves are functions of z (of non-errors where mirrored), shape (J,)."""
         from scipy.special import ndtr, ndtri
 
         x = self.comparisons - errors if self.mirrored else errors
         up = ~upper if self.mirrored else upper
         z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
+        handed_over = self._handed_over(x, z_hat)
 
         def gap(z: FloatArray) -> FloatArray:
-            tail = np.clip(self._tail(x, z, z_hat, up), 1e-300, 1.0 - 1e-16)
+            tail = np.clip(self._tail(x, z, z_hat, up, handed_over), 1e-300, 1.0 - 1e-16)
             signed: FloatArray = ndtri(tail) + deviate
             return np.where(up, signed, -signed)
 
         near = np.where(up, z_hat - 0.1, z_hat + 0.1)
         guess = np.clip(near + np.where(up, 1.0, -1.0) * (0.2 + 0.2 * np.abs(deviate)), LOWEST, TOP)
-        z = solve_decreasing(gap, near, guess, (LOWEST, TOP))
+        z = solve_decreasing(gap, near, guess, (LOWEST, TOP), tolerance)
         rate = np.where(z >= TOP, 1.0, np.where(z <= LOWEST, 0.0, ndtr(z)))
         rate = np.where(~up & (x <= 0.0), 0.0, rate)
+        # no error seen: never tighter than the exact binomial bound for as many independent comparisons
+        exact = -np.expm1(np.log(np.maximum(ndtr(-deviate), 1e-300)) / self.comparisons)
+        rate = np.where(up & (x <= 0.0), np.maximum(rate, exact), rate)
         return 1.0 - rate if self.mirrored else rate
 
-    def _tail(self, errors: FloatArray, z: FloatArray, z_hat: FloatArray, upper: BoolArray) -> FloatArray:
-        """P(X ≤ errors) (for upper limits) or P(X ≥ errors), mid-P, at the probit rates z; shape (J,)."""
+    def _tail(
+        self,
+        errors: FloatArray,
+        z: FloatArray,
+        z_hat: FloatArray,
+        upper: BoolArray,
+        handed_over: tuple[FloatArray, FloatArray] | None = None,
+    ) -> FloatArray:
+        """P(X ≤ errors) (for upper limits) or P(X ≥ errors), mid-P, at the probit rates z; shape (J,).
+
+        `handed_over` is what `_handed_over` gives for these errors.
+        """
         from scipy.special import ndtr
 
+        weight, scale = self._handed_over(errors, z_hat) if handed_over is None else handed_over
         p, n = ndtr(z), self.comparisons
         rest = ndtr(-z)
-        depth = self._depth(z)
+        depth = self._depth(z) * weight
         rho_pair = np.minimum(self.pair(z), MOST)
         guarded = self._guarded(rho_pair, depth)
         effect = self._design_effect(z, np.where(upper, guarded, rho_pair))
-        spread = self._spread(z, depth, z_hat, effect, rho_pair, upper)
+        spread = self._spread(z, depth, z_hat, effect, rho_pair, upper, weight)
         clump = np.clip(n * p / self.clusters.erring(z, guarded), 1.0, effect)
-        spread = spread + (effect - clump) * rest / (n * p)
-        return count_tail(errors / clump, n / clump, p, spread, upper)
+        alone = rest / (n * p)
+        total = (spread + effect * alone) * scale
+        if self.metric == "frr":
+            least = self._least_clump(p)
+            clump = np.where(upper, np.maximum(clump, least), clump)
+            total = np.maximum(total, np.where(upper, least * alone, 0.0))
+        clump = np.minimum(clump, np.maximum(total / alone, 1.0))
+        beyond = np.maximum(total - clump * alone, 0.0)
+        return count_tail(errors / clump, n / clump, p, beyond, upper, self._hubs(depth, upper))
+
+    def _handed_over(self, errors: FloatArray, z_hat: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(w, κ) at counts: what the model keeps of its guards, and the factor on its variance; shape (J,) each.
+
+        With cv² the noise of the sample's variance v̂, w = cv⁴/(cv⁴ + a²), and κ = (v̂·√(1 + cv²)/T)^(1−w), T the model's
+        relative variance at the estimate without guards. Nothing is handed over where no error was seen.
+        """
+        from scipy.special import ndtr
+
+        model = np.ones_like(z_hat)
+        floor = self.settings.hand_over if self.metric == "far" else self.settings.genuine_hand_over
+        if self.own is None or self.own.mirrored != self.mirrored or not floor > 0.0 or not self.own.errors.size:
+            return model, model
+        relative, noise = self.own.at(errors)
+        noise = np.maximum(noise, floor / self.effective_identities)
+        rho_pair = np.minimum(self.pair(z_hat), MOST)
+        p, n = ndtr(z_hat), self.comparisons
+        effect = self._design_effect(z_hat, rho_pair)
+        if self.metric == "far":
+            depth = self._depth(z_hat)
+            rho = np.minimum(self._raised(z_hat, depth, rho_pair), MOST)
+            noise = np.maximum(noise, kurtosis(z_hat, rho) / self.effective_identities)
+        weight = noise**2 / (noise**2 + self.settings.hand_over_at**2)
+        flat = np.zeros_like(z_hat)
+        spread = self._spread(z_hat, flat, z_hat, effect, rho_pair, flat > 1.0)
+        total = spread + effect * ndtr(-z_hat) / (n * p)
+        scale = np.exp((1.0 - weight) * (np.log(relative) + 0.5 * np.log1p(noise) - np.log(total)))
+        if self.metric == "frr":
+            scale = np.maximum(scale, self.settings.least_scale)
+        none = errors < 1.0
+        return np.where(none, 1.0, weight), np.where(none, 1.0, scale)
+
+    def _least_clump(self, p: FloatArray) -> FloatArray:
+        """The fewest errors of an identity that errs at all, as upper limits of FRR assume it; shape (J,).
+
+        s₀·ḡ/(1 + G_e·p/50), ḡ = Σg²/Σg: with few erring identities one cannot know that they are not goats.
+        """
+        share = self.settings.erring_share
+        mean = 1.0 + float(self.design.within) / self.comparisons
+        result: FloatArray = np.maximum(share * mean / (1.0 + self.effective_identities * p / 50.0), 1.0)
+        return result if share > 0.0 else np.ones_like(result)
+
+    def _hubs(self, depth: FloatArray, upper: BoolArray) -> FloatArray:
+        """h: the weight of a gamma law of the rate over samples beside the log-normal one, shape (J,)."""
+        if self.metric == "frr" or not self.identity.pooled > self.settings.hubs_from:
+            return np.zeros_like(depth)
+        strength = min((self.identity.pooled - self.settings.hubs_from) / 0.3, 1.0)
+        return np.where(upper, strength * np.maximum(0.0, 1.0 - 2.0 * depth), 0.0)
+
+    def _raised(self, z: FloatArray, depth: FloatArray, rho_pair: FloatArray) -> FloatArray:
+        """ρ_s with its guard."""
+        constants = self.settings
+        rho = self.identity(z)
+        return rho * (1.0 + constants.identity_guard * depth) + constants.borrowed_guard * rho_pair * depth
 
     def _spread(
         self,
@@ -201,6 +300,7 @@ class LatentModel:
         effect: FloatArray,
         rho_pair: FloatArray,
         upper: BoolArray,
+        weight: FloatArray | float = 1.0,
     ) -> FloatArray:
         """V: the relative variance of the rate from comparisons that share one identity, shape (J,)."""
         from scipy.special import ndtr
@@ -208,14 +308,11 @@ class LatentModel:
         if self.metric == "frr":
             return np.zeros_like(z)
         p, rest, n = ndtr(z), ndtr(-z), self.comparisons
-        rho = self.identity(z)
-        constants = self.settings
-        raised = rho * (1.0 + constants.identity_guard * depth) + constants.borrowed_guard * rho_pair * depth
-        rho = np.minimum(np.where(upper, raised, rho), MOST)
+        rho = np.minimum(np.where(upper, self._raised(z, depth, rho_pair), self.identity(z)), MOST)
         pairs = float(self.design.sharing)
         spread = pairs * excess(z, rho) / (n * p) ** 2
         share = spread / (spread + effect * rest / (n * p))
-        climb = self.beta * share * np.maximum(z - z_hat, 0.0)
+        climb = self.beta * weight * share * np.maximum(z - z_hat, 0.0)
         climbed = np.minimum(rho + np.where(upper, climb, 0.0), MOST)
         result: FloatArray = pairs * excess(z, climbed) / (n * p) ** 2
         return result
@@ -244,21 +341,42 @@ class LatentModel:
         """λ at probit rates z, with the guard on ρ_w."""
         return self.clusters.erring(z, self._guarded(np.minimum(self.pair(z), MOST), self._depth(z)))
 
-    def _notes(self, erring: float) -> tuple[str, ...]:
-        found: list[str] = []
+    def _notes(self, errors: float, erring: float) -> tuple[Note, ...]:
+        """What the errors come from, and what would narrow the interval."""
+        found: list[Note] = []
         if self.metric == "far" and self.identity.pooled > RISKY:
-            found.append(
+            text = (
                 f"comparisons that share an identity are strongly correlated (ρ = {self.identity.pooled:.2f}): a few "
                 "identities make most errors, and those not in the sample cannot be seen. A 95% interval may cover "
                 "about 90%"
             )
-        if erring < FEW:
-            what = "identity pairs" if self.metric == "far" else "identities"
-            found.append(
-                f"extrapolated: about {erring:.1f} {what} hold the errors at this threshold, so the interval leans on "
-                "correlations seen at larger rates"
+            found.append(Note("strong-correlation", text))
+        if 0.0 < errors < self.comparisons and erring < FEW:
+            shown = f"{erring:.0f}" if erring >= 1.5 else "one"
+            if self.metric == "far":
+                what = f"about {shown} identity {'pairs' if erring >= 1.5 else 'pair'}"
+            else:
+                what = f"about {shown} {'identities' if erring >= 1.5 else 'identity'}"
+            text = (
+                f"the errors come from {what}: more images of the same people would narrow the interval little; more "
+                "people, or a claim about a larger rate, would"
             )
+            found.append(Note("few-erring", text))
         return tuple(found)
+
+
+def kurtosis(z: FloatArray, rho: FloatArray) -> FloatArray:
+    """E(q − p)⁴/(E(q − p)²)² − 1 of q = Φ((z − √ρ·u)/√(1−ρ)), u ~ N(0, 1): how unequal identities' rates are."""
+    from scipy.special import ndtr
+
+    u = np.linspace(-8.0, 8.0, 129)
+    density = np.exp(-0.5 * u * u)
+    density /= density.sum()
+    rho = np.clip(rho, 1e-6, MOST)
+    rates = ndtr((z[..., None] - np.sqrt(rho)[..., None] * u) / np.sqrt(1.0 - rho)[..., None])
+    off = rates - (rates @ density)[..., None]
+    result: FloatArray = ((off**4) @ density) / ((off**2) @ density) ** 2 - 1.0
+    return result
 
 
 def _probit(rate: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Two standard normals that are both below z: the excess over independence, and the correlation it implies.
+"""Two standard normals that are both below a limit: Φ₂, its excess over independence, and the correlation it implies.
 
 For correlation ρ = sin θ the derivative of Φ₂(z, z; ρ) in θ is exp(−z²/(1 + sin θ))/2π, so that
 
@@ -44,6 +44,35 @@ def _excess_at_angle(z: FloatArray, angle: FloatArray) -> FloatArray:
     nodes, weights = legendre(12)
     sine = np.sin(angle[..., None] * nodes)
     inside = np.exp(-(z[..., None] ** 2) / (1.0 + sine)) @ weights
+    result: FloatArray = angle / (2.0 * np.pi) * inside
+    return result
+
+
+def orthant(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
+    """Φ₂(h, k; ρ), the shape of the arguments broadcast together, by Owen's T."""
+    from scipy.special import ndtr, owens_t
+
+    h, k, rho = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (h, k, rho)))
+    h, k = np.where(h == 0.0, 1e-12, h), np.where(k == 0.0, 1e-12, k)
+    spare = np.sqrt(1.0 - rho * rho)
+    opposite = np.where(h * k > 0.0, 0.0, 0.5)
+    value = (ndtr(h) + ndtr(k)) / 2.0 - owens_t(h, (k / h - rho) / spare) - owens_t(k, (h / k - rho) / spare)
+    result: FloatArray = np.maximum(value - opposite, 0.0)
+    return result
+
+
+def excess_of_two(h: ArrayLike, k: ArrayLike, rho: ArrayLike) -> FloatArray:
+    """Φ₂(h, k; ρ) − Φ(h)Φ(k) by quadrature over the angle, for |ρ| ≤ 0.95.
+
+    The derivative of Φ₂ in θ = arcsin ρ is exp(−(h² + k² − 2hk·sin θ)/(2cos² θ))/2π (Drezner & Wesolowsky 1990).
+    """
+    h, k, rho = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (h, k, rho)))
+    nodes, weights = legendre(32)
+    angle = np.arcsin(rho)
+    theta = angle[..., None] * nodes
+    sine, cosine = np.sin(theta), np.cos(theta)
+    h, k = h[..., None], k[..., None]
+    inside = np.exp(-(h * h + k * k - 2.0 * h * k * sine) / (2.0 * cosine * cosine)) @ weights
     result: FloatArray = angle / (2.0 * np.pi) * inside
     return result
 

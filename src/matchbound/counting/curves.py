@@ -1,4 +1,4 @@
-"""Curves of embeddings: every step of a small set, chosen thresholds of a large one."""
+"""Data into curves: every step of comparisons and of small sets of embeddings, chosen thresholds of large ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
-from matchbound.counts.curve import CurveTally, both_kinds, curve_of_comparisons, curve_of_tally
+from matchbound.counts.curve import CurveTally, SortedCurve, both_kinds, curve_of_tally
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 
 if TYPE_CHECKING:
@@ -19,6 +20,39 @@ if TYPE_CHECKING:
 EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
 CURVE_POINTS = 1500
+
+
+def curve_of_comparisons(source: Comparisons) -> SortedCurve:
+    """The curve of scored comparisons, with every step."""
+    size = source.n_identities
+    genuine = source.genuine
+    n_genuine = int(np.count_nonzero(genuine))
+    both_kinds(n_genuine, len(source) - n_genuine)
+    similarity = source.similarity
+    order = np.argsort(-similarity)
+    ranked = similarity[order]
+    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1)
+    accepted = np.cumsum(genuine[order], dtype=np.int64)[ends]
+    matched = ends + 1 - accepted
+    with np.errstate(over="ignore"):  # above the largest float there is infinity
+        strictest = np.nextafter(ranked[0], np.inf)
+    thresholds = np.concatenate([[strictest], ranked[ends]])
+    both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
+    g = np.bincount(source.a[genuine], minlength=size).astype(np.int64)
+    return SortedCurve(
+        identities=source.identities,
+        distance=source.distance,
+        thresholds=-thresholds if source.distance else thresholds,
+        false_matches=np.concatenate([[0], matched]),
+        false_nonmatches=np.concatenate([[n_genuine], n_genuine - accepted]),
+        genuine_comparisons=g,
+        impostor_comparisons=both - 2 * g,
+        instances=source.instance_counts,
+        a=source.a,
+        b=source.b,
+        row_similarity=similarity,
+        order=order,
+    )
 
 
 def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 2_000_000) -> FloatArray:
@@ -48,7 +82,7 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
         return -1.001
     squares = 0.0
     for start in range(0, len(source), block):
-        part = source.vectors[start : start + block]
+        part = source.settled[start : start + block]
         squares = max(squares, float(np.einsum("ij,ij->i", part, part, dtype=np.float64).max()))
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
@@ -60,6 +94,7 @@ def curve_of_embeddings(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> CurveTally:
     """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
     rows = len(source)
@@ -75,5 +110,6 @@ def curve_of_embeddings(
             executor=executor,
             progress=progress,
             checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
         )
     )

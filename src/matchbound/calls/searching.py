@@ -1,0 +1,265 @@
+"""Searches in a gallery (1:N): check the arguments, search, hand out results."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
+from matchbound.counting.search_tally import Behind, BehindMatrix, assemble
+from matchbound.counts.tally import union_of_labels
+from matchbound.data.candidates import Candidates
+from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import as_labels
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.results.searches import Searches
+
+if TYPE_CHECKING:
+    from matchbound.counting.executors import Executor, Progress
+
+Protocol = Literal["auto", "separate", "rotating"]
+SAME = 1e-12
+"""Scores this close to a perfect one are looked at: is it the same vector?"""
+
+
+def search(
+    gallery: Embeddings | Candidates,
+    probes: Embeddings | None = None,
+    fuse: Fuse = "max",
+    *,
+    candidates: int = DEPTH,
+    protocol: Protocol = "auto",
+    failed_enrolments: ArrayLike | None = None,
+    failed_probes: ArrayLike | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Searches:
+    """Search a gallery with every probe (1:N), and keep what rates and their intervals need.
+
+    Parameters
+    ----------
+    gallery
+        The enrolled templates. Several templates of one identity become one score per search. Or the candidate lists of
+        searches that were made elsewhere (`read_candidates`, `Candidates`), alone.
+    probes
+        What is searched with. A probe whose identity is enrolled is *mated*.
+    fuse
+        How the scores of several templates become one: ``"max"`` or ``"mean"``.
+    candidates
+        How many of the best candidates of each search are kept; ranks above it cannot be asked for.
+    protocol
+        ``"separate"``: FPIR is over probes of people who are not enrolled. ``"rotating"``: every probe counts, with its
+        own identity left out of the gallery. ``"auto"``: rotating where every probe is mated.
+    failed_enrolments
+        Identities that should have been enrolled and gave no template. They count as enrolled; searches for them miss.
+    failed_probes
+        Whom failed probes show, one per search. A failed probe of an enrolled person is a miss, one of another person
+        returns nobody.
+    workers, executor, progress, checkpoint
+        How to run; see `evaluate`.
+
+    Returns
+    -------
+    Searches
+        With ``fpir``, ``fnir``, ``cmc``, ``fnir_at_fpir``, ``selectivity``, ``at_gallery_size``, ``threshold_for`` and
+        ``hubs``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import matchbound as mb
+    >>> rng = np.random.default_rng(0)
+    >>> people = rng.standard_normal((300, 16))
+    >>> def photographs(who):
+    ...     return mb.Embeddings(people[who] + 0.4 * rng.standard_normal((len(who), 16)), who)
+    >>> found = mb.search(photographs(np.arange(100)), photographs(np.repeat(np.arange(300), 3)))
+    >>> found.gallery_size, found.n_mated, found.n_nonmated
+    (100, 300, 600)
+    >>> low, high = found.fpir(0.6).interval()
+    """
+    if isinstance(gallery, Candidates):
+        if probes is not None:
+            raise UsageError("candidate lists are searches already; give them alone")
+        return _count(gallery, protocol)
+    for name, data in (("gallery", gallery), ("probes", probes)):
+        if not isinstance(data, Embeddings):
+            raise UsageError(f"{name} must be Embeddings (see matchbound.read); got {type(data).__name__}")
+    assert isinstance(probes, Embeddings)
+    if fuse not in ("max", "mean"):
+        raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
+    _check_protocol(protocol)
+    if not (isinstance(candidates, (int, np.integer)) and candidates >= 1):
+        raise UsageError(f"candidates must be a whole number, at least 1; got {candidates!r}")
+    if not len(gallery):
+        raise DataError("the gallery is empty: nobody is enrolled")
+    if not len(probes) and failed_probes is None:
+        raise DataError("there are no probes to search with")
+    if gallery.similarity != probes.similarity:
+        raise UsageError(
+            f"gallery and probes are compared by {gallery.similarity} and {probes.similarity}; they must agree"
+        )
+    if len(probes) and gallery.vectors.shape[1] != probes.vectors.shape[1]:
+        raise DataError(
+            f"gallery vectors have {gallery.vectors.shape[1]} numbers and probe vectors {probes.vectors.shape[1]}; are "
+            "they from the same model?"
+        )
+    enrolled, searched = _people(gallery, probes, failed_enrolments, failed_probes)
+    size = int(enrolled.labels.size)
+    depth = max(2, min(int(candidates) + 1, size))
+    job = make_job(gallery, probes, enrolled.codes, searched.own[: len(probes)], size, fuse, depth)
+    mate, holder, score = search_all(job, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+    notes = [*_said("gallery", gallery), *_said("probes", probes), *_repeated(job, mate, holder, score)]
+    failed = searched.own.size - len(probes)
+    mate = np.append(mate, np.full(failed, -np.inf))
+    holder = np.concatenate([holder, np.full((failed, depth), -1, dtype=np.int64)])
+    score = np.concatenate([score, np.full((failed, depth), -np.inf)])
+    rotating, said = _division(searched.own, protocol)
+    notes += said
+    tally = assemble(
+        enrolled.labels, size, searched.labels, searched.own, mate, holder, score,
+        rotating=rotating, distance=gallery.distance,
+    )  # fmt: skip
+    rows = np.where(np.arange(searched.own.size) < len(probes), np.arange(searched.own.size), -1)
+    mated = searched.own >= 0
+    behind = Behind(job, rows if rotating else rows[~mated], rows[mated], mate[mated])
+    for text in notes:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return Searches(tally, behind, tuple(notes))
+
+
+def _check_protocol(protocol: str) -> None:
+    if protocol not in ("auto", "separate", "rotating"):
+        raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
+
+
+def _division(own: IntArray, protocol: str) -> tuple[bool, list[str]]:
+    """Whether the protocol is rotating, and what to say about searches with and without a mate."""
+    notes = []
+    rotating = protocol == "rotating" or (protocol == "auto" and bool(np.all(own >= 0)))
+    if rotating and protocol == "auto":
+        notes.append(
+            "every probe shows an enrolled person: FPIR is counted with each probe's own identity left out of the "
+            "gallery (rotating protocol)"
+        )
+    if not np.any(own >= 0):
+        notes.append(
+            "no probe shows an enrolled person: FNIR and CMC are not defined. Are the identities of gallery and probes "
+            "written alike?"
+        )
+    return rotating, notes
+
+
+def _count(lists: Candidates, protocol: str) -> Searches:
+    """Searches from candidate lists."""
+    _check_protocol(protocol)
+    if not len(lists):
+        raise DataError("there are no searches")
+    rotating, said = _division(lists.own, protocol)
+    notes = [*lists.notes, *said]
+    unseen = np.isfinite(lists.end) & (lists.own >= 0) & np.isneginf(lists.mate)
+    ranks = int(lists.listed[unseen].min()) if unseen.any() else lists.gallery_size
+    if lists.matrix is not None and np.isfinite(lists.end).any():
+        ranks = min(ranks, lists.score.shape[1] - 1)
+    tally = assemble(
+        lists.gallery, lists.gallery_size, lists.identity, lists.own, lists.mate, lists.holder, lists.score,
+        rotating=rotating, distance=lists.distance, end=lists.end, ranks=ranks, floor=lists.floor,
+    )  # fmt: skip
+    behind = None
+    if lists.matrix is not None:
+        rows, mated = np.arange(len(lists)), lists.own >= 0
+        behind = BehindMatrix(lists.matrix, rows if rotating else rows[~mated], rows[mated], lists.mate[mated])
+    for text in notes:
+        warnings.warn(text, MatchboundWarning, stacklevel=3)
+    return Searches(tally, behind, tuple(notes))
+
+
+class _Enrolled:
+    """Labels of all enrolled people, and the position of each template's person among them."""
+
+    def __init__(self, labels: LabelArray, codes: IntArray) -> None:
+        self.labels, self.codes = labels, codes
+
+
+class _Searched:
+    """Whom each search is for (failed ones at the end), and the position of that person in the gallery or −1."""
+
+    def __init__(self, labels: LabelArray, own: IntArray) -> None:
+        self.labels, self.own = labels, own
+
+
+def _people(
+    gallery: Embeddings, probes: Embeddings, failed_enrolments: ArrayLike | None, failed_probes: ArrayLike | None
+) -> tuple[_Enrolled, _Searched]:
+    labels, codes = gallery.identities, gallery.codes
+    if failed_enrolments is not None:
+        missing = np.unique(as_labels(failed_enrolments, "failed_enrolments"))
+        labels, mine, theirs = union_of_labels(gallery.identities, missing)
+        both = np.intersect1d(mine, theirs)
+        if both.size:
+            raise DataError(
+                f"{labels[both[0]]} is in failed_enrolments and has a template in the gallery ({both.size} such people)"
+            )
+        codes = mine[codes].astype(np.int64)
+    shown = probes.identities[probes.codes]
+    if failed_probes is not None:
+        extra = as_labels(failed_probes, "failed_probes")
+        if (extra.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
+            extra, shown = extra.astype(np.str_), shown.astype(np.str_)
+        shown = np.concatenate([shown, extra])
+    if (labels.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
+        labels, order = _as_text(labels)
+        codes, shown = order[codes], shown.astype(np.str_)
+    at = np.minimum(np.searchsorted(labels, shown), labels.size - 1)
+    own = np.where(labels[at] == shown, at, -1).astype(np.int64)
+    return _Enrolled(labels, codes), _Searched(shown, own)
+
+
+def _as_text(labels: LabelArray) -> tuple[LabelArray, IntArray]:
+    """Labels as text, sorted, and the new position of each."""
+    text = labels.astype(np.str_)
+    order = np.argsort(text, kind="stable")
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    return text[order], place
+
+
+def _said(name: str, data: Embeddings) -> list[str]:
+    return [f"{name}: {text}" for text in data.findings()]
+
+
+def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatArray) -> list[str]:
+    """Notes about probes whose very vector is enrolled."""
+    perfect = {"cosine": 1.0 - SAME, "euclidean": 0.0}.get(job.similarity, -np.inf)
+    order = np.argsort(job.owner, kind="stable")
+    first = np.searchsorted(job.owner[order], np.arange(job.size + 1))
+
+    def same(rows: IntArray, people: IntArray) -> int:
+        count = 0
+        for row, person in zip(rows.tolist(), people.tolist(), strict=True):
+            templates = order[first[person] : first[person + 1]]
+            count += bool(np.any(np.all(job.gallery[templates] == job.probes[row], axis=1)))
+        return count
+
+    notes = []
+    likely = np.flatnonzero(mate >= perfect) if job.similarity != "dot" else np.flatnonzero(np.isfinite(mate))
+    own = same(likely, job.own[likely])
+    if own:
+        notes.append(
+            f"{own} probes are in the gallery themselves, to the last bit: searches that find their own image say "
+            "nothing about FNIR and CMC. Take them out of the probes"
+        )
+    likely = np.flatnonzero(score[:, 0] >= perfect) if job.similarity != "dot" else np.flatnonzero(holder[:, 0] >= 0)
+    others = same(likely, holder[likely, 0])
+    if others:
+        notes.append(
+            f"{others} probes equal a template of another identity to the last bit: one image under two names counts "
+            "as a false positive. Check the labels"
+        )
+    return notes

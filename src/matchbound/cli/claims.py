@@ -1,0 +1,84 @@
+"""Claims on the command line: ``--claim "far<1e-3"``, verdicts beside the answer, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from matchbound.data.failures import Failures
+from matchbound.errors import UsageError
+from matchbound.results.claims import Claim, Statement, parse_claim
+
+if TYPE_CHECKING:
+    from matchbound.results.error_rates import ErrorRates
+    from matchbound.results.roc import RocCurve
+
+NOT_SHOWN = 3
+"""The exit code when a claim is not shown."""
+AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "gfar", "gfrr")
+
+ClaimOption = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--claim",
+        help='A requirement, such as "far<1e-3" or "frr@far=1e-3<5%"; repeat it for several. Exit code 3 when one is '
+        "not shown.",
+        negative_iterable="",
+    ),
+]
+Verdicts = list[tuple[Claim, float | None]]
+
+
+def read_claims(texts: Sequence[str] | None) -> list[tuple[str, Statement]]:
+    """Claims in words and in parts; what cannot be read stops the run before it starts."""
+    return [(text, parse_claim(text)) for text in texts or ()]
+
+
+def needs_threshold(claims: Sequence[tuple[str, Statement]]) -> bool:
+    """Whether a claim is about rates at a threshold."""
+    return any(said.metric in AT_A_THRESHOLD for _, said in claims)
+
+
+def needs_curve(claims: Sequence[tuple[str, Statement]]) -> bool:
+    """Whether a claim is about a curve."""
+    return any(said.metric not in AT_A_THRESHOLD for _, said in claims)
+
+
+def verdicts(
+    claims: Sequence[tuple[str, Statement]],
+    series: Sequence[ErrorRates],
+    curve: RocCurve | None,
+    *,
+    level: float,
+    method: str | None = None,
+    failures: Failures | None = None,
+) -> Verdicts:
+    """Every claim decided, those about rates at each threshold."""
+    made: Verdicts = []
+    for text, said in claims:
+        if said.metric in AT_A_THRESHOLD:
+            own = method if said.metric in ("far", "frr", "recall") else None
+            for rates in series:
+                if said.metric in ("gfar", "gfrr"):
+                    made.append((_generalised(said, rates, failures, level), rates.threshold))
+                else:
+                    made.append((rates.claim(text, level=level, method=own), rates.threshold))
+        else:
+            assert curve is not None
+            made.append((curve.claim(text, level=level), None))
+    return made
+
+
+def _generalised(said: Statement, rates: ErrorRates, failures: Failures | None, level: float) -> Claim:
+    if failures is None:
+        raise UsageError(f"a claim about {said.metric} needs --fta, --fte or --failures")
+    both = rates.generalised(failures)
+    below, above = (said.target, None) if said.relation == "<" else (None, said.target)
+    return (both.gfar if said.metric == "gfar" else both.gfrr).claim(below, above=above, level=level)
+
+
+def exit_code(made: Verdicts) -> int:
+    """0, or 3 when a claim is not shown."""
+    return 0 if all(claim.shown for claim, _ in made) else NOT_SHOWN

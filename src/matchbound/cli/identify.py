@@ -1,0 +1,176 @@
+"""``matchbound identify``: searches in a gallery (1:N)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from matchbound.cli import common
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    RUNNING,
+    Answer,
+    Level,
+    Method,
+    Quiet,
+    Reading,
+    Running,
+    Threshold,
+)
+from matchbound.data.embeddings import Embeddings
+from matchbound.errors import DataError, UsageError
+from matchbound.results.methods import named
+from matchbound.stats.intervals import check_level
+
+GalleryFile = Annotated[
+    list[str], Parameter(help="Embeddings of the enrolled people; a table of who is enrolled.", negative_iterable="")
+]
+ProbesFile = Annotated[
+    list[str], Parameter(help="Embeddings to search with; a table of whom each search shows.", negative_iterable="")
+]
+Lists = Annotated[
+    str | None,
+    Parameter(
+        name="--candidates",
+        help="Candidate lists of searches made elsewhere (search, rank, candidate, score); --gallery and --probes are "
+        "then tables of labels.",
+    ),
+]
+Fpir = Annotated[list[float] | None, Parameter(help="FNIR where FPIR is this; repeatable.", negative_iterable="")]
+Rank = Annotated[list[int] | None, Parameter(help="Rank for FNIR and CMC; repeatable.", negative_iterable="")]
+GallerySize = Annotated[
+    list[int] | None,
+    Parameter(name="--gallery-size", help="FPIR in a gallery of this size; repeatable.", negative_iterable=""),
+]
+Fuse = Annotated[Literal["max", "mean"], Parameter(help="How scores of several templates become one.")]
+Target = Annotated[
+    Literal["random", "fixed"],
+    Parameter(name="--target", help="Intervals for a random gallery of this size, or for this (fixed) one."),
+]
+Keep = Annotated[int, Parameter(help="How many candidates of each search are kept.")]
+SearchProtocol = Annotated[
+    Literal["auto", "separate", "rotating"],
+    Parameter(name="--protocol", help="Whether enrolled people are searched for with their own template left out."),
+]
+Hubs = Annotated[int, Parameter(help="List so many of the enrolled people who receive most false hits (names people).")]
+ClaimText = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--claim",
+        help='A requirement such as "fpir<0.01", "fnir@fpir=0.01<5%", "cmc>0.95"; repeatable. Exit 3 if not shown.',
+        negative_iterable="",
+    ),
+]
+
+
+def identify(
+    *,
+    gallery: GalleryFile,
+    probes: ProbesFile,
+    threshold: Threshold = None,
+    fpir: Fpir = None,
+    rank: Rank = None,
+    gallery_size: GallerySize = None,
+    claim: ClaimText = None,
+    fuse: Fuse = "max",
+    method: Method = "auto",
+    level: Level = 0.95,
+    target: Target = "random",
+    candidates: Lists = None,
+    keep: Keep = 50,
+    protocol: SearchProtocol = "auto",
+    hubs: Hubs = 0,
+    reading: Reading = READING,
+    running: Running = RUNNING,
+    answer: Answer = ANSWER,
+    quiet: Quiet = False,
+) -> int:
+    """FPIR, FNIR and CMC of searches in a gallery, with intervals.
+
+    Example: `matchbound identify --gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01 --rank 1 --format json`
+    """
+    from matchbound.calls.search_records import claim_record, search_claim, search_records
+    from matchbound.calls.searching import search
+    from matchbound.readers.candidates import read_candidates
+    from matchbound.results.claims import parse_claim
+    from matchbound.results.search_rates import METHODS
+    from matchbound.show.numbers import percent
+    from matchbound.show.searches import searches_table
+
+    check_level(level, "--level")
+    chosen = named(method, METHODS, "--method")
+    if gallery_size and not threshold:
+        raise UsageError("--gallery-size gives FPIR at a threshold; give --threshold too")
+    for value in fpir or ():
+        if not 0.0 < value < 1.0:
+            raise UsageError(f"--fpir must lie between 0 and 1, such as 0.01; got {value}")
+    for place in rank or ():
+        if place < 1:
+            raise UsageError(f"--rank must be at least 1; got {place}")
+    statements = [parse_claim(text) for text in claim or ()]
+    with common.listening(quiet) as told:
+        if candidates is not None:
+            similarity = None
+            lists = read_candidates(
+                candidates, probes=probes[0], gallery=gallery[0], distance=True if reading.distance else None
+            )
+            distance = lists.distance
+            found = search(lists, protocol=protocol)
+        else:
+            enrolled, searched = _load(reading, "gallery", gallery), _load(reading, "probes", probes)
+            similarity, distance = enrolled.similarity, enrolled.distance
+            with running.started(quiet) as how:
+                depth = max(keep, max(rank or [1]))
+                found = search(enrolled, searched, fuse, candidates=depth, protocol=protocol, **how)
+        records = search_records(
+            found, threshold or [], fpir or [], rank or [1], gallery_size or [],
+            method=chosen, level=level, target=target,
+        )  # fmt: skip
+        verdicts = [
+            search_claim(found, said, threshold or [], (rank or [1])[0], level=level, method=chosen, target=target)
+            for said in statements
+        ]
+        people = [] if not hubs else [(t, found.hubs(t, hubs), found.people_with_half(t)) for t in threshold or []]
+    source: dict[str, Any] = common.provenance(
+        [*gallery, *probes, *([] if candidates is None else [candidates])],
+        None,
+        {
+            "verb": "identify",
+            "threshold": threshold,
+            "fpir": fpir,
+            "rank": rank,
+            "gallery_size": gallery_size,
+            "fuse": fuse,
+            "method": chosen,
+            "level": level,
+            "target": target,
+            "keep": keep,
+            "protocol": "rotating" if found.rotating else "separate",
+            "distance": distance,
+            "similarity": similarity,
+            "reader": reading.reader,
+        },
+    )
+    if hubs:
+        source["hubs"] = [
+            {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in people
+        ]
+    if verdicts:
+        source["claims"] = [claim_record(verdict) for verdict in verdicts]
+    rows = [
+        (t, [[str(hub.identity), f"{hub.hits:,}", percent(hub.share)] for hub in listed], half)
+        for t, listed, half in people
+    ]
+    lines = [str(verdict) for verdict in verdicts]
+    answer.deliver(records, partial(searches_table, records, rows, lines), told.texts, source)
+    return 0 if all(verdicts) else 3
+
+
+def _load(reading: Reading, name: str, files: list[str]) -> Embeddings:
+    data = reading.load(files)
+    if not isinstance(data, Embeddings):
+        raise DataError(f"--{name}: {files[0]} holds scores; a search needs embeddings")
+    return data

@@ -1,0 +1,304 @@
+"""Candidate lists of searches that were made elsewhere, and matrices of scores of probes and templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.finite import check_finite
+from matchbound.data.labels import as_labels
+from matchbound.errors import DataError, UsageError
+
+ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMatrix:
+    """Scores of every probe with every template; what is behind the end of lists made from it.
+
+    scores : array, shape (n, m)
+        As given; oriented by `sign`.
+    owner : int64 array, shape (m,)
+        The enrolled person of each template.
+    own : int64 array, shape (n,)
+        The enrolled person whom each probe shows, or −1.
+    """
+
+    scores: NDArray[Any] = field(repr=False)
+    owner: IntArray = field(repr=False)
+    own: IntArray = field(repr=False)
+    size: int
+    sign: float
+    fuse: Literal["max", "mean"]
+
+    def fused(self, rows: slice | IntArray) -> FloatArray:
+        """Oriented scores of some probes, one per enrolled person, −∞ for people without a template."""
+        part = self.sign * np.asarray(self.scores[rows], dtype=np.float64)
+        order = np.argsort(self.owner, kind="stable")
+        people = self.owner[order]
+        begins = np.flatnonzero(np.append(True, people[1:] != people[:-1]))
+        out = np.full((part.shape[0], self.size), -np.inf)
+        if self.fuse == "max":
+            out[:, people[begins]] = np.maximum.reduceat(part[:, order], begins, axis=1)
+        else:
+            counts = np.diff(np.append(begins, people.size))
+            out[:, people[begins]] = np.add.reduceat(part[:, order], begins, axis=1) / counts
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The candidate lists of searches, as another system returned them; `matchbound.search` counts them.
+
+    gallery : array, shape (N,)
+        The enrolled identities, sorted.
+    identity : array, shape (n,)
+        Whom each search shows.
+    own : int64 array, shape (n,)
+        The position of that person in the gallery, or −1.
+    mate : float64 array, shape (n,)
+        The oriented score of the mate; −∞ where it was not listed or there is none.
+    holder, score : arrays, shape (n, k)
+        The other candidates, the best first; −1 and −∞ behind the end of a list.
+    end : float64 array, shape (n,)
+        Nobody who was not listed has a larger oriented score; −∞ for lists that are complete.
+    listed : int64 array, shape (n,)
+        How many identities each search listed.
+    floor : float
+        Oriented scores below this were not listed.
+    distance : bool
+    """
+
+    gallery: LabelArray = field(repr=False)
+    identity: LabelArray = field(repr=False)
+    own: IntArray = field(repr=False)
+    mate: FloatArray = field(repr=False)
+    holder: IntArray = field(repr=False)
+    score: FloatArray = field(repr=False)
+    end: FloatArray = field(repr=False)
+    listed: IntArray = field(repr=False)
+    floor: float = -np.inf
+    distance: bool = False
+    matrix: ScoreMatrix | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.own.size)
+
+    @property
+    def gallery_size(self) -> int:
+        """N."""
+        return int(self.gallery.size)
+
+    @classmethod
+    def from_lists(
+        cls,
+        search: ArrayLike,
+        candidate: ArrayLike,
+        score: ArrayLike,
+        *,
+        identity: ArrayLike,
+        gallery: ArrayLike,
+        distance: bool = False,
+        floor: float | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Candidates:
+        """Lists from rows (search, candidate, score), in any order.
+
+        Parameters
+        ----------
+        search : array, shape (rows,)
+            The number of each row's search, 0..n − 1.
+        candidate : array, shape (rows,)
+            The enrolled identity returned. Several templates of one identity become the best of them.
+        score : array, shape (rows,)
+        identity : array, shape (n,)
+            Whom each search shows; searches that returned nobody have no rows.
+        gallery : array
+            All enrolled identities, also those who were never returned.
+        distance
+            Whether small scores mean "same".
+        floor
+            The threshold below (for distances, above) which nobody was returned, where there was one.
+        """
+        people = np.unique(as_labels(gallery, "gallery"))
+        if not people.size:
+            raise DataError("the gallery is empty: nobody is enrolled")
+        shown, own = _found(people, as_labels(identity, "identity"))
+        returned = as_labels(candidate, "candidate") if np.size(candidate) else people[:0]
+        returned, holder = _found(people, returned)
+        unknown = np.flatnonzero(holder < 0)
+        if unknown.size:
+            raise DataError(
+                f"row {unknown[0]}: {returned[unknown[0]]} was returned and is not in the gallery ({unknown.size} such "
+                "rows); give all enrolled identities"
+            )
+        values = np.asarray(score, dtype=np.float64).reshape(-1)
+        check_finite(values, lambda row: f"row {row}: the score is")
+        rows = np.asarray(search, dtype=np.int64).reshape(-1)
+        if rows.size and not (int(rows.min()) >= 0 and int(rows.max()) < own.size):
+            raise UsageError(f"search must hold numbers from 0 to {own.size - 1}")
+        oriented = -values if distance else values
+        lengths = np.bincount(rows, minlength=own.size)
+        longest = int(lengths.max(initial=0))
+        uneven = bool(np.any(lengths != longest))
+        bottom = -np.inf
+        if floor is not None:
+            bottom = -float(floor) if distance else float(floor)
+        elif uneven and oriented.size:
+            bottom = float(oriented.min())
+        order = np.lexsort((-oriented, holder, rows))
+        first = np.append(True, (rows[order][1:] != rows[order][:-1]) | (holder[order][1:] != holder[order][:-1]))
+        kept = np.sort(order[first[: order.size]]) if order.size else order
+        listed = np.bincount(rows[kept], minlength=own.size)
+        least = np.full(own.size, np.inf)
+        np.minimum.at(least, rows, oriented)
+        cut = (lengths == longest) & (listed < people.size)
+        end = np.where(cut & (lengths > 0), least, -np.inf)
+        mated = holder[kept] == own[rows[kept]]
+        mate = np.full(own.size, -np.inf)
+        mate[rows[kept[mated]]] = oriented[kept[mated]]
+        rest = kept[~mated]
+        others, scores = _as_lists(rows[rest], holder[rest], oriented[rest], own.size, max(2, longest))
+        if np.any(cut):
+            short = cut & np.isneginf(scores[:, 1])
+            scores[short, 1] = end[short]
+            said = (
+                f"lists end at {longest} candidates of {people.size:,} enrolled people: ranks to {longest} and FPIR at "
+                "any threshold can be counted; how many people reach a threshold, and so selectivity and other gallery "
+                "sizes, only above the end of every list"
+            )
+            notes = (*notes, said)
+        if np.isfinite(bottom):
+            shown_floor = -bottom if distance else bottom
+            notes = (*notes, f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused")
+        return cls(
+            people, shown, own, mate, others, scores, end, listed.astype(np.int64), bottom, distance, notes=tuple(notes)
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        indices: ArrayLike,
+        scores: ArrayLike,
+        *,
+        gallery: ArrayLike,
+        identity: ArrayLike,
+        distance: bool = False,
+    ) -> Candidates:
+        """Lists as FAISS, hnswlib and other indexes return them: one row per search, the k nearest templates in it.
+
+        Parameters
+        ----------
+        indices : whole numbers, shape (n, k)
+            Row numbers of templates; −1 where there are fewer.
+        scores : shape (n, k)
+        gallery : array, shape (m,)
+            The identity of each template.
+        identity : array, shape (n,)
+            Whom each search shows.
+        distance
+            Whether small scores mean "same", as with ``IndexFlatL2``.
+        """
+        places, values = np.asarray(indices), np.asarray(scores, dtype=np.float64)
+        if places.ndim != 2 or places.shape != values.shape or places.dtype.kind not in "iu":
+            raise DataError(
+                f"indices and scores must be arrays of one shape (searches, k), indices whole numbers; got "
+                f"{places.shape} of {places.dtype} and {values.shape}"
+            )
+        templates = as_labels(gallery, "gallery")
+        known = places >= 0
+        if known.any() and int(places.max()) >= templates.size:
+            raise DataError(f"indices hold {int(places.max())}, and the gallery has {templates.size} templates")
+        row = np.nonzero(known)[0]
+        return cls.from_lists(
+            row, templates[places[known]], values[known], identity=identity, gallery=templates, distance=distance
+        )
+
+    @classmethod
+    def from_matrix(
+        cls,
+        scores: ArrayLike,
+        *,
+        gallery: ArrayLike,
+        identity: ArrayLike,
+        distance: bool = False,
+        fuse: Literal["max", "mean"] = "max",
+        candidates: int = 50,
+    ) -> Candidates:
+        """Lists from the scores of every probe with every template, shape (n, m), which may be a memory map.
+
+        Parameters
+        ----------
+        gallery : array, shape (m,)
+            The identity of each template.
+        identity : array, shape (n,)
+            Whom each probe shows.
+        """
+        table = scores if isinstance(scores, np.ndarray) else np.asarray(scores, dtype=np.float64)
+        templates, shown = as_labels(gallery, "gallery"), as_labels(identity, "identity")
+        if table.ndim != 2 or table.dtype.kind not in "iuf":
+            raise DataError(f"scores must be a matrix of numbers; got {table.dtype} of shape {table.shape}")
+        if table.shape != (shown.size, templates.size):
+            raise DataError(
+                f"scores have shape {table.shape}; with {shown.size} probes and {templates.size} templates it must be "
+                f"({shown.size}, {templates.size})"
+            )
+        if fuse not in ("max", "mean"):
+            raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
+        people, owner = np.unique(templates, return_inverse=True)
+        if not people.size:
+            raise DataError("the gallery is empty: nobody is enrolled")
+        shown, own = _found(people, shown)
+        matrix = ScoreMatrix(
+            table, owner.astype(np.int64).reshape(-1), own, int(people.size), -1.0 if distance else 1.0, fuse
+        )
+        depth = max(2, min(int(candidates) + 1, people.size))
+        mate, end = np.full(own.size, -np.inf), np.full(own.size, -np.inf)
+        holder, score = np.full((own.size, depth), -1, dtype=np.int64), np.full((own.size, depth), -np.inf)
+        for start in range(0, own.size, ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + ROWS_AT_ONCE, own.size))
+            if not np.isfinite(np.asarray(table[rows], dtype=np.float64)).all():
+                bad = np.argwhere(~np.isfinite(np.asarray(table[rows], dtype=np.float64)))[0]
+                raise DataError(f"scores: row {start + bad[0]}, column {bad[1]} is not a finite number")
+            part = matrix.fused(rows)
+            mated = np.flatnonzero(own[rows] >= 0)
+            mate[rows[mated]] = part[mated, own[rows[mated]]]
+            part[mated, own[rows[mated]]] = -np.inf
+            best = np.argsort(-part, axis=1, kind="stable")[:, : min(depth, people.size)]
+            values = np.take_along_axis(part, best, axis=1)
+            score[rows, : best.shape[1]] = values
+            holder[rows, : best.shape[1]] = np.where(np.isneginf(values), -1, best)
+        if depth < people.size:
+            end = score[:, -1].copy()
+        listed = np.full(own.size, min(depth, people.size), dtype=np.int64)
+        return cls(people, shown, own, mate, holder, score, end, listed, -np.inf, distance, matrix)
+
+    def with_notes(self, *notes: str) -> Candidates:
+        """The same lists with more to say about them."""
+        return replace(self, notes=(*self.notes, *notes))
+
+
+def _found(people: LabelArray, labels: LabelArray) -> tuple[LabelArray, IntArray]:
+    """Labels, as the gallery has them, and their positions in it, −1 where they are not enrolled."""
+    if labels.size and (people.dtype.kind in "iu") != (labels.dtype.kind in "iu"):
+        raise DataError("identities are whole numbers on one side and text on the other; write them alike")
+    if not labels.size:
+        return labels, np.empty(0, dtype=np.int64)
+    at = np.minimum(np.searchsorted(people, labels), people.size - 1)
+    return labels, np.where(people[at] == labels, at, -1).astype(np.int64)
+
+
+def _as_lists(rows: IntArray, holder: IntArray, score: FloatArray, n: int, depth: int) -> tuple[IntArray, FloatArray]:
+    """Lists in descending order, shape (n, depth), from rows in any order; ties stay in their order."""
+    order = np.lexsort((np.arange(rows.size), -score, rows))
+    rows, holder, score = rows[order], holder[order], score[order]
+    begins = np.searchsorted(rows, np.arange(n))
+    place = np.arange(rows.size) - begins[rows]
+    lists, scores = np.full((n, depth), -1, dtype=np.int64), np.full((n, depth), -np.inf)
+    lists[rows, place], scores[rows, place] = holder, score
+    return lists, scores

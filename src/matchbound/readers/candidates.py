@@ -1,0 +1,254 @@
+"""Candidate lists from files: tables of (search, rank, candidate, score), and arrays as vector indexes return them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.data.candidates import Candidates
+from matchbound.data.labels import as_labels
+from matchbound.errors import DataError, UsageError
+from matchbound.files.opening import open_input
+from matchbound.readers.delimited import load_text_table, read_header, split_header
+from matchbound.readers.frames import _arrow, is_frame
+from matchbound.readers.npy import load_npz
+from matchbound.readers.parquet import load_parquet_table
+from matchbound.readers.roles import plain
+from matchbound.readers.tables import Table
+
+NAMES = {
+    "search": "search search_id searchid query query_id queryid qid probe probe_id probe_template query_index "
+    "search_index request",
+    "rank": "rank position place order",
+    "candidate": "candidate candidate_id candidateid hit hit_id match match_id neighbor neighbour neighbor_id result "
+    "result_id entity entity_id gallery_id gallery enrolled template template_id retrieved id",
+    "score": "score similarity distance dist cosine sim metric value",
+    "identity": "identity probe_identity search_identity query_identity subject subject_id person person_id "
+    "probe_subject label true_identity truth",
+}
+"""The names that columns go by, after `matchbound.readers.roles.plain`."""
+DISTANCES = ("distance", "dist")
+INDICES, SCORES = ("indices", "i", "labels", "ids", "neighbors", "knn"), ("scores", "distances", "d", "similarities")
+Labels = str | os.PathLike[str] | Mapping[Any, Any] | ArrayLike
+
+
+def read_candidates(
+    path: Any,
+    *,
+    probes: Labels | None = None,
+    gallery: Labels,
+    distance: bool | None = None,
+    floor: float | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Candidates:
+    """Candidate lists that another system made, for `search`.
+
+    Parameters
+    ----------
+    path
+        A CSV, TSV or Parquet table or a data frame with one row per returned candidate: search, candidate, score, and
+        perhaps rank and the identity searched for. Or an ``.npz`` with ``indices`` and ``scores`` (or ``distances``),
+        shape (searches, k), as FAISS and hnswlib return them.
+    probes
+        Whom each search shows: a table with columns search and identity, a mapping, or (for ``.npz``) an array or file
+        with one label per search. Searches that returned nobody must be listed here. Without it, the table must have
+        an identity column.
+    gallery
+        Who is enrolled: all identities; or, where candidates are templates, a table with columns candidate and
+        identity, or a mapping; for ``.npz`` the identity of each template.
+    distance
+        Whether small scores mean "same"; by default from the name of the column.
+    floor
+        The threshold of the search, where candidates beyond it were not returned.
+    columns
+        Names of columns: ``{"search": "req_no", "score": "points"}``.
+
+    Notes
+    -----
+    A list that ends at k candidates supports FNIR and CMC at ranks to k, and FPIR at any threshold. It does not say how
+    many people reach a threshold below its last score, nor where a mate stands that it does not hold: selectivity and
+    other gallery sizes are refused there.
+    """
+    if is_frame(path):
+        table = Table("frame", _arrow(path), lambda row: f"frame, row {row}")
+    else:
+        source = open_input(path)
+        if source.kind == "zip":
+            return _from_arrays(source.name, load_npz(source), probes, gallery, bool(distance))
+        table = _load(path)
+    roles = _roles(table, columns or {})
+    for need in ("search", "candidate", "score"):
+        if need not in roles:
+            raise DataError(
+                f"{table.source}: no column for the {need}; there are {', '.join(table.data.column_names)}. Name it "
+                f"with columns={{{need!r}: ...}}"
+            )
+    if distance is None:
+        distance = plain(roles["score"]) in DISTANCES
+    search_labels, search = np.unique(_text(table.labels(roles["search"])), return_inverse=True)
+    search = search.astype(np.int64).reshape(-1)
+    score = table.numbers(roles["score"])
+    if "rank" in roles:
+        _check_ranks(table, search, table.numbers(roles["rank"]), score, distance)
+    identity, searches = _shown(table, roles, probes, search_labels, search)
+    place = np.searchsorted(searches, search_labels[search]).astype(np.int64)
+    people, owner = _enrolled(gallery)
+    candidate = _text(table.labels(roles["candidate"]))
+    if owner is not None:
+        names, inverse = np.unique(candidate, return_inverse=True)
+        missing = [name for name in names.tolist() if name not in owner]
+        if missing:
+            row = int(np.flatnonzero(candidate == missing[0])[0])
+            raise DataError(
+                f"{table.where(row)}: {missing[0]!r} was returned and is not in the gallery ({len(missing)} such "
+                "candidates); give all that are enrolled"
+            )
+        candidate = np.asarray([owner[name] for name in names.tolist()])[inverse.reshape(-1)]
+    unknown = np.flatnonzero(~np.isin(candidate, people))
+    if unknown.size:
+        raise DataError(
+            f"{table.where(int(unknown[0]))}: {candidate[unknown[0]]!r} was returned and is not in the gallery "
+            f"({unknown.size} such rows); give all that are enrolled"
+        )
+    return Candidates.from_lists(
+        place, candidate, score, identity=identity, gallery=people, distance=distance, floor=floor
+    )
+
+
+def _load(path: Any) -> Table:
+    source = open_input(path)
+    if source.kind == "parquet":
+        return load_parquet_table(source)
+    names, _ = split_header(read_header(source)[1], source.name)
+    numeric = [name for name in names if plain(name) in (*NAMES["score"].split(), *NAMES["rank"].split())]
+    return load_text_table(source, numbers=numeric)
+
+
+def _roles(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
+    names = list(table.data.column_names)
+    for role, name in columns.items():
+        if role not in NAMES:
+            raise UsageError(f"columns: {role!r} is none of {', '.join(NAMES)}")
+        if name not in names:
+            raise DataError(f"{table.source}: there is no column {name!r}; there are {', '.join(names)}")
+    found = dict(columns)
+    free = [name for name in names if name not in columns.values()]
+    for role, words in NAMES.items():
+        for word in words.split():
+            match = [name for name in free if plain(name) == word]
+            if role not in found and match:
+                found[role] = match[0]
+                free.remove(match[0])
+    return found
+
+
+def _text(labels: LabelArray) -> LabelArray:
+    return labels.astype(np.str_)
+
+
+def _check_ranks(table: Table, search: IntArray, rank: Any, score: Any, distance: bool) -> None:
+    """Within a search, a better rank must not have a worse score."""
+    order = np.lexsort((rank, search))
+    oriented = -score[order] if distance else score[order]
+    worse = (search[order][1:] == search[order][:-1]) & (rank[order][1:] > rank[order][:-1])
+    wrong = np.flatnonzero(worse & (oriented[1:] > oriented[:-1]))
+    if wrong.size:
+        row = int(order[wrong[0] + 1])
+        kind, other = ("distances", "False") if distance else ("similarities", "True")
+        raise DataError(
+            f"{table.where(row)}: rank {rank[row]:g} has a better score than the rank before it, if scores are {kind}; "
+            f"give distance={other} if they are not"
+        )
+
+
+def _shown(
+    table: Table, roles: Mapping[str, str], probes: Labels | None, labels: LabelArray, search: IntArray
+) -> tuple[LabelArray, LabelArray]:
+    """Whom each search shows, and the searches, sorted."""
+    if probes is None:
+        if "identity" not in roles:
+            raise DataError(
+                f"{table.source}: nothing says whom each search shows; give probes=, or a column 'identity'"
+            )
+        shown = _text(table.labels(roles["identity"]))
+        pairs = np.unique(np.stack([labels[search], shown], axis=1), axis=0)
+        return pairs[:, 1], _once(pairs[:, 0], table.source)
+    known = _mapping(probes, "search", "probes")
+    if known is None:
+        raise UsageError("probes must be a table with columns search and identity, or a mapping")
+    missing = [name for name in labels.tolist() if name not in known]
+    if missing:
+        raise DataError(f"{table.source}: search {missing[0]!r} is not among the probes ({len(missing)} such searches)")
+    names = np.asarray(sorted(known))
+    return np.asarray([known[name] for name in names.tolist()]), names
+
+
+def _once(names: LabelArray, source: str) -> LabelArray:
+    twice = np.flatnonzero(names[1:] == names[:-1])
+    if twice.size:
+        raise DataError(f"{source}: search {names[twice[0]]!r} shows two identities")
+    return names
+
+
+def _enrolled(gallery: Labels) -> tuple[LabelArray, dict[str, str] | None]:
+    """The enrolled identities, and the identity of each template where candidates are templates."""
+    owner = _mapping(gallery, "candidate", "gallery")
+    if owner is not None:
+        return np.unique(np.asarray(list(owner.values()))), owner
+    if isinstance(gallery, (str, os.PathLike)):
+        table = _load(gallery)
+        roles = _roles(table, {})
+        name = roles.get("identity") or roles.get("candidate") or table.data.column_names[0]
+        return np.unique(_text(table.labels(name))), None
+    labels: Any = gallery
+    return np.unique(_text(as_labels(labels, "gallery"))), None
+
+
+def _mapping(labels: Any, key: str, name: str) -> dict[str, str] | None:
+    """From searches or templates to identities; None where the labels are identities themselves."""
+    if isinstance(labels, Mapping):
+        return {str(one): str(other) for one, other in labels.items()}
+    if not isinstance(labels, (str, os.PathLike)):
+        return None
+    table = _load(labels)
+    roles = _roles(table, {})
+    if "identity" not in roles or key not in roles:
+        return None
+    keys, values = _text(table.labels(roles[key])), _text(table.labels(roles["identity"]))
+    made = dict(zip(keys.tolist(), values.tolist(), strict=True))
+    if len(made) < keys.size:
+        raise DataError(f"{table.source}: the {key} column of {name} names one {key} twice")
+    return made
+
+
+def _from_arrays(
+    source: str, arrays: Mapping[str, Any], probes: Labels | None, gallery: Labels, distance: bool
+) -> Candidates:
+    def pick(names: tuple[str, ...], what: str) -> Any:
+        found = [key for key in arrays if plain(key) in names]
+        if not found:
+            raise DataError(f"{source}: no array of {what}; there are {', '.join(arrays)}")
+        return arrays[found[0]]
+
+    indices, scores = pick(INDICES, "indices"), pick(SCORES, "scores")
+    if probes is None:
+        raise DataError(f"{source}: give probes=, whom each search shows")
+    if isinstance(probes, Mapping) or isinstance(gallery, Mapping):
+        raise UsageError("with arrays, probes and gallery are arrays or files with one label per row")
+    templates, shown = _column(gallery, "gallery"), _column(probes, "probes")
+    small = distance or any(plain(key) in ("distances",) for key in arrays)
+    return Candidates.from_arrays(indices, scores, gallery=templates, identity=shown, distance=small)
+
+
+def _column(labels: Any, name: str) -> LabelArray:
+    """Identities in their order, from a table or as they are."""
+    if not isinstance(labels, (str, os.PathLike)):
+        return as_labels(labels, name)
+    table = _load(labels)
+    roles = _roles(table, {})
+    return _text(table.labels(roles.get("identity") or table.data.column_names[0]))

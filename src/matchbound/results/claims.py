@@ -1,0 +1,347 @@
+"""Claims: does a number meet a requirement? A verdict from one-sided bounds, and what would settle an open one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from matchbound.errors import UsageError
+from matchbound.results.interval import Interval
+
+Verdict = Literal["shown", "not shown", "refuted"]
+Relation = Literal["<", ">"]
+
+METRICS = {
+    "far": "far",
+    "fmr": "far",
+    "frr": "frr",
+    "fnmr": "frr",
+    "eer": "eer",
+    "auc": "auc",
+    "frr@far": "frr@far",
+    "fnmr@fmr": "frr@far",
+    "far@frr": "far@frr",
+    "fmr@fnmr": "far@frr",
+    "mindcf": "mindcf",
+    "actdcf": "actdcf",
+    "cllr": "cllr",
+    "mincllr": "mincllr",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+    "gfar": "gfar",
+    "gfrr": "gfrr",
+    "hter": "hter",
+    "fpir": "fpir",
+    "fnir": "fnir",
+    "cmc": "cmc",
+    "fnir@fpir": "fnir@fpir",
+}
+"""Names that a claim may use, and the metric each means."""
+
+_RELATION = re.compile(r"<=|>=|<|>|≤|≥")
+
+
+class Bounded(Protocol):
+    """A number with intervals, such as a rate at a threshold or a point of a curve."""
+
+    @property
+    def metric(self) -> str:
+        """What it is, such as ``"far"``."""
+
+    @property
+    def estimate(self) -> float:
+        """Its value."""
+
+    def interval(self, method: str = ..., level: float = ..., *, side: Any = ...) -> Interval:
+        """An interval, or a one-sided bound."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A requirement in parts: ``"frr@far=1e-3 < 5%"``.
+
+    metric
+        Such as ``"far"`` or ``"frr@far"``.
+    given
+        The rate at which it is read, or None.
+    relation
+        ``"<"`` or ``">"``.
+    target
+        What the number must stay below (above).
+    options
+        Further settings, such as ``{"prior": 0.01}``.
+    """
+
+    metric: str
+    relation: Relation
+    target: float
+    given: float | None = None
+    options: Mapping[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        name = self.metric if self.given is None else f"{self.metric}={self.given:g}"
+        if self.options:
+            name += "@" + ",".join(f"{key}={value:g}" for key, value in self.options.items())
+        return f"{name} {self.relation} {self.target:g}"
+
+
+def parse_claim(text: str) -> Statement:
+    """Read a requirement such as ``"far<1e-3"``, ``"frr@far=0.1% < 5%"``, ``"precision@prior=0.01 > 0.9"``.
+
+    ``<=`` and ``≤`` mean the same as ``<``: a bound at the target itself meets it either way.
+    """
+    advice = 'write it as "far<1e-3", "frr@far=1e-3<5%" or "precision@prior=0.01>0.9"'
+    sides = _RELATION.split("".join(text.lower().split()))
+    if len(sides) != 2 or not all(sides):
+        raise UsageError(f"claim {text!r} cannot be read; {advice}")
+    name, *details = sides[0].replace("@", ",").split(",")
+    given, options = None, {}
+    for part in details:
+        key, equals, value = part.partition("=")
+        if not equals or not key.isidentifier():
+            raise UsageError(f"claim {text!r}: {part!r} must be NAME=VALUE; {advice}")
+        if given is None and f"{name}@{key}" in METRICS:
+            name, given = f"{name}@{key}", _number(value, text)
+        else:
+            options[key] = _number(value, text)
+    if name not in METRICS:
+        known = ", ".join(dict.fromkeys(METRICS.values()))
+        raise UsageError(f"claim {text!r}: there is no metric {name!r}; a claim is about one of {known}")
+    below = _RELATION.findall(text)[0] in ("<", "<=", "≤")
+    return Statement(METRICS[name], "<" if below else ">", _number(sides[1], text), given, options)
+
+
+def _number(word: str, text: str) -> float:
+    percent = word.endswith("%")
+    try:
+        value = float(word.removesuffix("%"))
+    except ValueError:
+        raise UsageError(f"claim {text!r}: {word!r} is not a number") from None
+    if not math.isfinite(value):
+        raise UsageError(f"claim {text!r}: {word!r} is not a finite number")
+    return value / 100.0 if percent else value
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The verdict on a requirement.
+
+    A requirement "below t" is *shown* when the one-sided upper bound is at most t, *refuted* when the one-sided lower
+    bound is above t, and *not shown* otherwise. ``bool(claim)`` is True only for *shown*.
+
+    statement
+        The requirement in words, such as ``"far < 0.001"``.
+    metric, relation, target, level
+        Its parts: what, ``"<"`` or ``">"``, the number to meet, and the confidence of each bound.
+    verdict
+        ``"shown"``, ``"not shown"`` or ``"refuted"``.
+    estimate
+        The number itself.
+    bound
+        The bound that decides: upper for "below", lower for "above"; the opposite one when refuted.
+    opposite
+        The other one-sided bound.
+    method
+        How the bounds were made.
+    ratio
+        bound/target: how far off, as a factor; NaN for a target of 0.
+    more_identities
+        About how many times as many identities would settle it if everything else stayed as it is, from bounds that
+        narrow as 1/√identities; None where the claim is settled, infinite where the estimate itself is at the target.
+    rules
+        The rules of 3 and of 30 beside it, in words; empty where they do not apply.
+    notes
+        What a reader must know.
+
+    See Also
+    --------
+    Rate.claim, RocCurve.claim
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> rates.far.claim(below=0.01).verdict
+    'shown'
+    """
+
+    statement: str
+    metric: str
+    relation: Relation
+    target: float
+    level: float
+    verdict: Verdict
+    estimate: float
+    bound: float
+    opposite: float
+    method: str
+    more_identities: float | None = None
+    rules: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __bool__(self) -> bool:
+        return self.verdict == "shown"
+
+    @property
+    def shown(self) -> bool:
+        """Whether the data support the requirement."""
+        return self.verdict == "shown"
+
+    @property
+    def ratio(self) -> float:
+        """bound/target."""
+        return self.bound / self.target if self.target else math.nan
+
+    def __str__(self) -> str:
+        return f"{self.statement}: {self.verdict}. {self.reason}"
+
+    @property
+    def reason(self) -> str:
+        """Why, in one or two sentences."""
+        upper = (self.relation == "<") == (self.verdict != "refuted")
+        side = "upper" if upper else "lower"
+        compared = "below" if self.bound < self.target else "above" if self.bound > self.target else "at"
+        text = (
+            f"The one-sided {side} bound at {100.0 * self.level:.5g}% confidence is {self.bound:.4g} ({self.method}), "
+            f"{compared} {self.target:g}; the estimate is {self.estimate:.4g}."
+        )
+        if self.verdict != "shown" and self.target > 0.0:
+            text += f" The bound is {self.ratio:.3g} times the target."
+        if self.more_identities is None:
+            return text
+        if math.isinf(self.more_identities):
+            return text + " The estimate itself does not meet the target, so that a larger sample is not expected to."
+        return text + f" About {self.more_identities:.2g} times as many identities would be expected to settle it."
+
+
+def claim_of(
+    statistic: Bounded,
+    *,
+    below: float | None = None,
+    above: float | None = None,
+    level: float = 0.95,
+    method: str | None = None,
+    name: str | None = None,
+    **options: Any,
+) -> Claim:
+    """Whether a number is shown to lie below (above) a target, with confidence `level`.
+
+    Parameters
+    ----------
+    statistic
+        Anything with `metric`, `estimate` and `interval(method, level, side=…)`.
+    below, above
+        The target; one of the two.
+    level
+        The confidence of the one-sided bounds.
+    method
+        Of the bounds; by default the statistic's own default.
+    name
+        What to call the number; by default its `label`, or its `metric`.
+    options
+        Handed to `interval`.
+    """
+    if (below is None) == (above is None):
+        raise UsageError("claim takes one target: below=… or above=…")
+    target = float(below if below is not None else above)  # type: ignore[arg-type]
+    if not math.isfinite(target):
+        raise UsageError(f"a claim needs a finite target; got {target!r}")
+    if method is not None:
+        options["method"] = method
+    high = statistic.interval(level=level, side="upper", **options)
+    low = statistic.interval(level=level, side="lower", **options)
+    title = name or str(getattr(statistic, "label", statistic.metric))
+    made = decide(
+        title,
+        statistic.estimate,
+        (low.low, high.high),
+        target=target,
+        relation="<" if below is not None else ">",
+        level=level,
+        method=high.method if below is not None else low.method,
+        metric=statistic.metric,
+        rules=rules_of_thumb(statistic, target) if below is not None else (),
+        notes=tuple(dict.fromkeys(str(note) for note in (*high.notes, *low.notes))),
+    )
+    return made
+
+
+def decide(
+    name: str,
+    estimate: float,
+    bounds: tuple[float, float],
+    *,
+    target: float,
+    relation: Relation = "<",
+    level: float = 0.95,
+    method: str = "",
+    metric: str | None = None,
+    rules: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Claim:
+    """The verdict from the two one-sided bounds (lower, upper), each with confidence `level`."""
+    low, high = bounds
+    below = relation == "<"
+    deciding, opposite = (high, low) if below else (low, high)
+    met = deciding <= target if below else deciding >= target
+    failed = opposite > target if below else opposite < target
+    verdict: Verdict = "shown" if met else "refuted" if failed else "not shown"
+    if verdict == "refuted":
+        deciding, opposite = opposite, deciding
+    return Claim(
+        statement=f"{name} {relation} {target:g}",
+        metric=metric or name,
+        relation=relation,
+        target=target,
+        level=level,
+        verdict=verdict,
+        estimate=float(estimate),
+        bound=float(deciding),
+        opposite=float(opposite),
+        method=method,
+        more_identities=None if verdict != "not shown" else _times_more(estimate, deciding, target),
+        rules=rules,
+        notes=notes,
+    )
+
+
+def _times_more(estimate: float, bound: float, target: float) -> float:
+    """How many times as many identities would bring the bound to the target: ((bound − x)/(target − x))².
+
+    On the log scale where all three are above 0. Without errors the bound itself shrinks with the sample at least as
+    fast as 1/identities.
+    """
+    if estimate == 0.0 and target > 0.0:
+        return bound / target
+    if min(estimate, bound, target) > 0.0:
+        estimate, bound, target = math.log(estimate), math.log(bound), math.log(target)
+    room, needed = target - estimate, bound - estimate
+    if room * needed <= 0.0 or not math.isfinite(needed):
+        return math.inf
+    return (needed / room) ** 2
+
+
+def rules_of_thumb(statistic: Any, target: float) -> tuple[str, ...]:
+    """What the rules of 3 and of 30 would say of a rate of so many errors; empty for numbers that are no plain rate."""
+    errors, comparisons = getattr(statistic, "errors", None), getattr(statistic, "comparisons", None)
+    if errors is None or not comparisons:
+        return ()
+    shared = "they hold for independent comparisons, and these share people"
+    said = []
+    if errors == 0:
+        bound = 3.0 / comparisons
+        verdict = "meet" if bound <= target else "miss"
+        said.append(
+            f"Rule of 3: no error in {comparisons:,} comparisons would bound the rate by {bound:.3g} at "
+            f"95%, and so {verdict} the target; {shared}"
+        )
+    enough = "has" if errors >= 30 else "lacks"
+    said.append(
+        f"Rule of 30: to know a rate to ±30% at 90% takes 30 errors; this sample has {errors:,} and so {enough} them; "
+        f"{shared}"
+    )
+    return tuple(said)

@@ -1,0 +1,659 @@
+"""Detection costs and Cllr of a curve, with intervals that know which comparisons share people."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
+from matchbound.results.claims import Claim, claim_of
+from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.results.latent_pair import CurveModels, PairFit
+from matchbound.results.methods import named
+from matchbound.results.rates import Rate
+from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
+from matchbound.stats.clusters import DyadicSums, corrected_variance
+from matchbound.stats.costs import (
+    Calibration,
+    CostWeights,
+    calibrate,
+    cheapest,
+    cllr_of_masses,
+    cost_sums,
+    log_losses,
+    log_t,
+)
+from matchbound.stats.curve.rates import crossing
+from matchbound.stats.intervals import t_quantile
+from matchbound.stats.variance import effective_identities
+
+METHODS = ("auto", "latent", "log-t")
+CARRIED = 0.5
+"""Cllr warns when so large a share of its variance rests on `CARRIERS` identities."""
+CARRIERS = 5
+SAMPLED_IDENTITIES = 200
+"""Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs."""
+
+PRESETS: dict[str, tuple[CostWeights, ...]] = {
+    "sre08": (CostWeights(0.01, 10.0, 1.0),),
+    "sre10": (CostWeights(0.001),),
+    "sre16": (CostWeights(0.01), CostWeights(0.005)),
+    "sre18": (CostWeights(0.01), CostWeights(0.005)),
+    "sre18-vast": (CostWeights(0.05),),
+    "sre19": (CostWeights(0.01), CostWeights(0.005)),
+    "sre19-av": (CostWeights(0.05),),
+    "sre20": (CostWeights(0.05),),
+    "sre21": (CostWeights(0.01), CostWeights(0.05)),
+    "voxsrc": (CostWeights(0.05),),
+}
+"""Priors and costs of evaluations; of two, the primary cost is the mean of both normalised costs."""
+
+
+def weights_of(
+    prior: float | str | None, cost_miss: float, cost_false_accept: float
+) -> tuple[tuple[CostWeights, ...], str | None]:
+    """(weights, name of the preset), checked; `prior` may be the name of a preset."""
+    if isinstance(prior, str):
+        name = named(prior, tuple(PRESETS), "prior, where it is no number,")
+        if (cost_miss, cost_false_accept) != (1.0, 1.0):
+            raise UsageError(f"{prior} sets the costs too; give a number as prior to choose costs")
+        return PRESETS[name], name
+    if not (isinstance(prior, (int, float, np.integer, np.floating)) and 0.0 < prior < 1.0):
+        raise UsageError(f"prior must lie between 0 and 1, such as 0.01; got {prior!r}")
+    for label, cost in (("cost_miss", cost_miss), ("cost_false_accept", cost_false_accept)):
+        if not (isinstance(cost, (int, float, np.integer, np.floating)) and 0.0 < cost < math.inf):
+            raise UsageError(f"{label} must be a number above 0; got {cost!r}")
+    return (CostWeights(float(prior), float(cost_miss), float(cost_false_accept)),), None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CostStatistic:
+    """A cost read from a curve.
+
+    curve, models
+        What it was read from, and where latent models come from.
+    estimate
+        Its value.
+    metric
+        ``"mindcf"``, ``"actdcf"``, ``"cllr"`` or ``"mincllr"``.
+
+    See Also
+    --------
+    DetectionCost, LogCost
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> isinstance(mb.roc(mb.demo_data()).min_dcf(prior=0.01), mb.CostStatistic)
+    True
+    """
+
+    curve: CurveTally = field(repr=False)
+    models: CurveModels = field(repr=False)
+    estimate: float
+    metric: str
+    methods: ClassVar[tuple[str, ...]] = METHODS
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return self.metric
+
+    @cached_property
+    def _sums(self) -> DyadicSums:
+        raise NotImplementedError
+
+    @cached_property
+    def effective_identities(self) -> float:
+        """T²/Σg_i²: how many equally large identities would weigh as much."""
+        return effective_identities(self.curve.genuine_comparisons)
+
+    @cached_property
+    def variance(self) -> float:
+        """The dyadic variance of the estimate, without the bias of the plug-in."""
+        return corrected_variance(self._sums, self.effective_identities)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the number; empty when there is nothing to say."""
+        return ()
+
+    def interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
+        """A confidence interval.
+
+        Parameters
+        ----------
+        method
+            ``"auto"``: what `methods` says is best for this number; ``"latent"``: the latent models of FAR and FRR,
+            which share one budget of error; ``"log-t"``: estimate·exp(±t·sd/estimate), quick, and too narrow where a
+            few people make most errors.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        """
+        tail_of(level, side)
+        name = named(method, METHODS)
+        for note in self.notes:
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
+        if name == "log-t":
+            low, high = self._log_t(level, side)
+        elif name == "latent":
+            low, high = self._latent(level, side)
+            name = self._fit.method
+        else:
+            low, high, name = self._auto(level, side)
+        low, high = (0.0 if side == "upper" else float(low)), (self._top if side == "lower" else float(high))
+        told = (self._reason,) if method == "auto" and self._reason is not None else ()
+        return Interval(low, high, level, name, side, (*self.notes, *told))
+
+    def claim(
+        self,
+        below: float | None = None,
+        *,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+    ) -> Claim:
+        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`."""
+        return claim_of(self, below=below, above=above, level=level, method=method)
+
+    @property
+    def _top(self) -> float:
+        """The largest value that can be."""
+        return math.inf
+
+    def _quantile(self, level: float, side: Side) -> float:
+        return t_quantile(tail_of(level, side), self.effective_identities - 1.0)
+
+    def _log_t(self, level: float, side: Side) -> tuple[float, float]:
+        if not (self.estimate > 0.0 and self.variance > 0.0):
+            raise DataError(
+                f"{self.label} = {self.estimate:g}: no comparison's result changes it, so that log-t would be an "
+                "interval of width zero. Use method='auto'"
+            )
+        return log_t(self.estimate, self.variance, self._quantile(level, side))
+
+    def _latent(self, level: float, side: Side) -> tuple[float, float]:
+        raise NotImplementedError
+
+    def _auto(self, level: float, side: Side) -> tuple[float, float, str]:
+        if self._reason is None:
+            return *self._latent(level, side), self._fit.method
+        return self._without_models(level, side)
+
+    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
+        """Limits where the latent models cannot be fitted."""
+        return *self._log_t(level, side), "log-t"
+
+    @cached_property
+    def _reason(self) -> Note | None:
+        """Why the latent models cannot be fitted, or None where they can."""
+        return self.models.why_not(self._index)
+
+    @property
+    def _index(self) -> int:
+        """The point of the curve at which the models are fitted."""
+        raise NotImplementedError
+
+    @property
+    def _fit(self) -> PairFit:
+        """The models of both rates."""
+        return self.models.at(self._index)
+
+
+@dataclass(frozen=True)
+class CostPoint:
+    """One term of a detection cost: what errors cost, and the errors at its threshold.
+
+    weights
+        Prior and costs.
+    threshold
+        In the units of the scores.
+    index
+        The point of the curve with this threshold's decisions.
+    matched, missed
+        False matches and false non-matches there.
+    """
+
+    weights: CostWeights
+    threshold: float
+    index: int
+    matched: int
+    missed: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DetectionCost(CostStatistic):
+    """The normalised detection cost α·FRR + β·FAR, at the best threshold or at that of calibrated scores.
+
+    points
+        Its terms; the cost is their mean (one term unless a preset has two).
+    preset
+        The name of the evaluation, or None.
+
+    See Also
+    --------
+    RocCurve.min_dcf, RocCurve.actual_dcf
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> cost = curve.min_dcf(prior=0.01)
+    >>> round(cost.estimate, 3)
+    0.221
+    """
+
+    points: tuple[CostPoint, ...]
+    preset: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        if self.preset is not None:
+            return f"{self.metric}({self.preset})"
+        weights = self.points[0].weights
+        costs = (
+            ""
+            if weights.cost_miss == weights.cost_false_accept == 1.0
+            else (f",{weights.cost_miss:g},{weights.cost_false_accept:g}")
+        )
+        return f"{self.metric}({weights.prior:g}{costs})"
+
+    @property
+    def prior(self) -> float:
+        """π, of the first term."""
+        return self.points[0].weights.prior
+
+    @property
+    def target(self) -> float:
+        """The prior, as tables call what was asked for."""
+        return self.prior
+
+    @property
+    def threshold(self) -> float:
+        """Where decisions are made, in the units of the scores (of the first term)."""
+        return self.points[0].threshold
+
+    @property
+    def far(self) -> float:
+        """FAR at the threshold."""
+        return self.points[0].matched / self.curve.n_impostor
+
+    @property
+    def frr(self) -> float:
+        """FRR at the threshold."""
+        return self.points[0].missed / self.curve.n_genuine
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the number; empty when there is nothing to say."""
+        if self.metric != "mindcf":
+            return ()
+        for point in self.points:
+            if point.missed == self.curve.n_genuine or point.matched == self.curve.n_impostor:
+                what = "rejects" if point.matched == 0 else "accepts"
+                return (
+                    f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost is 1 "
+                    "whatever the scores are: more data, or a prior nearer to ½, would tell more",
+                )
+        return ()
+
+    @property
+    def _top(self) -> float:
+        return 1.0 if self.metric == "mindcf" else math.inf
+
+    @cached_property
+    def _sums(self) -> DyadicSums:
+        order = np.unique([point.index for point in self.points])
+        counted = self.curve.errors_at(order)
+        made = []
+        for point in self.points:
+            at = int(np.searchsorted(order, point.index))
+            made.append(
+                cost_sums(
+                    point.weights,
+                    (counted.genuine[at], self.curve.genuine_comparisons),
+                    (counted.impostor[at], self.curve.impostor_comparisons),
+                )
+            )
+        own = np.mean([part[0] for part in made], axis=0)
+        shared = np.mean([part[1] for part in made], axis=0)
+        weights = [point.weights.false_accept / (len(self.points) * self.curve.n_impostor) for point in self.points]
+        square = pair_square(self.curve, [point.index for point in self.points], weights)
+        return DyadicSums(own + shared, own, square)
+
+    def _latent(self, level: float, side: Side) -> tuple[float, float]:
+        fit = self._fit
+        miss = np.array([[point.weights.miss] for point in self.points])
+        false = np.array([[point.weights.false_accept] for point in self.points])
+
+        def cost(far: FloatArray, frr: FloatArray) -> FloatArray:
+            result: FloatArray = (miss * frr + false * far).mean(axis=0)
+            return result
+
+        errors = [Operating(*self._errors(point)) for point in self.points]
+        low, high = shared_limits(fit.far, fit.frr, errors, fit.deviates(level, side), cost)
+        return low, min(high, self._top)
+
+    def _errors(self, point: CostPoint) -> tuple[float, float]:
+        """(matched, missed); where nothing matches, those at the largest score: minDCF = 1 is not known exactly."""
+        if self.metric == "mindcf" and point.index == 0:
+            return float(self.curve.false_matches[1]), float(self.curve.false_nonmatches[1])
+        return float(point.matched), float(point.missed)
+
+    @property
+    def _index(self) -> int:
+        return self.points[0].index
+
+    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
+        """The default limits of FAR and FRR put into the cost, both at once: careful, and never of width zero."""
+        low = high = 0.0
+        for point in self.points:
+            k = max(point.index, 1) if self.metric == "mindcf" else point.index
+            at = self.curve.thresholds[k : k + 1]
+            tally = self.models.recount.tally(at)
+            ends = [
+                [Rate(metric, float(at[0]), tally, 0).interval(level=level, side=end) for end in _ends(side)]
+                for metric in ("far", "frr")
+            ]
+            low += point.weights.false_accept * ends[0][0].low + point.weights.miss * ends[1][0].low
+            high += point.weights.false_accept * ends[0][1].high + point.weights.miss * ends[1][1].high
+        return low / len(self.points), min(high / len(self.points), self._top), "wilson"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogCost(CostStatistic):
+    """Cllr of scores that are natural log-likelihood ratios, or (minCllr) of their best increasing map.
+
+    genuine_loss, impostor_loss
+        The mean loss in bits of either kind; the estimate is the mean of the two.
+    llr : float64 array, shape (B,)
+        Distinct log-likelihood ratios, increasing; infinite ones are capped for limits.
+    genuine, impostor : float64 arrays, shape (B,)
+        Comparisons that have each.
+    cell : int64 array, shape (K,), or None
+        The place in `llr` of each point of the curve (what it adds to the points before it).
+
+    See Also
+    --------
+    RocCurve.cllr, RocCurve.min_cllr
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> round(curve.min_cllr().estimate, 3)
+    0.036
+    """
+
+    genuine_loss: float
+    impostor_loss: float
+    llr: FloatArray = field(repr=False)
+    genuine: FloatArray = field(repr=False)
+    impostor: FloatArray = field(repr=False)
+    cell: IntArray = field(repr=False)
+    error: float = 0.0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the number; empty when there is nothing to say."""
+        said = []
+        weight = np.sort(self._sums.by_unit**2)[::-1]
+        total = float(weight.sum())
+        if self.metric == "cllr" and total > 0.0 and float(weight[:CARRIERS].sum()) > CARRIED * total:
+            said.append(
+                f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a few "
+                "large losses dominate, and the interval may be too narrow. Calibrate the scores, or report minCllr"
+            )
+        if self.error > 1e-4:
+            said.append(
+                f"this curve has {self.curve.thresholds.size} points: {self.metric} is exact to ±{self.error:.2g}"
+            )
+        return tuple(said)
+
+    @property
+    def _top(self) -> float:
+        return 1.0 if self.metric == "mincllr" else math.inf
+
+    @cached_property
+    def _sums(self) -> DyadicSums:
+        lost = [np.where(count > 0, loss, 0.0) for loss, count in zip(log_losses(self.llr), self._counts, strict=True)]
+        genuine = 0.5 * (lost[0] - self.genuine_loss) / self.curve.n_genuine
+        impostor = 0.5 * (lost[1] - self.impostor_loss) / self.curve.n_impostor
+        return residual_sums(self.curve, self.models, genuine[self.cell], impostor[self.cell])
+
+    @property
+    def _counts(self) -> tuple[FloatArray, FloatArray]:
+        return self.genuine, self.impostor
+
+    def _latent(self, level: float, side: Side) -> tuple[float, float]:
+        return self._integrated(self._fit, level, side)
+
+    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
+        """log-t, or where it has no width, limits that count only comparisons that share nobody."""
+        if self.estimate > 0.0 and self.variance > 0.0:
+            return *self._log_t(level, side), "log-t"
+        return *self._integrated(self.models.disjoint(), level, side), "wilson"
+
+    def _integrated(self, fit: PairFit, level: float, side: Side) -> tuple[float, float]:
+        llr = self._finite()
+        steps = [Steps(llr[count > 0], count[count > 0]) for count in self._counts]
+        low, high = integrated_limits(fit.tables(level, side), steps[0], steps[1])
+        return min(low, self.estimate), min(max(high, self.estimate), self._top)
+
+    @property
+    def _index(self) -> int:
+        far, frr = self.curve.false_matches / self.curve.n_impostor, self.curve.false_nonmatches / self.curve.n_genuine
+        return crossing(far, frr).index
+
+    def _finite(self) -> FloatArray:
+        if self.metric == "cllr":
+            return self.llr
+        return Calibration(np.empty(0, dtype=np.int64), self.genuine, self.impostor, self.llr).capped()
+
+    def _auto(self, level: float, side: Side) -> tuple[float, float, str]:
+        if self._reason is not None:
+            return self._without_models(level, side)
+        low, high = self._latent(level, side)
+        if not (self.estimate > 0.0 and self.variance > 0.0):
+            return low, high, self._fit.method
+        quick = self._log_t(level, side)
+        return min(low, quick[0]), min(max(high, quick[1]), self._top), f"{self._fit.method}+log-t"
+
+
+def _ends(side: Side) -> tuple[Side, Side]:
+    """The sides at which a lower and an upper limit are asked for."""
+    return ("two-sided", "two-sided") if side == "two-sided" else ("lower", "upper")
+
+
+def min_dcf(
+    curve: CurveTally, models: CurveModels, prior: float | str, cost_miss: float = 1.0, cost_false_accept: float = 1.0
+) -> DetectionCost:
+    """The least normalised detection cost over thresholds."""
+    weights, preset = weights_of(prior, cost_miss, cost_false_accept)
+    far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
+    return _detection(curve, models, "mindcf", preset, [_point(curve, w, cheapest(far, frr, w)) for w in weights])
+
+
+def actual_dcf(
+    curve: CurveTally, models: CurveModels, prior: float | str, cost_miss: float = 1.0, cost_false_accept: float = 1.0
+) -> DetectionCost:
+    """The normalised detection cost at the threshold that is best for scores that are log-likelihood ratios."""
+    ratios_wanted(curve, "actual_dcf")
+    weights, preset = weights_of(prior, cost_miss, cost_false_accept)
+    if not isinstance(curve, SortedCurve):
+        from matchbound.counts.curve import curve_of_tally
+
+        wanted = np.unique([w.log_odds for w in weights])[::-1]
+        ends = curve.thresholds[[0, -1]]
+        grid = np.unique(np.concatenate([wanted, ends]))[::-1]
+        curve = curve_of_tally(models.recount.tally(grid))
+        models = CurveModels(curve, models.recount)
+    points = []
+    for w in weights:
+        k = max(int(np.searchsorted(-curve.similarity, -w.log_odds, side="right")) - 1, 0)
+        points.append(_point(curve, w, k, w.log_odds))
+    return _detection(curve, models, "actdcf", preset, points)
+
+
+def _point(curve: CurveTally, weights: CostWeights, k: int, threshold: float | None = None) -> CostPoint:
+    at = float(curve.thresholds[k]) if threshold is None else threshold
+    return CostPoint(weights, at, k, int(curve.false_matches[k]), int(curve.false_nonmatches[k]))
+
+
+def _detection(
+    curve: CurveTally, models: CurveModels, metric: str, preset: str | None, points: list[CostPoint]
+) -> DetectionCost:
+    values = [
+        p.weights.miss * p.missed / curve.n_genuine + p.weights.false_accept * p.matched / curve.n_impostor
+        for p in points
+    ]
+    return DetectionCost(curve, models, float(np.mean(values)), metric, tuple(points), preset)
+
+
+def cllr(curve: CurveTally, models: CurveModels) -> LogCost:
+    """Cllr of scores that are natural log-likelihood ratios."""
+    ratios_wanted(curve, "cllr")
+    llr, genuine, impostor, cell = _cells(curve)
+    value, own, other = cllr_of_masses(llr, genuine, impostor)
+    error = 0.0
+    if not isinstance(curve, SortedCurve):
+        upper = np.append(llr[1:], llr[-1])
+        middle = (llr + upper) / 2.0
+        ends = [cllr_of_masses(edge, genuine, impostor)[1:] for edge in (llr, upper)]
+        error = abs(ends[0][0] - ends[1][0]) / 4.0 + abs(ends[0][1] - ends[1][1]) / 4.0
+        llr, (value, own, other) = middle, cllr_of_masses(middle, genuine, impostor)
+    return LogCost(curve, models, value, "cllr", own, other, llr, genuine, impostor, cell, error)
+
+
+def min_cllr(curve: CurveTally, models: CurveModels) -> LogCost:
+    """Cllr of the best increasing map of the scores (pool adjacent violators)."""
+    _, genuine, impostor, cell = _cells(curve)
+    best = calibrate(genuine.astype(np.int64), impostor.astype(np.int64))
+    value, own, other = cllr_of_masses(best.llr, best.genuine, best.impostor)
+    block = np.searchsorted(best.ends, np.arange(genuine.size), side="right")
+    return LogCost(curve, models, value, "mincllr", own, other, best.llr, best.genuine, best.impostor, block[cell])
+
+
+def _cells(curve: CurveTally) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """(score, genuine, impostor comparisons there), scores increasing, and the cell of each point of the curve.
+
+    A point's cell holds what it adds to the stricter points; the first point of a curve matches nothing and has none
+    (it is given the strictest cell).
+    """
+    impostor = np.diff(curve.false_matches, prepend=0)
+    genuine = -np.diff(curve.false_nonmatches, prepend=curve.n_genuine)
+    held = np.flatnonzero((impostor > 0) | (genuine > 0))[::-1]
+    cell = np.zeros(curve.thresholds.size, dtype=np.int64)
+    cell[held] = np.arange(held.size)
+    return (
+        curve.similarity[held],
+        genuine[held].astype(np.float64),
+        impostor[held].astype(np.float64),
+        cell,
+    )
+
+
+def ratios_wanted(curve: CurveTally, name: str) -> None:
+    """Refuse distances where log-likelihood ratios are meant."""
+    if curve.distance:
+        raise UsageError(
+            f"{name} reads scores as natural log-likelihood ratios, and these are distances. Use min_dcf or min_cllr, "
+            "which only need the order of the scores, or calibrate the scores first"
+        )
+
+
+def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[float]) -> float:
+    """Σ_{i<j} (Σ_k w_k·(n_ij − p·m_ij))², n_ij and p those of point k.
+
+    A curve without every step knows only the squares of single points; of several, it gives the largest value that the
+    sum can have.
+    """
+    if isinstance(curve, SortedCurve):
+        number, table = curve.pairs
+        total = np.zeros(table.count.size)
+        for k, weight in zip(points, weights, strict=True):
+            matched = int(curve.false_matches[k])
+            erred = np.bincount(number[:matched], minlength=table.count.size)
+            total += weight * (erred - matched / curve.n_impostor * table.count)
+        return float(total @ total)
+    sums, root = curve.sums, 0.0
+    for k, weight in zip(points, weights, strict=True):
+        p = float(curve.false_matches[k]) / curve.n_impostor
+        square = (float(sums.nn[k]) - 2.0 * p * float(sums.nm[k]) + p * p * float(sums.pair_mm)) / 2.0
+        root += weight * math.sqrt(max(square, 0.0))
+    return root**2
+
+
+def residual_sums(curve: CurveTally, models: CurveModels, genuine: FloatArray, impostor: FloatArray) -> DyadicSums:
+    """Sums of residuals that depend on the point of the curve at which a comparison begins to match.
+
+    Parameters
+    ----------
+    genuine, impostor : float64 arrays, shape (K,)
+        The residual of a genuine or impostor comparison at each point.
+    """
+    size = curve.n_identities
+    if isinstance(curve, SortedCurve):
+        each = np.repeat(genuine, np.diff(curve.genuine_matches, prepend=0))
+        own: FloatArray = np.bincount(curve.owner, each, size).astype(np.float64)
+        each = np.repeat(impostor, np.diff(curve.false_matches, prepend=0))
+        shared = np.bincount(curve.first, each, size) + np.bincount(curve.second, each, size)
+        number, table = curve.pairs
+        pair = np.bincount(number, each, table.count.size)
+        return DyadicSums(own + shared, own, float(pair @ pair))
+    assert isinstance(curve, SteppedCurve)
+    tally = curve.tally
+    accepted = np.diff(tally.genuine.comparisons - tally.genuine.errors, axis=0, prepend=0)
+    within: FloatArray = genuine @ accepted
+    between: FloatArray = impostor @ np.diff(tally.impostor.errors, axis=0, prepend=0)
+    return DyadicSums(within + between, within, _sampled_square(curve, models, impostor))
+
+
+def _sampled_square(curve: CurveTally, models: CurveModels, residual: FloatArray) -> float:
+    """Σ_{i<j} of squared residuals by pair, from the pairs among a random part of the identities, scaled up."""
+    taking_part = np.flatnonzero(curve.impostor_comparisons)
+    count = min(SAMPLED_IDENTITIES, taking_part.size)
+    chosen = np.sort(np.random.default_rng(0).choice(taking_part, count, replace=False))
+    part = models.recount.among(chosen).comparisons()
+    rows = np.flatnonzero(~part.genuine)
+    k = np.searchsorted(-curve.similarity, -part.similarity[rows], side="left")
+    each = residual[np.minimum(k, residual.size - 1)]
+    keys = np.minimum(part.a[rows], part.b[rows]) * part.n_identities + np.maximum(part.a[rows], part.b[rows])
+    total = np.bincount(keys, each, part.n_identities**2)
+    scale = taking_part.size * (taking_part.size - 1) / (count * (count - 1))
+    return float(total @ total) * scale
+
+
+def costs_by_prior(curve: CurveTally, log_odds: FloatArray, *, calibrated: bool) -> dict[str, FloatArray]:
+    """Normalised costs against the prior, for plots: ``minimum``, ``actual`` (where scores are ratios) and ``default``.
+
+    Parameters
+    ----------
+    log_odds
+        logit of the prior, shape (n,).
+    calibrated
+        Whether scores are log-likelihood ratios.
+    """
+    far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
+    prior = 1.0 / (1.0 + np.exp(-log_odds))
+    best = np.array([float((p * frr + (1.0 - p) * far).min()) for p in prior])
+    made: dict[str, FloatArray] = {"prior": prior, "minimum": best, "default": np.minimum(prior, 1.0 - prior)}
+    if calibrated:
+        at = np.maximum(np.searchsorted(-curve.similarity, log_odds, side="right") - 1, 0)
+        made["actual"] = prior * frr[at] + (1.0 - prior) * far[at]
+    return made

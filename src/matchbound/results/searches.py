@@ -1,0 +1,411 @@
+"""Searches in a gallery (1:N): what `matchbound.search` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchbound.counts.searches import SearchTally
+from matchbound.errors import DataError, UsageError
+from matchbound.results.interval import tail_of
+from matchbound.results.search_points import FnirAtFpir, RateAtSize
+from matchbound.results.search_rates import FalsePositives, Misses, Selectivity, gallery_named
+from matchbound.stats.search.mated import Ranked, at_rank
+from matchbound.stats.search.nonmated import HitCurve, hit_curve
+
+if TYPE_CHECKING:
+    from matchbound.counting.search_tally import Further
+    from matchbound.stats.search.sizes import HitList
+
+
+@dataclass(frozen=True)
+class Hub:
+    """An enrolled person who receives false hits.
+
+    identity
+        Who.
+    hits
+        Searches in which this person alone reached the threshold.
+    share
+        Of all such searches.
+
+    See Also
+    --------
+    Searches.hubs
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> len(found.hubs(threshold=0.5)) >= 0
+    True
+    """
+
+    identity: Any
+    hits: int
+    share: float
+
+
+@dataclass(frozen=True)
+class SearchThreshold:
+    """A threshold chosen for an FPIR.
+
+    threshold
+        In the units of the scores.
+    target, confidence
+        What was asked for.
+    fpir, fpir_upper
+        FPIR there, and its one-sided upper bound.
+    method
+        Of the bound.
+
+    See Also
+    --------
+    Searches.threshold_for
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> found.threshold_for(fpir=0.2).threshold > 0.0
+    True
+    """
+
+    threshold: float
+    target: float
+    confidence: float
+    fpir: float
+    fpir_upper: float
+    method: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Searches:
+    """Searches of a gallery, with every rate that is reported of them.
+
+    tally
+        The best candidates of each search.
+    behind
+        Goes back to the data where a list is too short; None where there are only the lists.
+    notes
+        What a reader must know about these searches.
+
+    See Also
+    --------
+    search
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> faces = mb.demo_data()
+    >>> import numpy as np
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> probes = mb.Embeddings(faces.vectors[rest], names[rest])
+    >>> found = mb.search(gallery, probes)
+    >>> round(found.cmc(rank=1).estimate, 3)
+    0.978
+    """
+
+    tally: SearchTally
+    behind: Further | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return (
+            f"Searches({self.gallery_size:,} enrolled; {self.n_nonmated:,} searches without a mate, "
+            f"{self.n_mated:,} with one)"
+        )
+
+    @property
+    def gallery_size(self) -> int:
+        """N, the enrolled people."""
+        return self.tally.size
+
+    @property
+    def n_nonmated(self) -> int:
+        """Searches of people who are not enrolled (or whose own enrolment was left out)."""
+        return self.tally.nonmated.searches
+
+    @property
+    def n_mated(self) -> int:
+        """Searches of enrolled people."""
+        return self.tally.mated.searches
+
+    @property
+    def rotating(self) -> bool:
+        """Whether people are both searched for and enrolled in the searches behind FPIR."""
+        return self.tally.nonmated.rotating
+
+    def fpir(self, threshold: float) -> FalsePositives:
+        """False positive identification rate: the share of searches without a mate that return anybody.
+
+        FPIR(t) = #{non-mated searches with a candidate ≥ t} / #{non-mated searches}.
+        """
+        oriented = self._oriented(threshold)
+        people = int(np.count_nonzero(self.curve.searches_of))
+        hits = int(self.curve.at(oriented).hits)
+        return FalsePositives(
+            "fpir", float(threshold), None, hits, self.n_nonmated, people, self.tally, self.curve, oriented
+        )
+
+    def fnir(self, threshold: float, rank: int = 1) -> Misses:
+        """False negative identification rate: searches whose mate is below the threshold or not within the best R.
+
+        FNIR(t, R) = #{mated searches with mate < t or rank > R} / #{mated searches}. A mate tied with a non-mate is
+        ahead of it.
+        """
+        oriented = self._oriented(threshold)
+        ranked = self.ranked(rank)
+        return Misses(
+            "fnir", float(threshold), rank, ranked.misses(oriented), ranked.searches, ranked.people, ranked, oriented
+        )
+
+    def cmc(self, rank: int = 1) -> Misses:
+        """Cumulative match characteristic: the share of mated searches whose mate is within the best R candidates."""
+        ranked = self.ranked(rank)
+        return Misses("cmc", None, rank, ranked.misses(-np.inf), ranked.searches, ranked.people, ranked, -np.inf)
+
+    def fnir_at_fpir(self, fpir: float, rank: int = 1) -> FnirAtFpir:
+        """FNIR at the threshold where at most a share `fpir` of searches without a mate return anybody."""
+        from matchbound.stats.search.budget import threshold_at
+
+        _check_rate(fpir, "fpir")
+        if not self.n_nonmated:
+            self.fpir(0.0)._must_have_searches()
+        oriented = threshold_at(self.curve.best, float(fpir))
+        threshold = self._written(oriented)
+        return FnirAtFpir(
+            float(fpir),
+            threshold,
+            self._fpir_at(oriented),
+            self._fnir_at(oriented, rank),
+            self.curve,
+            self.ranked(rank),
+        )
+
+    def selectivity(self, threshold: float) -> Selectivity:
+        """SEL: the mean number of enrolled people who reach the threshold in a search without a mate."""
+        return Selectivity(float(threshold), self.hits(threshold))
+
+    def at_gallery_size(self, size: int, threshold: float | None = None, *, rank: int | None = None) -> RateAtSize:
+        """FPIR at a threshold, or CMC at rank 1, in a gallery of another size.
+
+        Parameters
+        ----------
+        size
+            N', how many people would be enrolled.
+        threshold
+            For FPIR.
+        rank
+            For CMC instead; only rank 1 can be carried to another size.
+        """
+        from matchbound.stats.search.latent import effective_people
+
+        if not (isinstance(size, (int, np.integer)) and size >= 1):
+            raise UsageError(f"size must be a whole number of enrolled people, at least 1; got {size!r}")
+        if (threshold is None) == (rank is None):
+            raise UsageError("give a threshold for FPIR at another size, or rank=1 for CMC")
+        if rank is not None and rank != 1:
+            raise UsageError(f"only CMC at rank 1 can be carried to another gallery size; got rank {rank}")
+        if threshold is not None:
+            self.fpir(threshold)._must_have_searches()
+            hits, people = self.hits(threshold), self.curve.searches_of
+        else:
+            self.cmc(1)._must_have_searches()
+            hits, people = self._beaten, self.ranked(1).searches_of
+        metric = "fpir@size" if rank is None else "cmc@size"
+        where = None if threshold is None else float(threshold)
+        return RateAtSize(metric, int(size), where, rank, hits, effective_people(people))
+
+    def threshold_for(
+        self, fpir: float, confidence: float = 0.95, *, gallery: str = "random", method: str = "auto"
+    ) -> SearchThreshold:
+        """The most lenient threshold whose one-sided upper bound on FPIR meets a target.
+
+        Raises
+        ------
+        DataError
+            When no threshold of these searches supports the claim.
+        """
+        _check_rate(fpir, "fpir")
+        tail_of(confidence, "upper")
+        gallery_named(gallery)
+        low, high = 0, min(int(np.floor(fpir * self.n_nonmated)), self.n_nonmated - 1)
+        best: tuple[FalsePositives, float, str] | None = None
+        bound = float("nan")
+        while low <= high:
+            middle = (low + high) // 2
+            rate = self._fpir_at(float(np.nextafter(self.curve.best[middle], np.inf)))
+            made = rate._interval(method, confidence, gallery_named(gallery), "upper")
+            if middle == 0:
+                bound = made.high
+            if made.high <= fpir:
+                best, low = (rate, made.high, made.method), middle + 1
+            else:
+                high = middle - 1
+        if best is None:
+            raise DataError(
+                f"no threshold of these searches supports FPIR ≤ {fpir:g} with confidence {confidence:g}: with no hit "
+                f"at all the upper bound is {bound:.3g}, from {self.n_nonmated:,} searches of "
+                f"{int(np.count_nonzero(self.curve.searches_of)):,} people. More people who are not enrolled are needed"
+            )
+        rate, upper, used = best
+        assert rate.threshold is not None
+        return SearchThreshold(rate.threshold, float(fpir), float(confidence), rate.estimate, upper, used)
+
+    def hubs(self, threshold: float, top: int = 10) -> tuple[Hub, ...]:
+        """The enrolled people who receive the most false hits at a threshold, the first one most.
+
+        Counted are searches without a mate in which one enrolled person alone reaches the threshold: those would be
+        right if that person were not enrolled. One person under two names looks like a hub too.
+        """
+        searched, oriented = self.tally.nonmated, self._oriented(threshold)
+        alone = (searched.score[:, 0] >= oriented) & (searched.score[:, 1] < oriented)
+        u = np.bincount(searched.holder[alone, 0], minlength=self.tally.size)
+        order = np.argsort(-u, kind="stable")[:top]
+        total = max(int(u.sum()), 1)
+        return tuple(Hub(self._label(int(g)), int(u[g]), float(u[g]) / total) for g in order if u[g])
+
+    def people_with_half(self, threshold: float) -> int:
+        """How many enrolled people receive half of the false hits of `hubs`; 0 where there is none."""
+        searched, oriented = self.tally.nonmated, self._oriented(threshold)
+        alone = (searched.score[:, 0] >= oriented) & (searched.score[:, 1] < oriented)
+        u = -np.sort(-np.bincount(searched.holder[alone, 0], minlength=self.tally.size))
+        total = int(u.sum())
+        return int(np.searchsorted(np.cumsum(u), total / 2.0) + 1) if total else 0
+
+    @cached_property
+    def curve(self) -> HitCurve:
+        """FPIR's moments at every threshold (oriented scores)."""
+        searched = self.tally.nonmated
+        return hit_curve(
+            searched.person, searched.people.size, searched.holder[:, 0], searched.score[:, 0], searched.score[:, 1]
+        )
+
+    def ranked(self, rank: int) -> Ranked:
+        """The searches of enrolled people at a rank."""
+        if not (isinstance(rank, (int, np.integer)) and rank >= 1):
+            raise UsageError(f"rank must be a whole number, at least 1; got {rank!r}")
+        if rank > self.tally.ranks:
+            raise DataError(
+                f"rank {rank} was asked for, and the candidate lists decide ranks to {self.tally.ranks}; keep more "
+                f"candidates, as with search(…, candidates={rank})"
+            )
+        ranked: Ranked = self._at_rank(int(rank))
+        return ranked
+
+    @cached_property
+    def _at_rank(self) -> Any:
+        mated = self.tally.mated
+
+        @lru_cache(maxsize=64)
+        def made(rank: int) -> Ranked:
+            return at_rank(mated.person, mated.mate, mated.holder, mated.score, self.tally.size, rank)
+
+        return made
+
+    def hits(self, threshold: float) -> HitList:
+        """Who reaches a threshold in the searches without a mate."""
+        from matchbound.stats.search.sizes import HitList
+
+        searched, oriented = self.tally.nonmated, self._oriented(threshold)
+        people = int(searched.people.size)
+        self._above_floor(oriented)
+        size = self.tally.size
+        if np.any(searched.end >= oriented):
+            if self.behind is None:
+                raise DataError(
+                    f"at threshold {threshold:g} some candidate lists end before the scores do: how many more people "
+                    "reach it is not known. Give longer lists, or a stricter threshold"
+                )
+            found = self.behind.hits(oriented)
+            return HitList(searched.person, people, found.hits, found.probe, found.holder, size)
+        probe, place = np.nonzero(searched.score >= oriented)
+        counts = np.bincount(probe, minlength=searched.searches).astype(np.int64)
+        return HitList(searched.person, people, counts, probe, searched.holder[probe, place], size)
+
+    @cached_property
+    def _beaten(self) -> HitList:
+        """The non-mates that are ahead of the mate in each search."""
+        from matchbound.stats.search.sizes import HitList
+
+        mated, size = self.tally.mated, self.tally.size
+        lost = np.isneginf(mated.mate)
+        mate = np.where(lost, np.inf, mated.mate)
+        full = bool(np.any(mated.end > mate))
+        unknown = bool(np.any(lost & np.isfinite(mated.end)))
+        if self.behind is None and (full or unknown):
+            raise DataError(
+                "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
+                "non-mates ahead of each mate. Give longer lists"
+            )
+        if full and self.behind is not None:
+            found = self.behind.beaten()
+            counts, probe, holder = found.hits, found.probe, found.holder
+        else:
+            probe, place = np.nonzero(mated.score > mate[:, None])
+            counts = np.bincount(probe, minlength=mated.searches).astype(np.int64)
+            holder = mated.holder[probe, place]
+        counts = np.where(lost, size - 1, counts)
+        return HitList(mated.person, size, counts, probe, holder, size)
+
+    def _fpir_at(self, oriented: float) -> FalsePositives:
+        people = int(np.count_nonzero(self.curve.searches_of))
+        hits = int(self.curve.at(oriented).hits)
+        return FalsePositives(
+            "fpir", self._written(oriented), None, hits, self.n_nonmated, people, self.tally, self.curve, oriented
+        )
+
+    def _fnir_at(self, oriented: float, rank: int) -> Misses:
+        ranked = self.ranked(rank)
+        misses = ranked.misses(oriented)
+        return Misses("fnir", self._written(oriented), rank, misses, ranked.searches, ranked.people, ranked, oriented)
+
+    def _oriented(self, threshold: float) -> float:
+        try:
+            number = float(threshold)
+        except (TypeError, ValueError):
+            raise UsageError(f"threshold must be a number; got {threshold!r}") from None
+        if not np.isfinite(number):
+            raise UsageError(f"threshold must be a finite number; got {threshold!r}")
+        oriented = -number if self.tally.distance else number
+        self._above_floor(oriented)
+        return oriented
+
+    def _above_floor(self, oriented: float) -> None:
+        if oriented < self.tally.floor:
+            word = "above" if self.tally.distance else "below"
+            raise DataError(
+                f"the candidate lists hold nobody {word} {self._written(self.tally.floor):g}: rates at a threshold of "
+                f"{self._written(oriented):g} cannot be counted from them"
+            )
+
+    def _written(self, oriented: float) -> float:
+        return float(-oriented if self.tally.distance else oriented)
+
+    def _label(self, position: int) -> Any:
+        value = self.tally.gallery[position] if position < self.tally.gallery.size else position
+        return value.item() if hasattr(value, "item") else value
+
+
+def _check_rate(value: float, name: str) -> None:
+    if not (isinstance(value, (int, float, np.floating)) and 0.0 < float(value) < 1.0):
+        raise UsageError(f"{name} must lie between 0 and 1, such as 0.01; got {value!r}")

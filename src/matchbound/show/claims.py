@@ -1,0 +1,46 @@
+"""Verdicts on claims as records and as lines of text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from matchbound.show.records import Record
+
+if TYPE_CHECKING:
+    from matchbound.results.claims import Claim
+
+_RATES = re.compile(r"\b(far|frr|eer|auc|gfar|gfrr|fpir|fnir)\b")
+
+
+def claim_record(claim: Claim, threshold: float | None = None) -> Record:
+    """One verdict with what decides it."""
+    more = claim.more_identities
+    return {
+        "claim": claim.statement,
+        "metric": claim.metric,
+        "threshold": threshold,
+        "verdict": claim.verdict,
+        "target": claim.target,
+        "bound": claim.bound,
+        "opposite": claim.opposite,
+        "estimate": claim.estimate,
+        "level": claim.level,
+        "method": claim.method,
+        "ratio": claim.ratio,
+        "more_identities": None if more is None or math.isinf(more) else more,
+        "rules": list(claim.rules),
+    }
+
+
+def claim_lines(claims: Sequence[tuple[Claim, float | None]]) -> str:
+    """Verdicts for people, one paragraph each; empty without claims."""
+    lines = []
+    for claim, threshold in claims:
+        at = "" if threshold is None else f" at threshold {threshold:g}"
+        said = _RATES.sub(lambda found: found[0].upper(), claim.statement)
+        lines.append(f"{claim.verdict.upper()}: {said}{at}. {claim.reason}")
+        lines += [f"  {rule}." for rule in claim.rules]
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,80 @@
+"""What every result can do for people and for programs; a result says what its records are, and the rest follows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from matchbound.errors import MatchboundWarning
+
+if TYPE_CHECKING:
+    from matchbound.show.frames import Library
+    from matchbound.show.records import Record
+    from matchbound.show.tables import Table
+
+
+class Shown:
+    """A result as records, as a dictionary, as a frame, as text and as HTML.
+
+    A subclass gives `to_records`, and `_tables` where its own tables are better than one made from the records.
+    Warnings that belong to numbers are not raised again when a result is only shown.
+    """
+
+    def to_records(self) -> list[Record]:
+        """The result as flat dictionaries, one per number, of values that JSON knows."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as a dictionary that ``json.dumps`` takes: NaN and infinity are None.
+
+        One number gives its record. Several give ``{"results": [...], "warnings": [...]}``.
+        """
+        from matchbound.show.records import cleaned
+
+        with _silence():
+            records = self.to_records()
+        if len(records) == 1:
+            return dict(cleaned(records[0]))
+        told = [str(text) for text in getattr(self, "warnings", ())]
+        return {"results": cleaned(records), "warnings": told}
+
+    def to_frame(self, library: Library | None = None) -> Any:
+        """The result as a data frame with one row per number.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``. By default the first of them that the program has imported
+            already, else the first that is installed.
+        """
+        from matchbound.show.frames import frame
+
+        with _silence():
+            records = self.to_records()
+        return frame(records, library)
+
+    def _tables(self) -> Sequence[Table]:
+        from matchbound.show.records import table_of_records
+
+        return [table_of_records(self.to_records())]
+
+    def __str__(self) -> str:
+        from matchbound.show.tables import joined
+
+        with _silence():
+            return joined(self._tables()).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        from matchbound.show.tables import joined_html
+
+        with _silence():
+            return joined_html(self._tables())
+
+
+class _silence(warnings.catch_warnings):
+    """No warnings of matchbound's own while a result is shown."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        warnings.simplefilter("ignore", MatchboundWarning)

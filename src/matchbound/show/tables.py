@@ -1,0 +1,240 @@
+"""Tables of text: fitted to a terminal without breaking a number, or as HTML for a notebook."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Literal
+
+from matchbound.show.numbers import short_count
+
+NARROW = 80
+"""Columns where nobody looks: a pipe, a file, a test."""
+LEAST = 8
+"""A name is not cut shorter than this."""
+Kind = Literal["text", "number", "count"]
+BOLD, FAINT, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    heading
+        Its name.
+    kind
+        ``"text"`` is flush left, may be wrapped between words, and names in it may be cut;
+        ``"number"`` is never broken; ``"count"`` may be written short (86.9 M).
+    drop
+        Columns are left out where there is no room, the largest `drop` first; 0 stays.
+    """
+
+    heading: str
+    kind: Kind = "text"
+    drop: int = 0
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of text under headings, with a title above and a note beneath."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str | None = None
+    note: str | None = field(default=None)
+
+    def text(self, width: int | None = None, colour: bool = False) -> str:
+        """For a terminal; `width` is that of the terminal by default."""
+        return _text(self, terminal_width() if width is None else width, colour)
+
+    def html(self) -> str:
+        """For a notebook; every cell is escaped."""
+        return _html(self)
+
+
+def terminal_width() -> int:
+    """The width of the terminal that standard output goes to; 80 where it goes elsewhere."""
+    try:
+        if sys.stdout.isatty():
+            return max(os.get_terminal_size(sys.stdout.fileno()).columns, 40)
+    except (AttributeError, OSError, ValueError):
+        pass
+    return NARROW
+
+
+def as_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> Table:
+    """A table of cells as they are; columns of numbers are flush right, others may be wrapped between words."""
+    kinds: list[Kind] = [
+        "number" if k and rows and all(_numeral(row[k]) or row[k] in ("", "–") for row in rows) else "text"
+        for k in range(len(headings))
+    ]
+    columns = tuple(Column(name, kind) for name, kind in zip(headings, kinds, strict=True))
+    return Table(columns, tuple(tuple(row) for row in rows), title)
+
+
+def joined(tables: Sequence[Table], width: int | None = None, colour: bool = False) -> str:
+    """Several tables, one below the other."""
+    return "\n".join(table.text(width, colour) for table in tables)
+
+
+def joined_html(tables: Sequence[Table]) -> str:
+    """Several tables, one below the other."""
+    return "\n".join(table.html() for table in tables)
+
+
+def _text(table: Table, width: int, colour: bool) -> str:
+    columns, rows, left_out = _fitted(table, width)
+    widths = _widths(columns, rows, width)
+    lines = []
+    if table.title is not None:
+        lines.append(_styled(table.title, BOLD, colour))
+    if any(column.heading for column in columns):
+        lines += [
+            _styled(line, BOLD, colour) for line in _laid([c.heading for c in columns], columns, widths, last=True)
+        ]
+        lines.append(_styled("─" * (sum(widths) + 2 * (len(widths) - 1)), FAINT, colour))
+    for row in rows:
+        lines += _laid(row, columns, widths)
+    if left_out:
+        lines.append(f"Not shown for want of room: {', '.join(left_out)}.")
+    if table.note:
+        lines += wrapped(table.note, max(width, LEAST))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _fitted(table: Table, width: int) -> tuple[list[Column], list[list[str]], list[str]]:
+    """The columns and rows that fit: counts are written short first, then columns are left out."""
+    columns, rows = list(table.columns), [list(row) for row in table.rows]
+    left_out: list[str] = []
+
+    def too_wide() -> bool:
+        return sum(_least(c, [r[k] for r in rows]) for k, c in enumerate(columns)) + 2 * (len(columns) - 1) > width
+
+    if too_wide():
+        for k, column in enumerate(columns):
+            if column.kind == "count":
+                for row in rows:
+                    row[k] = _short(row[k])
+    while too_wide() and any(column.drop for column in columns):
+        k = max(range(len(columns)), key=lambda k: columns[k].drop)
+        left_out.append(columns[k].heading)
+        del columns[k]
+        for row in rows:
+            del row[k]
+    return columns, rows, left_out
+
+
+def _short(cell: str) -> str:
+    parts = [short_count(int(part.replace(",", ""))) if _whole(part) else part for part in cell.split(" ")]
+    return " ".join(parts)
+
+
+def _whole(part: str) -> bool:
+    return part.replace(",", "").isdigit() and len(part) > 6
+
+
+def _least(column: Column, cells: Sequence[str]) -> int:
+    """The narrowest that a column can be without breaking a word or a number."""
+    if column.kind != "text":
+        return max([_length(cell) for cell in cells] + [max(_length(word) for word in column.heading.split(" "))])
+    words = [word for cell in (*cells, column.heading) for word in cell.split(" ")]
+    return max(min(_length(word), LEAST if not _numeral(word) else _length(word)) for word in words)
+
+
+def _numeral(word: str) -> bool:
+    return any(letter.isdigit() for letter in word) and not any(letter.isalpha() and letter != "e" for letter in word)
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """As wide as the cells are, and where that is too much, the widest texts give way."""
+    cells = [[row[k] for row in rows] for k in range(len(columns))]
+    widths = [
+        max([_length(cell) for cell in cells[k]] + [max(_length(word) for word in column.heading.split(" "))])
+        if column.kind != "text"
+        else max([_length(cell) for cell in cells[k]] + [_length(column.heading)])
+        for k, column in enumerate(columns)
+    ]
+    least = [_least(column, cells[k]) for k, column in enumerate(columns)]
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        loose = [k for k in range(len(widths)) if widths[k] > least[k]]
+        if not loose:
+            break
+        widths[max(loose, key=lambda k: widths[k])] -= 1
+    return widths
+
+
+def _laid(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], last: bool = False) -> list[str]:
+    """One row, of as many lines as its longest cell needs; headings stand on the last line."""
+    parts = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    height = max(len(part) for part in parts)
+    blank = [[""] * (height - len(part)) for part in parts]
+    parts = [empty + part if last else part + empty for part, empty in zip(parts, blank, strict=True)]
+    lines = []
+    for line in zip(*parts, strict=True):
+        placed = [
+            text + " " * (width - _length(text)) if column.kind == "text" else " " * (width - _length(text)) + text
+            for column, text, width in zip(columns, line, widths, strict=True)
+        ]
+        lines.append("  ".join(placed))
+    return lines
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines, broken between words; a word that is too long is cut, a number never."""
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split(" "):
+            if _length(word) > width and not _numeral(word):
+                word = _cut(word, width)
+            if line and _length(line) + 1 + _length(word) > width:
+                lines.append(line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        lines.append(line)
+    return lines
+
+
+def _cut(word: str, width: int) -> str:
+    """A name that keeps its end, which tells files apart."""
+    while _length(word) > max(width - 1, 1):
+        word = word[1:]
+    return f"…{word}"
+
+
+def _length(text: str) -> int:
+    """How many columns a terminal takes for a text."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _styled(text: str, style: str, colour: bool) -> str:
+    return f"{style}{text.rstrip()}{PLAIN}" if colour else text
+
+
+def _html(table: Table) -> str:
+    aligned = [
+        f' style="text-align: {"left" if k == 0 or (column.kind == "text") else "right"}"'
+        for k, column in enumerate(table.columns)
+    ]
+    parts = ["<table>"]
+    if table.title is not None:
+        parts.append(f'<caption style="text-align: left">{escape(table.title)}</caption>')
+    if any(column.heading for column in table.columns):
+        heads = "".join(f"<th{a}>{escape(c.heading)}</th>" for a, c in zip(aligned, table.columns, strict=True))
+        parts.append(f"<thead><tr>{heads}</tr></thead>")
+    parts.append("<tbody>")
+    for row in table.rows:
+        cells = "".join(f"<td{a}>{escape(cell)}</td>" for a, cell in zip(aligned, row, strict=True))
+        parts.append(f"<tr>{cells}</tr>")
+    parts.append("</tbody></table>")
+    if table.note:
+        parts.append(f"<p>{escape(table.note)}</p>")
+    return "".join(parts)

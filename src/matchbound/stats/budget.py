@@ -1,0 +1,212 @@
+"""Limits of a number that depends on FAR and FRR, from the latent limits of both: one budget of error for the two.
+
+For angles θ between 0° and 90°, FAR may err by sin θ of its t quantile while FRR errs by cos θ of its own. The limit is
+the worst over the angles. A model is anything with ``limit(errors, deviate, upper)``: the limit of a rate of which so
+many errors were seen, with a tail of Φ(−deviate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.arraytypes import FloatArray
+
+ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
+COUNTS = 12
+"""Numbers of errors at which limits are found; others are interpolated on the probit scale."""
+DEVIATES = 3
+NODES = 400
+
+
+class RateLimits(Protocol):
+    """A model of one rate that gives limits for any number of errors."""
+
+    @property
+    def comparisons(self) -> float:
+        """How many comparisons there are."""
+
+    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
+        """Limits, with a tail of Φ(−deviate)."""
+
+
+@dataclass(frozen=True)
+class Operating:
+    """Errors at one threshold: `matched` impostor comparisons that match, `missed` genuine ones that do not."""
+
+    matched: float
+    missed: float
+
+
+def shared_limits(
+    far: RateLimits,
+    frr: RateLimits,
+    points: Sequence[Operating],
+    deviates: tuple[float, float],
+    value: Callable[[FloatArray, FloatArray], FloatArray],
+    *,
+    rising: bool = True,
+) -> tuple[float, float]:
+    """Limits of value(FAR, FRR), which rises (or falls) with both rates.
+
+    Parameters
+    ----------
+    points
+        The thresholds that the number depends on, P of them.
+    deviates
+        The t quantiles of FAR and of FRR.
+    value
+        From rates of shape (P, angles) to numbers of shape (angles,).
+    """
+    ends = []
+    for upper in (False, True):
+        rates = (
+            _at_angles(far, np.array([point.matched for point in points]), deviates[0], np.sin(ANGLES), upper),
+            _at_angles(frr, np.array([point.missed for point in points]), deviates[1], np.cos(ANGLES), upper),
+        )
+        ends.append(value(*rates))
+    if rising:
+        return float(ends[0].min()), float(ends[1].max())
+    return float(ends[1].min()), float(ends[0].max())
+
+
+def _at_angles(model: RateLimits, errors: FloatArray, deviate: float, shares: FloatArray, upper: bool) -> FloatArray:
+    """Limits at shares of the deviate, shape (P, angles); their probits are nearly straight in the share.
+
+    They are found at `DEVIATES` shares, and a polynomial through these gives the others.
+    """
+    from scipy.special import ndtr, ndtri
+
+    nodes = np.linspace(0.0, 1.0, DEVIATES)
+    x, d = np.repeat(errors, DEVIATES), np.tile(nodes * deviate, errors.size)
+    limits = model.limit(x, d, np.full(x.size, upper)).reshape(errors.size, DEVIATES)
+    probits = ndtri(np.clip(limits, 1e-15, 1.0 - 1e-15))
+    through = np.polyfit(nodes, probits.T, DEVIATES - 1)
+    made = ndtr(sum(part[:, None] * shares[None, :] ** power for power, part in enumerate(through[::-1])))
+    result: FloatArray = np.where(limits.max(axis=1)[:, None] <= 0.0, 0.0, made)
+    return np.where(limits.min(axis=1)[:, None] >= 1.0, 1.0, result)
+
+
+@dataclass(frozen=True, eq=False)
+class LimitTable:
+    """Limits of one rate for every number of errors, at a few deviates, upper or lower.
+
+    counts : float64 array, shape (C,)
+        Numbers of errors, increasing from 0 to all comparisons.
+    probits : float64 array, shape (D, C)
+        Probits of the limits.
+    """
+
+    comparisons: float
+    counts: FloatArray
+    probits: FloatArray
+
+    def at(self, errors: FloatArray) -> FloatArray:
+        """Limits for numbers of errors, shape (D, n): interpolated in probits between the counts, exact at them."""
+        from scipy.special import ndtr
+
+        places = _probit_of_count(self.counts, self.comparisons)
+        wanted = _probit_of_count(errors, self.comparisons)
+        result: FloatArray = ndtr(np.array([np.interp(wanted, places, row) for row in self.probits]))
+        return result
+
+
+def limit_table(model: RateLimits, deviates: FloatArray, upper: bool) -> LimitTable:
+    """Limits at 0, all, and about `COUNTS` numbers of errors between, even in probits."""
+    from scipy.special import ndtr, ndtri
+
+    n = model.comparisons
+    end = ndtri(min(1.0 / n, 0.25))
+    inner = np.unique(np.rint(ndtr(np.linspace(end, -end, COUNTS)) * n))
+    counts = np.unique(np.concatenate([[0.0], np.clip(inner, 0.0, n), [n]]))
+    x, d = np.tile(counts, deviates.size), np.repeat(deviates, counts.size)
+    limits = model.limit(x, d, np.full(x.size, upper)).reshape(deviates.size, counts.size)
+    return LimitTable(n, counts, ndtri(np.clip(limits, 1e-15, 1.0 - 1e-15)))
+
+
+def _probit_of_count(errors: FloatArray, n: float) -> FloatArray:
+    from scipy.special import ndtri
+
+    result: FloatArray = ndtri((errors + 0.3) / (n + 0.6))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """How many comparisons of one kind have a log-likelihood ratio of at least (below) each of some values.
+
+    llr : float64 array, shape (B,)
+        Increasing, finite.
+    count : float64 array, shape (B,)
+        Comparisons that have each.
+    """
+
+    llr: FloatArray
+    count: FloatArray
+
+    def at_least(self, place: FloatArray) -> FloatArray:
+        """Comparisons with a ratio of at least `place`."""
+        below = np.concatenate([[0.0], np.cumsum(self.count)])
+        result: FloatArray = below[-1] - below[np.searchsorted(self.llr, place, side="left")]
+        return result
+
+    def below(self, place: FloatArray) -> FloatArray:
+        """Comparisons with a ratio below `place`."""
+        result: FloatArray = self.count.sum() - self.at_least(place)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetTables:
+    """Limits of both rates for every number of errors, each as (lower, upper), at shares of one pair of deviates."""
+
+    far: tuple[LimitTable, LimitTable]
+    frr: tuple[LimitTable, LimitTable]
+
+
+def budget_tables(far: RateLimits, frr: RateLimits, deviates: tuple[float, float]) -> BudgetTables:
+    """The tables that `integrated_limits` reads; `deviates` are the t quantiles of FAR and of FRR."""
+    shares = np.linspace(0.0, 1.0, DEVIATES)
+    made = [
+        (limit_table(model, shares * deviate, False), limit_table(model, shares * deviate, True))
+        for model, deviate in ((far, deviates[0]), (frr, deviates[1]))
+    ]
+    return BudgetTables(made[0], made[1])
+
+
+def integrated_limits(
+    tables: BudgetTables, genuine: Steps, impostor: Steps, *, reach: float = 10.0, margin: float = 2.0
+) -> tuple[float, float]:
+    """Limits of Cllr = (1/2ln2)·[∫FAR(τ)σ(τ)dτ + ∫FRR(τ)σ(−τ)dτ], σ the logistic function.
+
+    The latent limits of FAR and FRR at one deviate each stand for the rates at every τ, and share the budget by angles.
+    FAR's integral runs from −reach to the largest impostor ratio + margin and FRR's from the smallest genuine ratio −
+    margin to reach: the upper limit with no error seen does not fall with τ, so that it must end near the extreme
+    scores.
+    """
+    ends = []
+    spans = (-reach, float(impostor.llr[-1]) + margin), (float(genuine.llr[0]) - margin, reach)
+    for upper in (0, 1):
+        own = _part(tables.far[upper], impostor.at_least, spans[0], 1.0)
+        rest = _part(tables.frr[upper], genuine.below, spans[1], -1.0)
+        ends.append(np.exp(np.polyval(own, np.sin(ANGLES))) + np.exp(np.polyval(rest, np.cos(ANGLES))))
+    scale = 2.0 * np.log(2.0)
+    return float(ends[0].min()) / scale, float(ends[1].max()) / scale
+
+
+def _part(
+    table: LimitTable, errors_at: Callable[[FloatArray], FloatArray], span: tuple[float, float], sign: float
+) -> FloatArray:
+    """The logarithm of one integral as a polynomial in the share of the deviate; coefficients of `np.polyval`."""
+    low, high = span
+    if not high > low:
+        return np.array([-np.inf])
+    edges = np.linspace(low, high, NODES + 1)
+    middle = (edges[1:] + edges[:-1]) / 2.0
+    weight = np.diff(np.logaddexp(0.0, sign * edges)) * sign
+    value = table.at(errors_at(middle)) @ weight
+    return np.polyfit(np.linspace(0.0, 1.0, DEVIATES), np.log(np.maximum(value, 1e-300)), DEVIATES - 1)

@@ -1,0 +1,214 @@
+"""FPIR and CMC at another gallery size.
+
+Given the probe, the hits of random enrolled people are independent with the probe's own rate f_x, so that
+FPIR(N) = 1 − E(1 − f_x)^N exactly. 1 − (1 − FMR)^N puts (1 − E f)^N for E(1 − f)^N and is, by Jensen's inequality,
+always too high. With h_x of the N enrolled reaching the threshold for probe x:
+
+- smaller galleries N' < N: the mean over all subsets, a U-statistic, mean_x[1 − C(N − h_x, N')/C(N, N')];
+- larger ones: f_x = Φ((z_f + √ρ·u)/√(1−ρ)), u ~ N(0, 1) (probit-normal), with Φ(z_f) = h̄/N and ρ the solution of
+  FPIR(N) = 1 − E_u(1 − f)^N;
+- larger ones without a model: 1 − E(1 − f)^N is completely monotone, and Newton's backward differences bracket it:
+  FPIR(N) + (D/N)s₁ − [D(D+1)/(N(N−1))]s₂ ≤ FPIR(N') ≤ FPIR(N) + (D/N)s₁, D = N' − N, s_k the share of searches with
+  exactly k hits.
+
+For CMC the same functions serve, with h_x the number of non-mates that beat the mate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+
+POINTS = 201
+REACH = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class HitList:
+    """Which enrolled people reached a threshold in which searches.
+
+    person : int64 array, shape (n,)
+        Who was searched for.
+    n_people : int
+        J.
+    hits : int64 array, shape (n,)
+        h_x.
+    probe, holder : int64 arrays, shape (H,), or None
+        The hits one by one; without them the gallery's part of the variance is left out.
+    size : int
+        N.
+    """
+
+    person: IntArray = field(repr=False)
+    n_people: int
+    hits: IntArray = field(repr=False)
+    probe: IntArray | None = field(repr=False)
+    holder: IntArray | None = field(repr=False)
+    size: int
+
+    @property
+    def searches(self) -> int:
+        """n."""
+        return int(self.person.size)
+
+    def share(self, count: int) -> float:
+        """s_k: the share of searches with exactly `count` hits."""
+        return float(np.count_nonzero(self.hits == count)) / self.searches
+
+    @property
+    def rate(self) -> float:
+        """FPIR(N): the share of searches with a hit."""
+        return float(np.count_nonzero(self.hits)) / self.searches
+
+    @property
+    def mean_hits(self) -> float:
+        """h̄, the selectivity."""
+        return float(self.hits.sum()) / self.searches
+
+    def variance(self, value: Callable[[FloatArray], FloatArray]) -> float:
+        """Variance of the mean of φ(h_x): V_P + max(0, V_G − V_PG).
+
+        V_P is over people as for FPIR; with u_g = Σ_{x hit by g}[φ(h_x) − φ(h_x − 1)] and d_jg the same over the probes
+        of j, V_G = [Σu² − (Σu)²/N]/n² and V_PG = Σd²/n².
+        """
+        n, h = float(self.searches), self.hits.astype(np.float64)
+        phi = value(h)
+        mean = float(phi.mean())
+        apart = np.bincount(self.person, phi - mean, self.n_people)
+        people = int(np.unique(self.person).size)
+        own = people / (people - 1.0) * float(apart @ apart) / n**2 if people > 1 else float("nan")
+        if self.probe is None or self.holder is None:
+            return own
+        gain = (phi - value(np.maximum(h - 1.0, 0.0)))[self.probe]
+        u = np.bincount(self.holder, gain, self.size)
+        gallery = (float(u @ u) - float(u.sum()) ** 2 / self.size) / n**2
+        key = self.person[self.probe] * np.int64(self.size) + self.holder
+        _, inverse = np.unique(key, return_inverse=True)
+        d = np.bincount(inverse.reshape(-1), gain) if key.size else np.zeros(0)
+        overlap = float(d @ d) / n**2
+        return own + max(0.0, gallery - overlap)
+
+
+@dataclass(frozen=True)
+class AtSize:
+    """A rate at another gallery size: estimate, and limits for a given t quantile."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def smaller(hits: HitList, size: int, deviate: float) -> AtSize:
+    """The U-statistic over all galleries of `size` ≤ N enrolled people out of the N."""
+
+    def phi(h: FloatArray) -> FloatArray:
+        return 1.0 - spared(h, hits.size, size)
+
+    estimate = float(phi(hits.hits.astype(np.float64)).mean())
+    return AtSize(estimate, *limits(estimate, hits.variance(phi), deviate))
+
+
+def spared(h: FloatArray, size: int, chosen: int) -> FloatArray:
+    """C(N − h, N')/C(N, N'): the probability that none of h people is among N' chosen of N."""
+    from scipy.special import gammaln
+
+    room = size - h - chosen
+    safe = np.maximum(room, 0.0)
+    log = (
+        gammaln(size - h + 1.0) - gammaln(safe + 1.0) - gammaln(float(size) + 1.0) + gammaln(float(size - chosen) + 1.0)
+    )
+    return np.where(room >= 0.0, np.exp(log), 0.0)
+
+
+def larger(hits: HitList, size: int, deviate: float) -> AtSize:
+    """The probit-normal extrapolation to `size` ≥ N, with a delta-method interval."""
+    mean, rate = hits.mean_hits, hits.rate
+    estimate = extrapolate(mean, rate, hits.size, size)
+    step_h, step_p = max(1e-4 * mean, 1e-9), max(1e-4 * rate, 1e-9)
+
+    def slope(by_h: float, by_p: float) -> float:
+        up = extrapolate(mean + by_h, rate + by_p, hits.size, size)
+        down = extrapolate(mean - by_h, rate - by_p, hits.size, size)
+        return (up - down) / (2.0 * (by_h + by_p))
+
+    from_h, from_p = slope(step_h, 0.0), slope(0.0, step_p)
+    variance = hits.variance(lambda h: from_h * h + from_p * (h >= 1.0))
+    return AtSize(estimate, *limits(estimate, variance, deviate))
+
+
+def bracket(hits: HitList, size: int, deviate: float) -> AtSize:
+    """The bracket of Newton's backward differences, without a model; the estimate is its middle."""
+    apart, n = float(size - hits.size), float(hits.size)
+    once, twice = apart / n, apart * (apart + 1.0) / (n * (n - 1.0)) if n > 1.0 else 0.0
+
+    def highest(h: FloatArray) -> FloatArray:
+        result: FloatArray = (h >= 1.0) + once * (h == 1.0)
+        return result
+
+    def lowest(h: FloatArray) -> FloatArray:
+        result: FloatArray = highest(h) - twice * (h == 2.0)
+        return result
+
+    h = hits.hits.astype(np.float64)
+    top = float(highest(h).mean())
+    bottom = max(float(lowest(h).mean()), hits.rate)
+    low = limits(bottom, hits.variance(lowest), deviate)[0]
+    high = limits(min(top, 1.0 - 1e-12), hits.variance(highest), deviate)[1]
+    return AtSize((bottom + min(top, 1.0)) / 2.0, low, high)
+
+
+def extrapolate(mean: float, rate: float, size: int, wanted: float) -> float:
+    """FPIR at `wanted` enrolled people from h̄ and FPIR at `size`, by the probit-normal model."""
+    if not (mean > 0.0 and rate > 0.0):
+        return 0.0
+    if rate >= 1.0:
+        return 1.0
+    f = mean / size
+    independent = _hit_rate(f, 0.0, size)
+    if rate >= independent:
+        return _hit_rate(f, 0.0, wanted)
+    return _hit_rate(f, _spread(f, rate, size), wanted)
+
+
+def _spread(f: float, rate: float, size: int) -> float:
+    """ρ with 1 − E_u(1 − f_u)^N = rate, by bisection on its log odds."""
+    low, high = -30.0, 12.0
+    for _ in range(80):
+        middle = (low + high) / 2.0
+        if _hit_rate(f, 1.0 / (1.0 + math.exp(-middle)), size) > rate:
+            low = middle
+        else:
+            high = middle
+    return 1.0 / (1.0 + math.exp(-(low + high) / 2.0))
+
+
+def _hit_rate(f: float, rho: float, size: float) -> float:
+    """1 − E_u(1 − f_u)^N, f_u = Φ((z_f + √ρ·u)/√(1−ρ)): a trapezoidal sum."""
+    from scipy.special import log_ndtr, ndtri
+
+    if f >= 1.0:
+        return 1.0
+    if rho <= 0.0:
+        return -math.expm1(size * math.log1p(-f))
+    u = np.linspace(-REACH, REACH, POINTS)
+    weight = np.exp(-0.5 * u * u)
+    weight /= weight.sum()
+    log_rest = log_ndtr(-(float(ndtri(f)) + math.sqrt(rho) * u) / math.sqrt(1.0 - rho))
+    return float(-np.expm1(size * log_rest) @ weight)
+
+
+def limits(estimate: float, variance: float, deviate: float) -> tuple[float, float]:
+    """Limits on log(−log(1 − θ)), for 0 < θ < 1; the estimate itself at the ends."""
+    if not 0.0 < estimate < 1.0:
+        return (0.0, 0.0) if estimate <= 0.0 else (1.0, 1.0)
+    hazard = -math.log1p(-estimate)
+    error = math.sqrt(max(variance, 0.0)) / ((1.0 - estimate) * hazard)
+    low, high = (
+        -math.expm1(-hazard * math.exp(min(max(by, -700.0), 700.0))) for by in (-deviate * error, deviate * error)
+    )
+    return low, high

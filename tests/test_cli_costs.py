@@ -1,0 +1,166 @@
+"""Costs, linkage, claims, ISO's terms and a laboratory's entries on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import DATA, golden_table
+from matchbound.calls.rates import evaluate, roc
+from matchbound.cli import main
+from matchbound.cli.laboratory import command_line
+from matchbound.show.records import RATE_FIELDS
+from matchbound.show.terms import worded, worded_page
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+FILE = str(DATA / "larger.csv")
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict:
+    assert main([*arguments, "--format", "json", "--quiet"]) == code
+    document: dict = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--far", "0.1", "--min-dcf", "0.01", "--min-dcf", "sre16", "--act-dcf", "0.05", "--cllr"]
+    document = run_json(capsys, "roc", FILE, *options)
+    rows = document["results"][3:]
+    curve = roc(golden_table("larger"))
+    expected = [
+        curve.min_dcf(0.01),
+        curve.min_dcf("sre16"),
+        curve.actual_dcf(0.05),
+        curve.cllr(),
+        curve.min_cllr(),
+    ]
+    assert [row["metric"] for row in rows] == ["mindcf", "mindcf", "actdcf", "cllr", "mincllr"]
+    for row, made in zip(rows, expected, strict=True):
+        assert set(RATE_FIELDS) <= set(row)
+        interval = made.interval()
+        assert (row["estimate"], row["low"], row["high"]) == (made.estimate, interval.low, interval.high)
+        assert row["method"] == interval.method != "auto"
+        assert row["variance"] == made.variance
+    assert rows[0]["target"] == 0.01
+    assert rows[0]["threshold"] == curve.min_dcf(0.01).threshold
+    assert rows[1]["preset"] == "sre16"
+
+
+def test_log_t_is_a_method(capsys: pytest.CaptureFixture[str]) -> None:
+    row = run_json(capsys, "roc", FILE, "--min-dcf", "0.05", "--method", "log-t")["results"][-1]
+    assert row["method"] == "log-t"
+    assert row["low"] == pytest.approx(0.6491732962444056)
+
+
+@pytest.mark.parametrize("word", ["0", "1", "2", "sre99", "x"])
+def test_priors_are_checked_first(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["roc", "no-such-file.csv", "--min-dcf", word]) == 2
+    assert "--min-dcf" in capsys.readouterr().err
+
+
+def test_linkage(capsys: pytest.CaptureFixture[str]) -> None:
+    document = run_json(capsys, "evaluate", FILE, "--threshold", "0.6", "--prior", "0.01", "--linkage")
+    rates = evaluate(golden_table("larger"), 0.6)
+    rows = {(row["metric"], row.get("prior")): row for row in document["results"]}
+    assert [row["metric"] for row in document["results"]] == [
+        "far",
+        "frr",
+        "precision",
+        "precision",
+        "f1",
+        "f1",
+        "recall",
+    ]
+    assert rows["precision", 0.01]["estimate"] == rates.precision(0.01).estimate
+    assert rows["precision", 0.01]["high"] == rates.precision(0.01).interval().high
+    assert rows["f1", rates.f1().prior]["low"] == rates.f1().interval().low
+    assert rows["recall", None]["estimate"] == rates.recall().estimate
+    assert main(["evaluate", FILE, "--threshold", "0.6", "--prior", "0.01"]) == 0
+    assert "prior: share of genuine comparisons" in capsys.readouterr().out
+
+
+def test_claims(capsys: pytest.CaptureFixture[str]) -> None:
+    claims = ["--claim", "far<50%", "--claim", "frr@far=1e-2<99.9%"]
+    document = run_json(capsys, "evaluate", FILE, "--threshold", "0.6", *claims)
+    assert [row["verdict"] for row in document["claims"]] == ["shown", "shown"]
+    far = evaluate(golden_table("larger"), 0.6).far
+    assert document["claims"][0]["bound"] == far.upper_bound()
+    assert document["claims"][0]["threshold"] == 0.6
+    assert document["claims"][1]["bound"] == roc(golden_table("larger")).at_far(1e-2).interval(side="upper").high
+    assert "frr@far" in [row["metric"] for row in document["results"]]
+
+
+def test_a_claim_that_is_not_shown_is_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
+    document = run_json(
+        capsys, "evaluate", FILE, "--threshold", "0.6", "--threshold", "0.9", "--claim", "far<1e-4", code=3
+    )
+    assert [row["verdict"] for row in document["claims"]] == ["refuted", "not shown"]
+    assert main(["evaluate", FILE, "--threshold", "0.9", "--claim", "far<1e-4", "--quiet"]) == 3
+    shown = capsys.readouterr()
+    assert shown.out.startswith("NOT SHOWN: FAR < 0.0001 at threshold 0.9. The one-sided upper bound")
+    assert "Rule of 3: no error in 4,009 comparisons" in shown.out
+    assert shown.err == ""
+    assert main(["roc", FILE, "--claim", "eer<1%", "--quiet"]) == 3
+
+
+def test_claims_about_a_curve_need_no_threshold(capsys: pytest.CaptureFixture[str]) -> None:
+    document = run_json(capsys, "evaluate", FILE, "--claim", "mindcf@prior=0.05<1.5", "--claim", "eer<50%")
+    assert {row["metric"] for row in document["results"]} == {"mindcf", "eer"}
+    assert main(["evaluate", FILE, "--claim", "far<1e-3"]) == 2
+    assert "--threshold" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("claim", ["far", "far<x", "nonsense<1", "frr@far<1"])
+def test_claims_are_read_before_the_data(claim: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "no-such-file.csv", "--threshold", "1", "--claim", claim]) == 2
+    assert "claim" in capsys.readouterr().err
+
+
+def test_terms(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", FILE, "--threshold", "0.6", "--terms", "iso", "--claim", "far<50%"]) == 0
+    shown = capsys.readouterr().out
+    assert "FMR" in shown
+    assert "FNMR" in shown
+    assert "FAR" not in shown
+    assert "FRR" not in shown
+    assert shown.startswith("SHOWN: FMR < 0.5")
+    assert main(["roc", FILE, "--far", "0.01", "--terms", "iso", "--quiet"]) == 0
+    assert "FNMR at FMR 1%" in capsys.readouterr().out
+    document = run_json(capsys, "roc", FILE, "--far", "0.01", "--terms", "iso")
+    assert document["results"][0]["metric"] == "frr@far"
+
+
+def test_terms_change_words_and_not_markup() -> None:
+    assert worded("GFAR, FAR and FRRs of a false accept", "iso") == "GFAR, FMR and FNMRs of a false match"
+    assert worded("FAR", "plain") == "FAR"
+    page = '<a title="FAR">FAR</a><script>let FAR = 1;</script><style>.FRR{}</style> FRR'
+    assert worded_page(page, "iso") == '<a title="FAR">FMR</a><script>let FAR = 1;</script><style>.FRR{}</style> FNMR'
+
+
+def test_a_laboratory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    entries = ["--system", "Matcher 2.1", "--operator", "A. Person", "--test-id", "T-7", "--date", "2026-11-01"]
+    made = run_json(capsys, "roc", FILE, *entries, "--note", "room=12 lx", "--note", "device = cam 3")["provenance"]
+    assert made["laboratory"] == {
+        "system": "Matcher 2.1",
+        "operator": "A. Person",
+        "test_id": "T-7",
+        "date": "2026-11-01",
+        "room": "12 lx",
+        "device": "cam 3",
+    }
+    assert made["command"].startswith("matchbound roc larger.csv --system 'Matcher 2.1'")
+    assert str(tmp_path.parent) not in made["command"]
+    for bad in ("room", "=3"):
+        assert main(["roc", FILE, "--note", bad]) == 2
+    assert main(["roc", FILE, "--note", "a=1", "--note", "a=2"]) == 2
+
+
+def test_the_command_line_holds_no_folder() -> None:
+    words = ["evaluate", "/secret/place/a.csv", "--output=/secret/x.json", "s3://bucket/k/b.csv", "--claim", "far<1"]
+    assert command_line(words) == "matchbound evaluate a.csv --output=x.json b.csv --claim 'far<1'"
+    assert command_line([]) is None
+    hidden = command_line(["roc", "https://me:word@host/x.csv?token=abc", "--option", "key=abc", "--option=key=abc"])
+    assert hidden == "matchbound roc x.csv --option 'key=…' '--option=key=…'"
+    assert command_line(["roc", "<stdin>"]) == "matchbound roc -"

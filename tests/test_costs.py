@@ -1,0 +1,324 @@
+"""Detection costs and Cllr: golden values, literal twins, exhaustive searches, limits."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive_costs as naive
+from conftest import DATA, golden_table
+from matchbound.counting.along import AlongCurve
+from matchbound.results.costs import PRESETS
+from matchbound.stats.budget import ANGLES, Steps, budget_tables, integrated_limits
+from matchbound.stats.costs import CostWeights, calibrate
+from strategies import Row, comparisons, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+EXPECTED = json.loads((DATA / "metrics.json").read_text())
+PRIORS = (0.01, 0.05)
+
+
+def close(value: float, target: float) -> bool:
+    return abs(value - target) <= 1e-9 * abs(target) + 1e-15
+
+
+def as_ratios(data: mb.Comparisons) -> mb.Comparisons:
+    """The golden table on the scale that its costs were made on."""
+    return mb.Comparisons(data.identities[data.a], data.identities[data.b], 12.0 * (data.score - 0.45))
+
+
+@pytest.fixture(scope="module")
+def curves() -> tuple[mb.RocCurve, mb.RocCurve]:
+    data = golden_table("larger")
+    return mb.roc(data), mb.roc(as_ratios(data))
+
+
+def golden_cases() -> list[tuple[str, float | None]]:
+    return [(name, prior) for name in ("minDCF", "actDCF") for prior in PRIORS] + [("Cllr", None), ("minCllr", None)]
+
+
+@pytest.mark.parametrize(("name", "prior"), golden_cases())
+def test_golden(name: str, prior: float | None, curves: tuple[mb.RocCurve, mb.RocCurve]) -> None:
+    target = EXPECTED[name if prior is None else f"{name}@{prior}"]
+    plain, ratios = curves
+    made = {
+        "minDCF": lambda: plain.min_dcf(prior),
+        "actDCF": lambda: ratios.actual_dcf(prior),
+        "Cllr": ratios.cllr,
+        "minCllr": plain.min_cllr,
+    }[name]()
+    assert close(made.estimate, target["value"])
+    assert close(made.variance, target["variance"])
+    limits = made.interval("log-t")
+    assert close(limits.low, target["log_t"][0])
+    assert close(limits.high, target["log_t"][1])
+    assert close(made.effective_identities, EXPECTED["effective_identities"])
+    if "threshold" in target:
+        assert made.threshold == target["threshold"]
+    if "threshold_llr" in target:
+        assert close(made.threshold, target["threshold_llr"])
+    best = made.interval()
+    assert best.low <= made.estimate <= best.high
+    assert best.width > 0.0
+
+
+def both_kinds(rows: list[Row]) -> bool:
+    return any(a == b for a, b, _ in rows) and any(a != b for a, b, _ in rows)
+
+
+@given(tables(max_rows=24), st.sampled_from([0.01, 0.3, 0.5, 0.9]), st.sampled_from([0.5, 1.0, 10.0]))
+def test_costs_equal_their_twins(rows: list[Row], prior: float, miss: float) -> None:
+    assume(both_kinds(rows))
+    curve = mb.roc(comparisons(rows))
+    assert curve.min_dcf(prior, miss).estimate == pytest.approx(naive.min_cost(rows, prior, miss), rel=1e-12)
+    least = curve.min_dcf(prior)
+    assert least.variance == pytest.approx(naive.cost_variance(rows, least.threshold, prior), rel=1e-9, abs=1e-15)
+    actual = curve.actual_dcf(prior)
+    assert actual.threshold == pytest.approx(math.log((1 - prior) / prior))
+    assert actual.estimate == pytest.approx(naive.cost(rows, actual.threshold, prior), rel=1e-12)
+    assert actual.variance == pytest.approx(naive.cost_variance(rows, actual.threshold, prior), rel=1e-9, abs=1e-15)
+
+
+@given(tables(max_rows=24))
+def test_cllr_equals_its_twin(rows: list[Row]) -> None:
+    assume(both_kinds(rows))
+    made = mb.roc(comparisons(rows)).cllr()
+    assert made.estimate == pytest.approx(naive.cllr([(a == b, s) for a, b, s in rows]), rel=1e-12)
+    assert made.variance == pytest.approx(naive.cllr_variance(rows), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_minima_equal_an_exhaustive_search(seed: int) -> None:
+    """Every threshold, and every way to cut nine distinct scores into blocks."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(20, 60))
+    rows = [(f"p{a}", f"p{b}", float(rng.integers(0, 9) + 2 * (a == b))) for a, b in rng.integers(0, 4, (size, 2))]
+    curve = mb.roc(comparisons(rows))
+    assert curve.min_cllr().estimate == pytest.approx(naive.min_cllr(rows), abs=1e-12)
+    for prior in (0.01, 0.2, 0.6):
+        assert curve.min_dcf(prior).estimate == pytest.approx(naive.min_cost(rows, prior), abs=1e-12)
+
+
+def test_values_equal_those_of_scikit_learn() -> None:
+    """minDCF from its ROC curve with every step, minCllr from its isotonic regression."""
+    isotonic = pytest.importorskip("sklearn.isotonic")
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(3)
+    genuine = rng.random(3000) < 0.2
+    score = np.round(rng.normal(size=3000) + 1.5 * genuine, 2)
+    people = rng.integers(0, 40, 3000)
+    other = np.where(genuine, people, (people + rng.integers(1, 40, 3000)) % 40)
+    curve = mb.roc(mb.Comparisons(people, other, score))
+    far, tpr, _ = metrics.roc_curve(genuine, score, drop_intermediate=False)
+    for prior in (0.01, 0.1):
+        expected = float((prior * (1 - tpr) + (1 - prior) * far).min()) / min(prior, 1 - prior)
+        assert curve.min_dcf(prior).estimate == pytest.approx(expected, rel=1e-12)
+    share = isotonic.IsotonicRegression().fit_transform(score, genuine.astype(float))
+    with np.errstate(divide="ignore"):
+        llr = np.log(share) - np.log1p(-share) - math.log(genuine.sum() / (~genuine).sum())
+    own, rest = np.logaddexp(0, -llr[genuine]), np.logaddexp(0, llr[~genuine])
+    assert curve.min_cllr().estimate == pytest.approx((own.mean() + rest.mean()) / 2 / math.log(2), rel=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_calibration_increases_and_keeps_counts(cells: list[tuple[int, int]]) -> None:
+    cells = [cell for cell in cells if sum(cell)]
+    assume(any(g for g, _ in cells) and any(n for _, n in cells))
+    genuine, impostor = (np.array(column) for column in zip(*cells, strict=True))
+    made = calibrate(genuine, impostor)
+    assert np.all(np.diff(made.llr) > 0.0)
+    assert made.ends[-1] == len(cells)
+    starts = np.concatenate([[0], made.ends[:-1]])
+    assert np.array_equal(np.add.reduceat(genuine, starts), made.genuine)
+    assert np.array_equal(np.add.reduceat(impostor, starts), made.impostor)
+    capped = made.capped()
+    assert np.all(np.isfinite(capped))
+
+
+def test_reject_everything_is_not_certain() -> None:
+    """minDCF = 1: no influence, and still an interval with a width; log-t refuses."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 12, (2, 400))
+    made = mb.roc(mb.Comparisons(a, b, rng.normal(size=400) - 2.0 * (a == b))).min_dcf(0.01)
+    assert made.estimate == 1.0
+    limits = made.interval()
+    assert limits.high == 1.0
+    assert limits.low < 1.0
+    assert "rejects everything" in made.notes[0]
+    with pytest.raises(mb.DataError, match="width zero"):
+        made.interval("log-t")
+
+
+def test_no_error_at_all_has_an_upper_limit() -> None:
+    rows = [(f"p{i}", f"p{i}", 5.0 + k) for i in range(12) for k in range(3)]
+    rows += [(f"p{i}", f"p{j}", -5.0 - i / 20 - j) for i in range(12) for j in range(i)]
+    curve = mb.roc(comparisons(rows))
+    for made in (curve.min_dcf(0.05), curve.actual_dcf(0.05), curve.cllr(), curve.min_cllr()):
+        limits = made.interval()
+        assert 0.0 <= limits.low <= made.estimate < limits.high
+    assert curve.min_dcf(0.05).estimate == 0.0
+    assert curve.min_cllr().estimate == 0.0
+    with pytest.raises(mb.DataError, match="width zero"):
+        curve.min_dcf(0.05).interval("log-t")
+
+
+class Shifted:
+    """Limits that are easy to compute by hand: rates moved by a share of the deviate on the logit scale."""
+
+    def __init__(self, comparisons: float) -> None:
+        self.comparisons = comparisons
+
+    def limit(self, errors: np.ndarray, deviate: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        rate = (np.asarray(errors, dtype=float) + 0.5) / (self.comparisons + 1.0)
+        moved = np.log(rate / (1.0 - rate)) + np.where(upper, 0.3, -0.3) * np.asarray(deviate)
+        return 1.0 / (1.0 + np.exp(-moved))
+
+
+@pytest.mark.parametrize("deviate", [1.5, 3.0])
+def test_integrated_limits_equal_a_fine_sum(deviate: float) -> None:
+    """Tables of limits at a few counts and deviates are as good as limits found one by one: within 1%."""
+    rng = np.random.default_rng(5)
+    own, other = np.sort(rng.normal(3.0, 2.0, 300)), np.sort(rng.normal(-3.0, 2.0, 5000))
+    far, frr = Shifted(5000), Shifted(300)
+    genuine, impostor = Steps(own, np.ones(300)), Steps(other, np.ones(5000))
+    low, high = integrated_limits(budget_tables(far, frr, (deviate, deviate)), genuine, impostor)
+    for upper, made in ((False, low), (True, high)):
+        values = []
+        for angle in ANGLES:
+            parts = 0.0
+            for model, count, ends, share, sign in (
+                (far, impostor.at_least, (-10.0, other[-1] + 2.0), np.sin(angle), 1.0),
+                (frr, genuine.below, (own[0] - 2.0, 10.0), np.cos(angle), -1.0),
+            ):
+                place = np.linspace(*ends, 20_001)
+                place = (place[1:] + place[:-1]) / 2.0
+                rate = model.limit(count(place), share * deviate, np.array(upper))
+                parts += float((rate / (1.0 + np.exp(-sign * place))).sum()) * (ends[1] - ends[0]) / 20_000
+            values.append(parts / (2.0 * math.log(2.0)))
+        assert made == pytest.approx(max(values) if upper else min(values), rel=0.01)
+
+
+def test_presets() -> None:
+    """SRE08's cost is 10·0.01 for a miss and 0.99 for a false accept; two priors are averaged."""
+    curve = mb.roc(golden_table("larger"))
+    weights = PRESETS["sre08"][0]
+    assert weights.miss == pytest.approx(1.0)
+    assert weights.false_accept == pytest.approx(9.9)
+    assert curve.min_dcf("SRE08").estimate == curve.min_dcf(0.01, 10.0).estimate
+    both = curve.min_dcf("sre21")
+    assert both.estimate == pytest.approx((curve.min_dcf(0.01).estimate + curve.min_dcf(0.05).estimate) / 2)
+    assert both.interval().low < both.estimate < both.interval().high
+    for name in PRESETS:
+        assert curve.min_dcf(name).label == f"mindcf({name})"
+
+
+def test_two_priors_share_identities() -> None:
+    """The variance of the mean of two costs is that of the mean of their residuals."""
+    curve = mb.roc(golden_table("larger"))
+    both, one, two = curve.min_dcf("sre21"), curve.min_dcf(0.01), curve.min_dcf(0.05)
+    spread = [math.sqrt(x.variance) for x in (one, two)]
+    assert both.variance <= (sum(spread) / 2) ** 2 * (1 + 1e-9)
+    assert both.variance >= ((spread[0] - spread[1]) / 2) ** 2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda c: c.min_dcf(0.0), "prior must lie between"),
+        (lambda c: c.min_dcf(1.5), "prior must lie between"),
+        (lambda c: c.min_dcf("sre99"), "sre08"),
+        (lambda c: c.min_dcf("sre08", 2.0), "sets the costs too"),
+        (lambda c: c.min_dcf(0.1, -1.0), "cost_miss must be"),
+        (lambda c: c.min_dcf(0.1, 1.0, math.inf), "cost_false_accept must be"),
+        (lambda c: c.min_dcf(0.1).interval("wald"), "method must be"),
+        (lambda c: c.min_dcf(0.1).interval(level=2.0), "level must"),
+    ],
+)
+def test_refusals(call: object, message: str) -> None:
+    with pytest.raises(mb.UsageError, match=message):
+        call(mb.roc(golden_table("balanced")))  # type: ignore[operator]
+
+
+def test_distances_are_no_ratios() -> None:
+    data = golden_table("balanced")
+    curve = mb.roc(mb.Comparisons(data.identities[data.a], data.identities[data.b], 1.0 - data.score, distance=True))
+    for call in (curve.cllr, curve.actual_dcf):
+        with pytest.raises(mb.UsageError, match="distances"):
+            call()
+    plain = mb.roc(data)
+    assert curve.min_dcf(0.1).estimate == plain.min_dcf(0.1).estimate
+    assert curve.min_cllr().estimate == pytest.approx(plain.min_cllr().estimate, rel=1e-12)
+
+
+def test_a_curve_without_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 1,500 points, costs are those of the whole curve within what they say, and so are their intervals."""
+    from matchbound.counting import curves as curve_points
+
+    rng = np.random.default_rng(8)
+    centre = rng.normal(size=(40, 12))
+    vectors = (np.repeat(centre, 6, axis=0) + 0.7 * rng.normal(size=(240, 12))).astype(np.float32)
+    data = mb.Embeddings(vectors, np.repeat(np.arange(40), 6), similarity="dot")
+    exact = mb.roc(data)
+    monkeypatch.setattr(curve_points, "EXACT_COMPARISONS", 10)
+    stepped = mb.roc(data)
+    assert stepped.thresholds.size < exact.thresholds.size / 5
+    for name in ("min_dcf", "actual_dcf", "cllr", "min_cllr"):
+        one, two = getattr(exact, name)(), getattr(stepped, name)()
+        assert two.estimate == pytest.approx(one.estimate, rel=0.01), name
+        assert two.variance == pytest.approx(one.variance, rel=0.05), name
+        for a, b in zip(one.interval(), two.interval(), strict=True):
+            assert b == pytest.approx(a, rel=0.05), name
+    assert exact.actual_dcf().estimate == stepped.actual_dcf().estimate
+
+
+def test_weights() -> None:
+    made = CostWeights(0.01, 1.0, 1.0)
+    assert (made.miss, made.false_accept) == pytest.approx((1.0, 99.0))
+    assert made.log_odds == pytest.approx(math.log(99.0))
+
+
+@given(tables(min_identities=3, max_rows=40), st.booleans())
+def test_counting_along_a_curve_is_counting_again(rows: list[Row], distance: bool) -> None:
+    """Tallies and thresholds from a curve are those of a pass over the data."""
+    assume(both_kinds(rows))
+    data = comparisons(rows, distance)
+    curve = mb.roc(data)
+    along = AlongCurve.of(curve.recount, curve.tally)
+    count = len(rows) - int(data.genuine.sum())
+    for kind, wanted in (("impostor", np.arange(1, count + 1)), ("genuine", np.arange(int(data.genuine.sum()) + 1))):
+        assert np.array_equal(along.thresholds_at(wanted, kind), curve.recount.thresholds_at(wanted, kind))
+    grid = np.array([0.25, -1.0, 0.3, 0.25, 2.0, -2.0])
+    one, two = along.tally(grid, pairs=True), curve.recount.tally(grid, pairs=True)
+    assert np.array_equal(one.genuine.errors, two.genuine.errors)
+    assert np.array_equal(along.genuine(grid).genuine.errors, two.genuine.errors)
+    for name in ("comparisons", "errors", "sum_mm", "sum_nm", "sum_nn"):
+        assert np.array_equal(getattr(one.impostor, name), getattr(two.impostor, name)), name
+    made = [(tally.impostor.compared, *tally.impostor.erred) for tally in (one, two)]
+    for mine, theirs in zip(*made, strict=True):
+        for name in ("first", "second", "count"):
+            assert np.array_equal(getattr(mine, name), getattr(theirs, name))
+
+
+def test_where_no_model_can_be_fitted() -> None:
+    """Decisions, and few identities: limits that hold and have a width, and the reason beside them."""
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 30, (2, 3000))
+    decisions = mb.Comparisons(a, b, ((rng.random(3000) < np.where(a == b, 0.9, 0.05)) * 4.0 - 2.0))
+    few = mb.Comparisons(a % 6, b % 6, rng.normal(size=3000) + 3.0 * (a % 6 == b % 6))
+    for data, code in ((decisions, "few-scores"), (few, "few-identities")):
+        curve = mb.roc(data)
+        for number in (curve.min_dcf(0.1), curve.actual_dcf(0.1), curve.cllr(), curve.min_cllr()):
+            made = number.interval()
+            assert made.low < number.estimate < made.high
+            assert made.method in ("wilson", "log-t")
+            assert code in [getattr(note, "code", None) for note in made.notes]
+        measure = mb.evaluate(data, 0.5).precision(0.1)
+        assert measure.interval().method == "logit-t"
+        assert measure.interval().low < measure.estimate < measure.interval().high

@@ -1,0 +1,309 @@
+"""What leaves the house, and what a command line may do to files: names, secrets, formulas, places, odd numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import matchbound as mb
+from matchbound.cli import main
+from matchbound.errors import DataError, UsageError, without_secrets
+from matchbound.files.names import own_name, own_names
+from matchbound.planning.protocol_files import write_protocol
+from matchbound.report.latex import text as latex_text
+from matchbound.show.cells import inert, is_formula
+from matchbound.show.records import to_csv
+
+ROWS = [("a", "b", 0.1), ("a", "a", 0.9), ("b", "b", 0.4), ("a", "c", 0.6), ("c", "c", 0.7), ("b", "c", 0.2)]
+
+
+def write(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("id_a,id_b,score\n" + "".join(f"{a},{b},{s}\n" for a, b, s in ROWS))
+    return path
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    return write(tmp_path / "secret-project" / "scores.csv")
+
+
+# ---- names and secrets
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://ann:pw@host/a/b.csv", "https://host/a/b.csv"),
+        ("https://host/a/b.csv?sig=hidden&se=2030", "https://host/a/b.csv"),
+        ("s3://AKIA:sec/ret@bucket/x.csv", "s3://bucket/x.csv"),
+        ("simplecache::https://u:p%40w@host/x.csv?token=hidden#frag", "simplecache::https://host/x.csv"),
+        ("abfs://c@account.dfs.core.windows.net/x.csv", "abfs://account.dfs.core.windows.net/x.csv"),
+        ("/plain/path?x=1@y.csv", "/plain/path?x=1@y.csv"),
+    ],
+)
+def test_addresses_lose_their_secrets(address: str, shown: str) -> None:
+    assert without_secrets(address) == shown
+    told = str(DataError(f"{address}: cannot be read (Client error for url '{address}')"))
+    assert told == f"{shown}: cannot be read (Client error for url '{shown}')"
+    assert str(UsageError(f"see {address}.")) in (f"see {shown}.", f"see {address}.")
+
+
+@given(st.text(alphabet="abcXYZ019/+=%@:", min_size=1, max_size=30), st.text(alphabet="abc019/+=%&", min_size=1))
+def test_no_password_and_no_query_is_ever_shown(password: str, query: str) -> None:
+    hidden = f"{password}Q7Q"
+    told = str(DataError(f"https://user:{hidden}@host/x.csv?sig={query}Z9Z: no such file"))
+    assert "Q7Q" not in told
+    assert "Z9Z" not in told
+    assert "x.csv" in told
+
+
+def test_own_names() -> None:
+    assert own_name("/home/ann/clients/acme/scores.csv") == "scores.csv"
+    assert own_name("https://u:p@host/runs/scores.csv?sig=x") == "scores.csv"
+    assert own_name("s3://bucket/folder/") == "folder"
+    assert own_name("-") == "standard input"
+    assert own_names(["a/x.npz", "b/x.npz"]) == ["1: x.npz", "2: x.npz"]
+    assert own_names(["a/x.npz", "b/y.npz"]) == ["x.npz", "y.npz"]
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "table"])
+def test_two_files_of_one_name_do_not_tell_where_they_lie(
+    form: str, scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write(tmp_path / "other-client" / "scores.csv")
+    assert main(["compare", str(scores), str(other), "--threshold", "0.5", "--format", form]) == 0
+    said = capsys.readouterr()
+    for text in (said.out, said.err):
+        assert "secret-project" not in text
+        assert "other-client" not in text
+        assert str(tmp_path) not in text
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "latex"])
+def test_a_report_against_a_file_of_the_same_name(
+    form: str, scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write(tmp_path / "other-client" / "scores.csv")
+    assert main(["report", str(scores), "--against", str(other), "--format", form]) == 0
+    page = capsys.readouterr().out
+    assert "2: scores.csv" in page
+    assert "secret-project" not in page
+    assert "other-client" not in page
+
+
+def test_a_protocol_and_a_checkpoint_leave_by_their_own_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    data = tmp_path / "hidden-place" / "faces.npz"
+    data.parent.mkdir()
+    np.savez(data, embeddings=rng.normal(size=(24, 8)), identity=np.repeat([f"p{i}" for i in range(8)], 3))
+    plan = data.parent / "pairs.csv"
+    assert main(["protocol", str(data), "--budget", "40", "--output", str(plan), "--format", "json", "-q"]) == 0
+    saved = data.parent / "run.ck"
+    for extra in (["--protocol", str(plan)], ["--checkpoint", str(saved)]):
+        assert main(["evaluate", str(data), "--threshold", "0.2", "--format", "json", *extra]) == 0
+        said = capsys.readouterr()
+        document = json.loads(said.out[said.out.rindex('{\n "results"') :])
+        assert "hidden-place" not in json.dumps(document)
+        assert "hidden-place" not in said.err
+
+
+def test_credentials_in_errors_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for address in ("s3://AKIAKEY:sec/ret@bucket/x.csv", "https://ann:pw@localhost:1/x.csv?sig=hidden"):
+        assert main(["evaluate", address, "--threshold", "0.5"]) == 1
+        said = capsys.readouterr().err
+        for secret in ("AKIAKEY", "sec/ret", "ann:", "pw@", "hidden"):
+            assert secret not in said
+
+
+# ---- formulas
+
+
+@pytest.mark.parametrize("label", ["=HYPERLINK(1)", "@SUM(A1)", "+1+1", "-1+1", "\t=1", "'=1", "\uff1d1", " =1", "-x"])
+def test_labels_that_a_spreadsheet_would_run(label: str) -> None:
+    made = next(iter(csv.DictReader(io.StringIO(to_csv([{"group": label, "estimate": -0.5}])))))
+    assert made["group"] == f"'{label}"
+    assert made["estimate"] == "-0.5"
+
+
+@given(st.text(max_size=12))
+def test_cells_are_inert_and_can_be_told_apart(label: str) -> None:
+    cell = inert(label)
+    assert cell.startswith("'") or not is_formula(cell)
+    assert (cell.removeprefix("'") if is_formula(label) else cell) == label
+
+
+@pytest.mark.parametrize("number", ["-3", "+2.5", "-1e-5", "-.5", "a=b", "x", ""])
+def test_numbers_and_plain_names_stay_as_they_are(number: str) -> None:
+    assert inert(number) == number
+
+
+def test_groups_named_like_formulas_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    identity = np.repeat([f"p{i}" for i in range(12)], 3)
+    group = np.repeat(["=cmd|' /C calc'!A0", "@SUM(1)"], 18)
+    np.savez(tmp_path / "x.npz", embeddings=rng.normal(size=(36, 4)), identity=identity, group=group)
+    assert main(["groups", str(tmp_path / "x.npz"), "--threshold", "0.3", "--format", "csv", "-q"]) == 0
+    for row in csv.reader(io.StringIO(capsys.readouterr().out)):
+        for cell in row:
+            assert cell[:1] not in ("=", "@")
+
+
+def test_a_protocol_with_names_like_formulas_says_so(tmp_path: Path) -> None:
+    protocol = mb.design_protocol(["=1", "=1", "b", "b", "c"], budget=4)
+    with pytest.warns(mb.MatchboundWarning, match="formula"):
+        write_protocol(protocol, tmp_path / "p.csv")
+    assert "=1" in (tmp_path / "p.csv").read_text()  # names are data here, and stay as they are
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_protocol(protocol, tmp_path / "p.parquet")
+
+
+@pytest.mark.parametrize("label", ["[2cm]", "*", "*[2cm]", "  [-9cm]"])
+def test_latex_rows_that_begin_with_an_argument(label: str) -> None:
+    made = latex_text(label)
+    assert made[0] == "{"
+    assert latex_text("a\x1b[31mb") == "a{[}31mb"
+
+
+def test_a_latex_table_of_such_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    identity = np.repeat([f"p{i}" for i in range(12)], 3)
+    np.savez(
+        tmp_path / "x.npz",
+        embeddings=rng.normal(size=(36, 4)),
+        identity=identity,
+        group=np.repeat(["[2cm]", "*"], 18),
+    )
+    assert main(["report", str(tmp_path / "x.npz"), "--format", "latex", "-q", "--threshold", "0.3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    after_rows = [line for before, line in itertools.pairwise(lines) if before.endswith("\\\\")]
+    assert any("2cm" in line for line in after_rows)
+    assert not any(line.lstrip().startswith(("[", "*")) for line in after_rows)
+
+
+# ---- places
+
+
+def test_a_dash_is_standard_output(
+    scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["--output", "-"], ["-o", "-"], ["--output=-"]):
+        assert main(["evaluate", str(scores), "--threshold", "0.5", "--format", "csv", "-q", *words]) == 0
+        assert capsys.readouterr().out.startswith("metric,")
+    assert [item.name for item in tmp_path.iterdir()] == ["secret-project"]
+    assert main(["roc", str(scores), "--plot", "-"]) == 2
+    assert main(["evaluate", str(scores), "--threshold", "0.5", "--checkpoint", "-"]) == 2
+    assert "name of a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["-o", "--checkpoint"])
+def test_an_input_is_never_overwritten(option: str, scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = scores.read_bytes()
+    link = scores.with_name("link.csv")
+    link.symlink_to(scores)
+    for place in (scores, link, scores.parent / ".." / "secret-project" / "scores.csv"):
+        assert main(["evaluate", str(scores), "--threshold", "0.5", option, str(place)]) == 2
+        assert "overwritten" in capsys.readouterr().err
+    assert scores.read_bytes() == before
+
+
+def test_what_is_read_besides_the_data_is_not_overwritten_either(
+    scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write(tmp_path / "other.csv")
+    for command in (
+        ["report", str(scores), "--against", str(other), "-o", str(other)],
+        ["compare", str(scores), str(other), "--threshold", "0.5", "-o", str(other)],
+        ["plan", "--far", "0.01", "--upper", "0.02", "--pilot", str(other), "-o", str(other)],
+        ["evaluate", str(scores), "--threshold", "0.5", "--option", f"map={other}", "-o", str(other)],
+    ):
+        before = other.read_bytes()
+        assert main(command) == 2
+        assert other.read_bytes() == before
+        assert "overwritten" in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_work(
+    scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["evaluate", str(tmp_path / "not-there.csv"), "--threshold", "0.5", "-o"]
+    assert main([*command, str(tmp_path / "no" / "out.json")]) == 1
+    assert "no folder" in capsys.readouterr().err
+    assert main([*command, "s3://bucket/out.json"]) == 2
+    assert "on this machine" in capsys.readouterr().err
+
+
+# ---- odd numbers
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "--far", "0.001", "--upper", "0.002", "--seed", "-1"],
+        ["plan", "--far", "0.001", "--upper", "0.002", "--level", "1e-320"],
+        ["plan", "--far", "1e-320", "--upper", "1e-300"],
+        ["plan", "--far", "0.001", "--upper", "0.002", "--level", "nan"],
+        ["demo", "--seed", "-1"],
+        ["demo", "--level", "1e-320"],
+    ],
+)
+def test_numbers_that_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "defect" not in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("extra", [["--level", "1e-320"], ["--level", "0.99999999999999999"], ["--workers", "0"]])
+def test_levels_without_a_tail_are_refused_everywhere(
+    extra: list[str], scores: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for verb in (
+        ["report", str(scores)],
+        ["evaluate", str(scores), "--threshold", "0.5"],
+        ["roc", str(scores)],
+    ):
+        assert main([*verb, *extra]) == 2
+        assert "defect" not in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_levels_without_a_tail_in_python() -> None:
+    far = mb.evaluate(mb.Comparisons(*zip(*ROWS, strict=True)), 0.5).far
+    for level in (1e-320, 1.0 - 1e-18, float("nan"), "0.95", None):
+        with pytest.raises(mb.UsageError, match="level must lie between 0 and 1"):
+            far.upper_bound(level)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("target", ["5e-324", "1e-310", "2.5e-308", "1e-300"])
+def test_a_target_below_all_rates_is_printed(target: str, scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(scores), "--far", target, "--format", "markdown", "-q"]) == 0
+    assert target.partition("e")[2] in capsys.readouterr().out
+
+
+def test_a_defect_is_one_line_and_its_own_exit_code(
+    scores: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("lost at https://ann:pw@host/x?sig=1")
+
+    monkeypatch.setattr("matchbound.calls.rates.evaluate", broken)
+    assert main(["evaluate", str(scores), "--threshold", "0.5"]) == 70
+    said = capsys.readouterr().err
+    assert "defect of matchbound" in said
+    assert "pw" not in said
+    assert "Traceback" not in said

@@ -1,0 +1,125 @@
+"""Precision, recall and F1: golden values, literal twins, limits."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive_costs as naive
+from conftest import DATA, golden_table
+from strategies import Row, comparisons, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+EXPECTED = json.loads((DATA / "metrics.json").read_text())["linkage"]
+
+
+def close(value: float, target: float) -> bool:
+    return abs(value - target) <= 1e-9 * abs(target)
+
+
+@pytest.mark.parametrize("prior", [None, 0.01])
+def test_golden(prior: float | None) -> None:
+    target = EXPECTED["sample" if prior is None else str(prior)]
+    rates = mb.evaluate(golden_table("larger"), EXPECTED["threshold"])
+    assert close(rates.recall().estimate, target["recall"])
+    for name in ("precision", "f1"):
+        made = getattr(rates, name)(prior)
+        assert close(made.estimate, target[name])
+        assert close(made.logit_variance, target[f"V_logit_{name}"])
+        assert close(made.variance, target[f"V_logit_{name}"] * (target[name] * (1 - target[name])) ** 2)
+        limits = made.interval("logit-t")
+        assert close(limits.low, target[f"{name}_logit_t"][0])
+        assert close(limits.high, target[f"{name}_logit_t"][1])
+        best = made.interval()
+        assert best.method == "latent"
+        assert best.low < made.estimate < best.high
+        assert made.prior == (prior or pytest.approx(177 / 4186))
+
+
+@given(tables(min_identities=3, max_rows=30), st.sampled_from([None, 0.01, 0.4]))
+def test_measures_equal_their_twins(rows: list[Row], prior: float | None) -> None:
+    hits = sum(a == b and s >= 0.25 for a, b, s in rows)
+    false = sum(a != b and s >= 0.25 for a, b, s in rows)
+    assume(hits and false)
+    rates = mb.evaluate(comparisons(rows), 0.25)
+    values = naive.linkage(rows, 0.25, prior)
+    variances = naive.linkage_variances(rows, 0.25, prior)
+    for name, value, variance in zip(("precision", "f1"), values, variances, strict=True):
+        made = getattr(rates, name)(prior)
+        assert made.estimate == pytest.approx(value, rel=1e-12)
+        assert made.logit_variance == pytest.approx(variance, rel=1e-8, abs=1e-12)
+
+
+def test_recall_mirrors_frr() -> None:
+    rates = mb.evaluate(golden_table("larger"), 0.6)
+    recall, frr = rates.recall().interval(), rates.frr.interval()
+    assert (recall.low, recall.high) == (1.0 - frr.high, 1.0 - frr.low)
+    assert rates.recall().interval(side="lower").low == pytest.approx(1.0 - rates.frr.upper_bound())
+    assert rates.recall().variance == rates.frr.variance
+
+
+def test_no_false_match_is_not_perfect_precision() -> None:
+    rates = mb.evaluate(golden_table("larger"), 0.81)
+    assert rates.far.errors == 0
+    assert rates.frr.errors < rates.frr.comparisons
+    made = rates.precision(0.01)
+    assert made.estimate == 1.0
+    limits = made.interval()
+    assert limits.high == 1.0
+    assert limits.low < 0.999
+    with pytest.raises(mb.DataError, match="no finite value"):
+        made.interval("logit-t")
+    assert math.isnan(made.variance)
+
+
+def test_nothing_matches() -> None:
+    rates = mb.evaluate(golden_table("larger"), 2.0)
+    assert math.isnan(rates.precision().estimate)
+    with pytest.raises(mb.DataError, match="nothing matches"):
+        rates.precision().interval()
+    assert rates.f1().estimate == 0.0
+    assert rates.f1().interval().high > 0.0
+
+
+def test_the_prior_is_said() -> None:
+    rates = mb.evaluate(golden_table("larger"), 0.6)
+    assert "prior=0.01" in repr(rates.precision(0.01))
+    assert rates.precision(0.01).label == "precision@prior=0.01"
+    assert "Give a prior" in rates.precision().interval().notes[0]
+    assert not rates.precision(0.01).interval().notes
+    for prior in (0.0, 1.0, 2.0, "x"):
+        with pytest.raises(mb.UsageError, match="prior must lie"):
+            rates.precision(prior)  # type: ignore[arg-type]
+
+
+def test_limits_move_with_the_prior() -> None:
+    rates = mb.evaluate(golden_table("larger"), 0.6)
+    low, high = (rates.precision(prior) for prior in (0.01, 0.1))
+    assert low.estimate < high.estimate
+    for method in ("auto", "logit-t"):
+        assert low.interval(method).low < high.interval(method).low
+        assert low.interval(method).high < high.interval(method).high
+
+
+def test_one_sided_limits_lie_inside() -> None:
+    made = mb.evaluate(golden_table("larger"), 0.6).precision(0.05)
+    both = made.interval()
+    lower, upper = made.interval(side="lower"), made.interval(side="upper")
+    assert both.low < lower.low < made.estimate < upper.high < both.high
+    assert (lower.high, upper.low) == (1.0, 0.0)
+
+
+def test_f1_without_wrong_decisions() -> None:
+    rows = [(f"p{i}", f"p{i}", 1.0 + k) for i in range(12) for k in range(3)]
+    rows += [(f"p{i}", f"p{j}", -1.0 - j) for i in range(12) for j in range(i)]
+    made = mb.evaluate(comparisons(rows), 0.0).f1(0.1)
+    assert made.estimate == 1.0
+    assert np.isclose(made.interval().high, 1.0)
+    assert made.interval().low < 1.0

@@ -1,0 +1,230 @@
+"""Searches in a gallery: exact lists, statistics against literal twins, and the golden table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import matchbound as mb
+import naive_search
+from conftest import DATA
+from matchbound.counting import search as counting
+from matchbound.counting import search_scores
+from matchbound.stats.search import mated, nonmated, sizes
+
+GOLDEN = DATA / "search"
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+def golden() -> dict[str, Any]:
+    with open(GOLDEN / "identify.json") as stream:
+        read: dict[str, Any] = json.load(stream)
+    return read["fuse"]
+
+
+@pytest.fixture(scope="module")
+def golden_searches() -> dict[str, mb.Searches]:
+    gallery, probes = mb.read(GOLDEN / "search-gallery.npz"), mb.read(GOLDEN / "search-probes.npz")
+    return {fuse: mb.search(gallery, probes, fuse=fuse) for fuse in ("max", "mean")}
+
+
+def near(found: Any, wanted: Any, tolerance: float = 1e-9) -> None:
+    np.testing.assert_allclose(np.array(found), np.array(wanted), rtol=tolerance, atol=1e-12)
+
+
+@pytest.mark.parametrize("fuse", ["max", "mean"])
+def test_golden_counts_variances_and_wilson(golden_searches: dict[str, mb.Searches], fuse: str) -> None:
+    found, expected = golden_searches[fuse], golden()[fuse]
+    assert found.gallery_size == expected["gallery"]
+    assert (found.n_nonmated, found.n_mated) == (expected["nonmated"], expected["mated"])
+    for row in expected["thresholds"]:
+        rate, wanted = found.fpir(row["threshold"]), row["fpir"]
+        assert rate.errors == wanted["hits"]
+        assert rate.n_identities == expected["nonmated_identities"]
+        near(rate.estimate, wanted["estimate"])
+        near(rate.variance("fixed"), wanted["variance_fixed"])
+        near(rate.variance(), wanted["variance_random"])
+        near(rate.variances.gallery, wanted["variance_gallery"])
+        near(rate.variances.overlap, wanted["variance_overlap"])
+        for gallery in ("fixed", "random"):
+            near(tuple(rate.interval("wilson", gallery=gallery)), wanted[f"wilson_{gallery}"])
+        for rank in (1, 5):
+            miss, told = found.fnir(row["threshold"], rank), row["fnir"][str(rank)]
+            assert (miss.errors, miss.variances.alone) == (told["misses"], told["alone"])
+            near([miss.estimate, miss.variance("fixed"), miss.variance()],
+                 [told["estimate"], told["variance_fixed"], told["variance_random"]])  # fmt: skip
+    for rank in (1, 5):
+        rate, told = found.cmc(rank), expected["cmc"][str(rank)]
+        near(1.0 - rate.estimate, told["miss_rate"])
+        near([rate.variance("fixed"), rate.variance()], [told["variance_fixed"], told["variance_random"]])
+
+
+@pytest.mark.parametrize("fuse", ["max", "mean"])
+def test_golden_latent_and_sizes(golden_searches: dict[str, mb.Searches], fuse: str) -> None:
+    found, expected = golden_searches[fuse], golden()[fuse]
+    names = {"ustat": "u-statistic", "latent": "latent", "bound": "bound"}
+    for row in expected["thresholds"]:
+        for gallery in ("fixed", "random"):
+            made = found.fpir(row["threshold"]).interval(gallery=gallery)
+            assert made.method == "latent"
+            near(tuple(made), row["fpir"][f"latent_{gallery}"], 0.02)
+        for size, told in row["sizes"].items():
+            rate = found.at_gallery_size(int(size), row["threshold"])
+            for name, (estimate, low, high) in told.items():
+                if name != "bound":
+                    near(rate.estimate, estimate, 1e-6)
+                near(tuple(rate.interval(names[name])), (low, high), 0.02)
+    for target, told in expected["fnir_at_fpir"].items():
+        point = found.fnir_at_fpir(float(target))
+        near(point.estimate, told["estimate"])
+        near(tuple(point.interval()), told["latent_random"], 0.02)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, float]:
+    """Scores of few distinct values (ties everywhere), people with unequal numbers of searches, a threshold."""
+    size, people = draw(st.integers(2, 7)), draw(st.integers(2, 5))
+    n = draw(st.integers(people, 14))
+    cells = draw(st.lists(st.integers(0, 6), min_size=n * size, max_size=n * size))
+    person = [*range(people), *draw(st.lists(st.integers(0, people - 1), min_size=n - people, max_size=n - people))]
+    return np.array(cells, dtype=float).reshape(n, size), np.array(person), float(draw(st.integers(1, 6)))
+
+
+def best_first(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(-table, axis=1, kind="stable")
+    return order, np.take_along_axis(table, order, axis=1)
+
+
+@given(tables())
+def test_fpir_moments_at_every_threshold(given_table: tuple[np.ndarray, np.ndarray, float]) -> None:
+    table, person, _ = given_table
+    holder, score = best_first(table)
+    curve = nonmated.hit_curve(person, int(person.max()) + 1, holder[:, 0], score[:, 0], score[:, 1])
+    for threshold in np.unique(np.append(table, [0.5, 3.5])):
+        moments = curve.at(float(threshold))
+        assert moments.hits == sum(bool((row >= threshold).any()) for row in table)
+        single = naive_search.single_hits(table, person, threshold)
+        assert moments.single == sum(single.values())
+        of_person = [sum(c for (j, _), c in single.items() if j == i) for i in range(int(person.max()) + 1)]
+        assert moments.person_squares == sum(d * d for d in of_person)
+        found = nonmated.hit_variances(curve, moments, table.shape[1])
+        near([found.people, found.gallery, found.overlap], naive_search.fpir_variances(table, person, threshold), 1e-9)
+
+
+@given(tables(), st.integers(0, 10_000))
+def test_rotating_variance(given_table: tuple[np.ndarray, np.ndarray, float], seed: int) -> None:
+    table, _, threshold = given_table
+    own = np.random.default_rng(seed).integers(0, table.shape[1], table.shape[0])
+    own[:2] = 0, 1
+    left = table.copy()
+    left[np.arange(own.size), own] = -np.inf
+    holder, score = best_first(left)
+    people, person = np.unique(own, return_inverse=True)
+    second = score[:, 1] if table.shape[1] > 1 else np.full(own.size, -np.inf)
+    found, _ = nonmated.rotating_variance(
+        person, people, holder[:, 0], score[:, 0], second, table.shape[1], threshold
+    )  # fmt: skip
+    near(found, naive_search.rotating_variance(table, own, threshold))
+
+
+@given(tables(), st.integers(0, 10_000), st.integers(1, 3))
+def test_misses_and_who_causes_them(given_table: tuple[np.ndarray, np.ndarray, float], seed: int, rank: int) -> None:
+    table, _, threshold = given_table
+    own = np.random.default_rng(seed).integers(0, table.shape[1], table.shape[0])
+    own[:2] = 0, 1
+    rows = np.arange(own.size)
+    mate = table[rows, own]
+    others = table.copy()
+    others[rows, own] = -np.inf
+    holder, score = best_first(others)
+    ranked = mated.at_rank(own, mate, holder, score, table.shape[1], rank)
+    for cut in (threshold, -np.inf):
+        assert ranked.misses(cut) == sum(naive_search.misses(table, own, cut, rank))
+        found = mated.miss_variances(ranked, cut)
+        fixed, random, alone = naive_search.fnir_variances(table, own, cut, rank)
+        assert found.alone == alone
+        near([found.fixed, found.random], [fixed, random])
+
+
+@given(tables(), st.data())
+def test_smaller_galleries_are_means_over_subsets(
+    given_table: tuple[np.ndarray, np.ndarray, float], data: st.DataObject
+) -> None:
+    table, person, threshold = given_table
+    size = data.draw(st.integers(1, table.shape[1]))
+    reached = table >= threshold
+    probe, holder = np.nonzero(reached)
+    hits = sizes.HitList(person, int(person.max()) + 1, reached.sum(axis=1), probe, holder, table.shape[1])
+    made = sizes.smaller(hits, size, 1.96)
+    near(made.estimate, naive_search.fpir_of_subsets(table, threshold, size))
+    assert made.low <= made.estimate <= made.high
+
+    def phi(h: int) -> float:
+        return float(1.0 - sizes.spared(np.array([float(h)]), table.shape[1], size)[0])
+
+    spread = hits.variance(lambda h: 1.0 - sizes.spared(h, table.shape[1], size))
+    near(spread, naive_search.mean_variance(phi, table, person, threshold), 1e-8)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.05, 0.4])
+def test_the_model_recovers_its_own_larger_galleries(rho: float) -> None:
+    """FPIR(N') from h̄ and FPIR(N) of a probit-normal population, whose FPIR at any size is an integral."""
+    rate = {n: sizes._hit_rate(0.001, rho, n) for n in (100, 400)}
+    near(sizes.extrapolate(0.1, rate[100], 100, 400), rate[400], 1e-6)
+    assert rate[400] <= 1.0 - (1.0 - 0.001) ** 400 + 1e-12
+
+
+@pytest.mark.parametrize("bytes_from", [1, 10**9])
+@pytest.mark.parametrize("fuse", ["max", "mean"])
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+@settings(max_examples=6)
+@given(st.integers(0, 10_000))
+def test_lists_are_those_of_exact_scores(similarity: Any, fuse: Any, bytes_from: int, seed: int) -> None:
+    """Whether products of bytes rule candidates out or floats, and whether a guess at the last place was too high."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_scores, "FEWEST_FOR_BYTES", bytes_from)
+        patch.setattr(search_scores, "SAMPLE_COLUMNS", 5)
+        patch.setattr(search_scores, "PIECE_COLUMNS", 64)
+        patch.setattr(counting, "PIECE_COLUMNS", 64)
+        patch.setattr(counting, "GUESS", 0.5)
+        _compare_lists(similarity, fuse, seed)
+
+
+def _compare_lists(similarity: Any, fuse: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d, m, n, size = int(rng.integers(1, 40)), int(rng.integers(40, 200)), int(rng.integers(1, 90)), 40
+    kinds = (np.float32, np.float64) if seed % 2 else (np.float32, np.float32)
+    vectors = (
+        np.round(rng.standard_normal((m, d)) + 0.01, 1).astype(kinds[0]),
+        rng.standard_normal((n, d)).astype(kinds[1]),
+    )
+    vectors[1][: n // 3] = vectors[0][rng.integers(0, m, n // 3)] + 0.5
+    for rows in vectors:
+        rows[~np.any(rows, axis=1)] = 1.0
+    owner = np.append(np.arange(size), rng.integers(0, size, m - size))
+    own = rng.integers(-1, size, n)
+    gallery, probes = (mb.Embeddings(v, np.arange(len(v)), similarity) for v in vectors)
+    job = counting.make_job(gallery, probes, owner, own, size, fuse, 4)
+    mate, holder, score = counting.search_all(job, workers=2)
+    both = mb.Embeddings(np.concatenate([v.astype(np.float64) for v in vectors]), np.arange(m + n), similarity)
+    first, second = np.meshgrid(np.arange(m), m + np.arange(n))
+    exact = both.score_pairs(first.reshape(-1), second.reshape(-1)).reshape(n, m)
+    table = naive_search.fused(-exact if similarity == "euclidean" else exact, owner, size, fuse)
+    assert np.array_equal(mate, [table[x, g] if g >= 0 else -np.inf for x, g in enumerate(own)])
+    table[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+    order, ranked = best_first(table)
+    assert np.array_equal(score, ranked[:, :4])
+    assert np.array_equal(holder, order[:, :4])
+    cut = float(np.median(table[np.isfinite(table)]))
+    reached = counting.reached(job, np.full(n, cut))
+    assert np.array_equal(reached.hits, (table >= cut).sum(axis=1))
+    assert reached.probe is not None
+    assert reached.holder is not None
+    assert set(zip(reached.probe.tolist(), reached.holder.tolist(), strict=True)) == set(
+        zip(*(at.tolist() for at in np.nonzero(table >= cut)), strict=True)
+    )

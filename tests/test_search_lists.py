@@ -1,0 +1,308 @@
+"""Candidate lists and score matrices from elsewhere; failures, protocols, and bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from conftest import DATA
+
+GOLDEN = DATA / "search"
+quiet = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+@pytest.fixture(scope="module")
+def sets() -> tuple[mb.Embeddings, mb.Embeddings]:
+    return mb.read(GOLDEN / "search-gallery.npz"), mb.read(GOLDEN / "search-probes.npz")  # type: ignore[return-value]
+
+
+def matrix_of(gallery: mb.Embeddings, probes: mb.Embeddings) -> np.ndarray:
+    both = mb.Embeddings(
+        np.concatenate([gallery.vectors, probes.vectors]), np.arange(len(gallery) + len(probes)), gallery.similarity
+    )
+    first, second = np.meshgrid(np.arange(len(gallery)), len(gallery) + np.arange(len(probes)))
+    return both.score_pairs(first.reshape(-1), second.reshape(-1)).reshape(len(probes), len(gallery))
+
+
+def labels(data: mb.Embeddings) -> np.ndarray:
+    return data.identities[data.codes]
+
+
+def same_rates(one: mb.Searches, other: mb.Searches, thresholds: tuple[float, ...], ranks: tuple[int, ...]) -> None:
+    for threshold in thresholds:
+        a, b = one.fpir(threshold), other.fpir(threshold)
+        assert (a.errors, a.searches) == (b.errors, b.searches)
+        assert a.variance() == b.variance()
+        assert a.interval() == b.interval()
+        for rank in ranks:
+            assert one.fnir(threshold, rank).interval() == other.fnir(threshold, rank).interval()
+    for rank in ranks:
+        assert one.cmc(rank).errors == other.cmc(rank).errors
+    assert one.fnir_at_fpir(0.05).interval() == other.fnir_at_fpir(0.05).interval()
+
+
+@quiet
+@pytest.mark.parametrize("fuse", ["max", "mean"])
+def test_a_score_matrix_is_the_same_search(sets: tuple[mb.Embeddings, mb.Embeddings], fuse: Any) -> None:
+    gallery, probes = sets
+    table = mb.Candidates.from_matrix(
+        matrix_of(gallery, probes), gallery=labels(gallery), identity=labels(probes), fuse=fuse, candidates=6
+    )
+    found, listed = mb.search(gallery, probes, fuse), mb.search(table)
+    same_rates(found, listed, (0.6, 0.65), (1, 5))
+    with pytest.raises(mb.DataError, match="rank 7"):
+        listed.cmc(7)
+    for size in (20, 160):
+        assert found.at_gallery_size(size, 0.45).interval() == listed.at_gallery_size(size, 0.45).interval()
+        assert found.at_gallery_size(size, rank=1).interval() == listed.at_gallery_size(size, rank=1).interval()
+    assert found.selectivity(0.4).estimate == listed.selectivity(0.4).estimate
+
+
+@quiet
+def test_short_lists_go_back_to_the_data(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
+    gallery, probes = sets
+    long, short = mb.search(gallery, probes, candidates=80), mb.search(gallery, probes, candidates=1)
+    for threshold in (0.2, 0.5):
+        assert np.array_equal(long.hits(threshold).hits, short.hits(threshold).hits)
+        near = long.at_gallery_size(160, threshold).interval(), short.at_gallery_size(160, threshold).interval()
+        np.testing.assert_allclose(tuple(near[0]), tuple(near[1]), rtol=1e-12)
+    assert np.array_equal(long._beaten.hits, short._beaten.hits)
+
+
+@quiet
+def test_lists_of_a_vector_index(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
+    gallery, probes = sets
+    scores = matrix_of(gallery, probes)
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :30]
+    lists = mb.Candidates.from_arrays(
+        best, np.take_along_axis(scores, best, axis=1), gallery=labels(gallery), identity=labels(probes)
+    )
+    found, listed = mb.search(gallery, probes), mb.search(lists)
+    same_rates(found, listed, (0.6, 0.65), (1, 5))
+    assert found.hits(0.6).hits.tolist() == listed.hits(0.6).hits.tolist()
+    with pytest.raises(mb.DataError, match="end before the scores do"):
+        listed.selectivity(-0.5)
+    few = mb.Candidates.from_arrays(
+        best[:, :3], np.take_along_axis(scores, best[:, :3], axis=1), gallery=labels(gallery), identity=labels(probes)
+    )
+    assert mb.search(few).cmc(1).errors == found.cmc(1).errors
+    with pytest.raises(mb.DataError, match="rank 4"):
+        mb.search(few).cmc(4)
+
+
+def write_lists(folder: Path, sets: tuple[mb.Embeddings, mb.Embeddings], k: int, score: str = "score") -> Path:
+    gallery, probes = sets
+    scores = matrix_of(gallery, probes)
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    sign = -1.0 if score == "distance" else 1.0
+    with open(folder / "lists.csv", "w") as stream:
+        stream.write(f"search_id,rank,candidate,{score}\n")
+        for row, places in enumerate(best):
+            for rank, place in enumerate(places, start=1):
+                stream.write(f"q{row:04d},{rank},t{place},{sign * float(scores[row, place])!r}\n")
+    with open(folder / "probes.csv", "w") as stream:
+        stream.write("search,identity\n")
+        stream.writelines(f"q{row:04d},{name}\n" for row, name in enumerate(labels(probes)))
+    with open(folder / "gallery.csv", "w") as stream:
+        stream.write("candidate,identity\n")
+        stream.writelines(f"t{row},{name}\n" for row, name in enumerate(labels(gallery)))
+    return folder / "lists.csv"
+
+
+@quiet
+@pytest.mark.parametrize("score", ["score", "distance"])
+def test_tables_of_candidates(tmp_path: Path, sets: tuple[mb.Embeddings, mb.Embeddings], score: str) -> None:
+    path = write_lists(tmp_path, sets, 30, score)
+    lists = mb.read_candidates(path, probes=tmp_path / "probes.csv", gallery=tmp_path / "gallery.csv")
+    assert lists.distance == (score == "distance")
+    found, listed = mb.search(*sets), mb.search(lists)
+    assert listed.fpir(-0.65 if lists.distance else 0.65).errors == found.fpir(0.65).errors
+    assert listed.cmc(1).errors == found.cmc(1).errors
+    assert tuple(listed.fnir_at_fpir(0.05).interval()) == tuple(found.fnir_at_fpir(0.05).interval())
+
+
+def test_arrays_in_a_file(tmp_path: Path, sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
+    gallery, probes = sets
+    scores = matrix_of(gallery, probes)
+    best = np.argsort(-scores, axis=1)[:, :20]
+    np.savez(tmp_path / "knn.npz", indices=best, scores=np.take_along_axis(scores, best, axis=1))
+    lists = mb.read_candidates(tmp_path / "knn.npz", probes=labels(probes), gallery=labels(gallery))
+    with pytest.warns(mb.MatchboundWarning, match="lists end at 20 candidates of 80 enrolled"):
+        assert mb.search(lists).gallery_size == 80
+
+
+@quiet
+def test_lists_cut_at_a_threshold() -> None:
+    lists = mb.Candidates.from_lists(
+        [0, 0, 1, 3], ["a", "b", "b", "c"], [0.9, 0.7, 0.6, 0.8], identity=["a", "x", "y", "z"], gallery=["a", "b", "c"]
+    )
+    found = mb.search(lists)
+    assert (found.n_mated, found.n_nonmated) == (1, 3)
+    assert found.fpir(0.65).errors == 1
+    with pytest.raises(mb.DataError, match="cannot be counted"):
+        found.fpir(0.5)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("search,candidate,score\nq0,t0,0.5\n", "search 'q0' is not among the probes"),
+        ("search,candidate,score\nq0000,nobody,0.5\n", "line 2: 'nobody' was returned and is not in the gallery"),
+        ("search,candidate,score\nq0000,t0,high\n", "line 2"),
+        ("search,rank,candidate,score\nq0000,1,t0,0.1\nq0000,2,t1,0.9\n", "line 3: rank 2 has a better score"),
+        ("search,candidate\nq0000,t0\n", "no column for the score"),
+    ],
+)
+def test_bad_tables_name_the_place(
+    tmp_path: Path, sets: tuple[mb.Embeddings, mb.Embeddings], lines: str, message: str
+) -> None:
+    path = write_lists(tmp_path, sets, 2)
+    path.write_text(lines)
+    with pytest.raises(mb.DataError, match=message):
+        mb.read_candidates(path, probes=tmp_path / "probes.csv", gallery=tmp_path / "gallery.csv")
+
+
+def small(seed: int = 0) -> tuple[np.ndarray, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((40, 8)), rng
+
+
+def photographs(people: np.ndarray, rng: np.random.Generator, who: np.ndarray) -> mb.Embeddings:
+    return mb.Embeddings(people[who] + 0.5 * rng.standard_normal((who.size, people.shape[1])), who)
+
+
+@quiet
+def test_failures_count_as_misses_and_as_nobody() -> None:
+    people, rng = small()
+    gallery = photographs(people, rng, np.arange(20))
+    probes = photographs(people, rng, np.repeat(np.arange(40), 2))
+    plain = mb.search(gallery, probes)
+    failed = mb.search(gallery, probes, failed_probes=[0, 1, 30], failed_enrolments=[38])
+    assert (failed.gallery_size, plain.gallery_size) == (21, 20)
+    assert failed.n_mated == plain.n_mated + 2 + 2  # two failed probes, and the two probes of 38
+    assert failed.fnir(0.5).errors == plain.fnir(0.5).errors + 4
+    assert failed.cmc(1).errors == plain.cmc(1).errors + 4
+    assert failed.n_nonmated == plain.n_nonmated + 1 - 2
+    of_38 = mb.search(gallery, photographs(people, np.random.default_rng(5), np.array([38, 38])))
+    assert failed.fpir(-0.99).errors == plain.fpir(-0.99).errors - of_38.fpir(-0.99).errors
+    assert failed.at_gallery_size(10, rank=1).estimate < plain.at_gallery_size(10, rank=1).estimate
+    with pytest.raises(mb.DataError, match="failed_enrolments"):
+        mb.search(gallery, probes, failed_enrolments=[3])
+
+
+def test_all_probes_mated_is_a_rotating_protocol() -> None:
+    people, rng = small()
+    gallery, probes = photographs(people, rng, np.arange(40)), photographs(people, rng, np.repeat(np.arange(40), 3))
+    with pytest.warns(mb.MatchboundWarning, match="rotating"):
+        found = mb.search(gallery, probes)
+    assert found.rotating
+    assert (found.n_mated, found.n_nonmated) == (120, 120)
+    rate = found.fpir(0.6)
+    with pytest.warns(mb.MatchboundWarning, match="both enrolled and searched for"):
+        assert rate.interval().method == "wilson"
+    assert rate.variance() >= rate.variance("fixed")
+    separate = mb.search(gallery, photographs(people, rng, np.arange(40)), protocol="separate", candidates=3)
+    with pytest.raises(mb.DataError, match="every probe shows an enrolled person"):
+        separate.fpir(0.5).interval()
+
+
+def test_nobody_mated() -> None:
+    people, rng = small()
+    with pytest.warns(mb.MatchboundWarning, match="written alike"):
+        found = mb.search(photographs(people, rng, np.arange(20)), photographs(people, rng, np.arange(20, 40)))
+    with pytest.raises(mb.DataError, match="FNIR and CMC are not defined"):
+        found.cmc(1).interval()
+    with pytest.warns(mb.MatchboundWarning, match="only 20 people"):
+        assert found.fpir(0.5).interval("wilson").high < 1.0
+
+
+def test_the_probe_itself_is_enrolled() -> None:
+    people, _ = small()
+    vectors = people + 0.1
+    gallery = mb.Embeddings(vectors[:20], np.arange(20))
+    with pytest.warns(mb.MatchboundWarning, match="3 probes are in the gallery themselves"):
+        mb.search(gallery, mb.Embeddings(np.concatenate([vectors[:3], people[5:30]]), [0, 1, 2, *range(5, 30)]))
+    with pytest.warns(mb.MatchboundWarning, match="1 probes equal a template of another identity"):
+        mb.search(gallery, mb.Embeddings(np.concatenate([vectors[:1], people[5:30]]), [77, *range(5, 30)]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fuse": "median"}, "fuse must be"),
+        ({"protocol": "fixed"}, "protocol must be"),
+        ({"candidates": 0}, "candidates must be"),
+        ({"gallery": "names"}, "gallery must be Embeddings"),
+        ({"probes": mb.Embeddings(np.ones((2, 8)), [0, 1], "dot")}, "compared by cosine and dot"),
+        ({"probes": mb.Embeddings(np.ones((2, 7)), [0, 1])}, "same model"),
+        ({"gallery": mb.Embeddings(np.empty((0, 8)), [])}, "gallery is empty"),
+        ({"probes": mb.Embeddings(np.empty((0, 8)), [])}, "no probes"),
+    ],
+)
+def test_bad_arguments_are_named(change: dict[str, Any], message: str) -> None:
+    people, rng = small()
+    given: dict[str, Any] = {
+        "gallery": photographs(people, rng, np.arange(20)),
+        "probes": photographs(people, rng, np.arange(40)),
+    }
+    with pytest.raises(mb.MatchboundError, match=message):
+        mb.search(**(given | change))
+
+
+@quiet
+def test_bad_questions_are_named(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
+    found = mb.search(*sets, candidates=5)
+    for question in (
+        lambda: found.fpir(float("nan")),
+        lambda: found.fpir("high"),  # type: ignore[arg-type]
+        lambda: found.fnir(0.5, rank=0),
+        lambda: found.cmc(6),
+        lambda: found.fnir_at_fpir(1.5),
+        lambda: found.fpir(0.6).interval("vertex"),
+        lambda: found.fpir(0.6).interval(gallery="mine"),
+        lambda: found.fpir(0.6).interval(level=2.0),
+        lambda: found.at_gallery_size(0, 0.6),
+        lambda: found.at_gallery_size(100),
+        lambda: found.at_gallery_size(100, rank=2),
+        lambda: found.at_gallery_size(40, 0.6).interval("latent"),
+        lambda: found.at_gallery_size(4000, 0.6).interval("latent"),
+        lambda: found.threshold_for(1e-6),
+    ):
+        with pytest.raises(mb.MatchboundError):
+            question()
+
+
+@quiet
+def test_far_larger_galleries_get_no_estimate(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
+    found = mb.search(*sets)
+    rate = found.at_gallery_size(1_000_000, 0.65)
+    with pytest.warns(mb.MatchboundWarning, match="say too little"):
+        made = rate.interval()
+    assert np.isnan(rate.estimate)
+    assert made.method == "bound"
+    assert 0.0 < made.low < found.fpir(0.65).estimate
+    assert made.high == 1.0
+
+
+@quiet
+def test_thresholds_hubs_and_claims(sets: tuple[mb.Embeddings, mb.Embeddings]) -> None:
+    found = mb.search(*sets)
+    for method in ("auto", "wilson"):
+        chosen = found.threshold_for(0.1, 0.95, method=method)
+        assert chosen.fpir_upper <= 0.1
+        assert found.fpir(chosen.threshold).upper_bound(method=method) == chosen.fpir_upper
+        looser = found.curve.best[found.curve.best < chosen.threshold][1]
+        assert found.fpir(float(looser)).upper_bound(method=method) > 0.1
+    hubs = found.hubs(0.6, top=100)
+    assert sum(hub.share for hub in hubs) == pytest.approx(1.0)
+    half = found.people_with_half(0.6)
+    total = sum(hub.hits for hub in hubs)
+    assert sum(hub.hits for hub in hubs[:half]) >= total / 2 > sum(hub.hits for hub in hubs[: half - 1])
+    assert found.fpir(0.65).claim(below=0.5).verdict == "shown"
+    assert found.fpir(0.65).claim(below=0.01).verdict == "refuted"
+    assert found.cmc(1).claim(above=0.8).verdict == "shown"
+    assert found.fnir_at_fpir(0.05).claim(below=0.9).verdict == "shown"
