@@ -50,10 +50,26 @@ def evaluate(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
 ) -> ErrorRatesSeries: ...
+@overload
 def evaluate(
     data: AnySource | Readable,
-    threshold: float | Sequence[float] | FloatArray,
+    threshold: None = None,
     *,
+    threshold_from: AnySource | Readable,
+    criterion: str = "eer",
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
+) -> ErrorRates: ...
+def evaluate(
+    data: AnySource | Readable,
+    threshold: float | Sequence[float] | FloatArray | None = None,
+    *,
+    threshold_from: AnySource | Readable | None = None,
+    criterion: str = "eer",
     pairs: bool | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -70,6 +86,9 @@ def evaluate(
         data frame that `read` understands without help.
     threshold
         One number, or several: several cost one pass over the data and give a series.
+    threshold_from, criterion
+        Instead of a threshold: other people's comparisons (a development set) to choose it on, and how: ``"eer"``,
+        ``"min-hter"``, ``"far=0.001"`` (the most lenient threshold with at most this FAR) or ``"frr=0.05"``.
     pairs
         Keep the errors of each identity pair. By default they are kept for `Comparisons`, and for `Embeddings` they are
         counted again when a bootstrap first asks for them.
@@ -96,6 +115,14 @@ def evaluate(
     >>> rates = mb.evaluate(mb.demo_data(), threshold=0.62)
     >>> low, high = rates.far.interval()
     """
+    if threshold is None:
+        from matchbound.calls.development import threshold_of
+
+        if threshold_from is None:
+            raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
+        threshold = threshold_of(threshold_from, criterion)
+    elif threshold_from is not None:
+        raise UsageError("give threshold or threshold_from, not both")
     grid = _thresholds(threshold)
     data = as_source(data)
     counted = tally(

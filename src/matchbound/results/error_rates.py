@@ -17,6 +17,7 @@ from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
 from matchbound.results.claims import Claim, parse_claim
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
+from matchbound.results.hter import HalfTotalError
 from matchbound.results.linkage import LinkageMeasure, Recall
 from matchbound.results.rates import Rate
 from matchbound.show.numbers import percent, threshold_text
@@ -78,6 +79,13 @@ class ErrorRates(Shown):
         """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`."""
         return LinkageMeasure("f1", self.far, self.frr, prior)
 
+    def hter(self) -> HalfTotalError:
+        """The half total error rate, (FAR + FRR)/2, at this threshold.
+
+        The threshold should be chosen on other people: ``evaluate(data, threshold_from=dev)``.
+        """
+        return HalfTotalError(self.far, self.frr)
+
     def generalised(self, failures: Failures) -> GeneralisedRates:
         """GFAR and GFRR: the rates of these comparisons together with failures to enrol and to acquire.
 
@@ -101,13 +109,15 @@ class ErrorRates(Shown):
         """
         said = parse_claim(text)
         options = dict(said.options)
-        made: Rate | LinkageMeasure | Recall
+        made: Rate | LinkageMeasure | Recall | HalfTotalError
         if said.metric in ("precision", "f1"):
             made = LinkageMeasure(
                 "precision" if said.metric == "precision" else "f1", self.far, self.frr, options.pop("prior", None)
             )
         elif said.metric == "recall":
             made = self.recall()
+        elif said.metric == "hter":
+            made = self.hter()
         elif said.metric in ("far", "frr"):
             made = self.far if said.metric == "far" else self.frr
         else:

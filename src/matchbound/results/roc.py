@@ -71,6 +71,17 @@ BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 """A band begins where so many impostor comparisons match: pointwise, simultaneous."""
 
 
+POINTS: dict[str, tuple[str, float]] = {
+    "FMR20": ("far", 0.05),
+    "FMR100": ("far", 0.01),
+    "FMR1000": ("far", 0.001),
+    "ZeroFMR": ("far", 0.0),
+    "ZeroFNMR": ("frr", 0.0),
+}
+"""Points by the names of PyEER: which rate is given, and its value."""
+FIELD_FARS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+
 @dataclass(frozen=True)
 class ThresholdPoint(Shown):
     """Rates and plug-in variances at one threshold.
@@ -285,6 +296,32 @@ class RocCurve(Shown):
             float(self.far_variance[k]),
             float(self.frr_variance[k]),
         )
+
+    def at(self, name: str) -> OperatingPoint:
+        """A point by the name that other tools use.
+
+        ``"FMR20"``, ``"FMR100"``, ``"FMR1000"`` (FRR at FAR 5%, 1%, 0.1%), ``"ZeroFMR"`` (FRR where no impostor
+        comparison matches), ``"ZeroFNMR"`` (FAR where every genuine comparison matches), with FMR and FNMR what this
+        library calls FAR and FRR.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> curve = mb.roc(mb.demo_data())
+        >>> curve.at("FMR100").estimate == curve.at_far(0.01).estimate
+        True
+        """
+        chosen = named(name, tuple(POINTS), "name")
+        given, rate = POINTS[chosen]
+        return self.at_far(rate) if given == "far" else self.at_frr(rate)
+
+    def points(self) -> list[OperatingPoint | Eer]:
+        """The numbers that the field reports at once: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
+
+        A FAR is supported when at least one comparison would match there by chance: N·FAR ≥ 1.
+        """
+        supported = [far for far in FIELD_FARS if far * self.tally.n_impostor >= 1.0]
+        return [*[self.at_far(far) for far in supported], self.at("ZeroFMR"), self.eer()]
 
     def at_far(self, far: float) -> OperatingPoint:
         """FRR at the most lenient threshold whose FAR is at most `far`."""
