@@ -114,6 +114,7 @@ def fit_far(
         settings=constants,
         mirrored=mirrored,
         own=own,
+        people=int(np.count_nonzero(taking_part)),
     )
 
 
@@ -145,6 +146,7 @@ def fit_frr(tally: Tally, *, errors: int | None = None, settings: str | LatentSe
         settings=constants,
         mirrored=mirrored,
         own=frr_own_variance(tally.genuine, mirrored, identities),
+        people=int(np.count_nonzero(tally.genuine.comparisons)),
     )
 
 

@@ -82,6 +82,8 @@ class LatentModel:
         Whether the curves are functions of the rate of comparisons that did not err (rates above ½).
     own
         The sample's own variance, seen from the same side; None: it is never used.
+    people
+        Identities that take part (0: as many as the effective number).
 
     See Also
     --------
@@ -105,6 +107,7 @@ class LatentModel:
     settings: LatentSettings
     mirrored: bool = False
     own: OwnVariance | None = None
+    people: int = 0
 
     @property
     def comparisons(self) -> float:
@@ -258,7 +261,7 @@ class LatentModel:
         if self.metric == "far":
             depth = self._depth(z_hat)
             rho = np.minimum(self._raised(z_hat, depth, rho_pair), MOST)
-            noise = np.maximum(noise, kurtosis(z_hat, rho) / self.effective_identities)
+            noise = np.maximum(noise, kurtosis(z_hat, rho) / (self.people or self.effective_identities))
         weight = noise**2 / (noise**2 + self.settings.hand_over_at**2)
         flat = np.zeros_like(z_hat)
         spread = self._spread(z_hat, flat, z_hat, effect, rho_pair, flat > 1.0)
