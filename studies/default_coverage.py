@@ -4,16 +4,16 @@
     python studies/default_coverage.py --models --replications 400 --out docs/studies/default-models.csv
     python studies/default_coverage.py --data FOLDER --curves --replications 200 --out docs/studies/default-curves.csv
 
-A replication draws G people, makes a data set of them, and calls `evaluate` (with ``--curves``: `roc`). Methods: "default"
-(what a user gets without asking), "wilson" (as the paper prints it), "guarded" (the latent interval as it was before it
-learned to hand over to the sample's own variance), and "true" (Wilson's formula with the true variance of the
-estimate, which nobody has: what could be had at best).
+A replication draws G people, makes a data set of them, and calls `evaluate` (with ``--curves``: `roc`). Methods:
+"default" (what a user gets without asking), "wilson" (as the paper prints it), "guarded" (the latent interval as it was
+before it learned to hand over to the sample's own variance), and "true" (Wilson's formula with the true variance of
+the estimate, which nobody has: what could be had at best).
 
 Real data: the people of each set are split in two random halves, a and b; the constants of the method were chosen on
-halves a, and half b is reported. A replication draws G people of a half without replacement and at most ten instances of
-each. The truth is the rate of the half. An interval promises to cover the rate of a population without end, and the
-estimate varies less around that of a finite one: its deviation is stretched by 1/√(1 − G/P) before the limits are judged
-(on the log scale where the estimate is too high). G is at most 36% of the half.
+halves a, and half b is reported. A replication draws G people of a half without replacement and at most ten instances
+of each. The truth is the rate of the half. An interval promises to cover the rate of a population without end, and the
+estimate varies less around that of a finite one: its deviation is stretched by 1/√(1 − G/P) before the limits are
+judged (on the log scale where the estimate is too high). G is at most 36% of the half.
 
 Made-up data have five instances per person: "paper" (the paper's model), "geometric" (1 + Geometric(1/3) instances),
 "wolves" and "rare-wolves" (a tenth of the people 0.9, a twentieth 1.15 standard deviations more similar to everybody),
@@ -378,7 +378,7 @@ def main() -> None:
             rows = cell(source, label, size, given.replications, given.seed, given.curves)
             with given.out.open("a", newline="") as stream:
                 csv.DictWriter(stream, FIELDS, lineterminator="\n").writerows(rows)
-            print(label, size, flush=True)
+            print(label, size, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
