@@ -127,7 +127,7 @@ def test_terms(capsys: pytest.CaptureFixture[str]) -> None:
     assert "FRR" not in shown
     assert shown.startswith("SHOWN: FMR < 0.5")
     assert main(["roc", FILE, "--far", "0.01", "--terms", "iso", "--quiet"]) == 0
-    assert "FNMR at FMR 0.01" in capsys.readouterr().out
+    assert "FNMR at FMR 1%" in capsys.readouterr().out
     document = run_json(capsys, "roc", FILE, "--far", "0.01", "--terms", "iso")
     assert document["results"][0]["metric"] == "frr@far"
 

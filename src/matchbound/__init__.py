@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from matchbound.data.comparisons import Comparisons as Comparisons
     from matchbound.data.embeddings import Embeddings as Embeddings
     from matchbound.data.example import demo_data as demo_data
+    from matchbound.data.failures import Failures as Failures
     from matchbound.notes import Note as Note
     from matchbound.planning.latent_model import Dependence as Dependence
     from matchbound.planning.plan import CostCurve as CostCurve
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from matchbound.planning.rules import zero_errors as zero_errors
     from matchbound.planning.search import Expectation as Expectation
     from matchbound.readers.candidates import read_candidates as read_candidates
+    from matchbound.readers.failures import read_failures as read_failures
     from matchbound.readers.read import read as read
     from matchbound.readers.scan import ScoreFile as ScoreFile
     from matchbound.readers.scan import scan as scan
@@ -67,6 +69,8 @@ if TYPE_CHECKING:
     from matchbound.results.description import describe as describe
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
+    from matchbound.results.failures import GeneralisedRate as GeneralisedRate
+    from matchbound.results.failures import GeneralisedRates as GeneralisedRates
     from matchbound.results.group_gaps import CrossRate as CrossRate
     from matchbound.results.group_gaps import GroupGap as GroupGap
     from matchbound.results.groups import GroupRates as GroupRates
@@ -146,6 +150,9 @@ _HOME = {
     "FalsePositives": "results.search_rates",
     "FnirAtFpir": "results.search_points",
     "Geometric": "study.models",
+    "Failures": "data.failures",
+    "GeneralisedRate": "results.failures",
+    "GeneralisedRates": "results.failures",
     "GroupGap": "results.group_gaps",
     "GroupRates": "results.groups",
     "GroupRow": "results.groups",
@@ -174,6 +181,7 @@ _HOME = {
     "Rate": "results.rates",
     "RateAtSize": "results.search_points",
     "read": "readers.read",
+    "read_failures": "readers.failures",
     "read_protocol": "planning.protocol",
     "Recall": "results.linkage",
     "Report": "report.page",

@@ -25,7 +25,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored
 from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.readers.loading import in_memory
+from matchbound.readers.loading import Readable, in_memory
 from matchbound.results.comparison import Comparison, Difference, Models, PointDifference, RateDifference
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.systems import SystemsTable, systems_table
@@ -78,8 +78,8 @@ class Where:
 
 
 def compare(
-    a: AnySource,
-    b: AnySource,
+    a: AnySource | Readable,
+    b: AnySource | Readable,
     *,
     threshold: float | Sequence[float] | None = None,
     far: float | None = None,
@@ -248,30 +248,30 @@ class _Remembered:
     """Scored pairs, tallies and readings of systems that take part in several comparisons."""
 
     def __init__(self) -> None:
-        self.scored: dict[int, Comparisons] = {}
-        self.tallies: dict[tuple[int, bytes], Tally] = {}
-        self.readings: dict[tuple[int, str, float | None], Reading] = {}
+        self.scored: dict[Embeddings, Comparisons] = {}
+        self.tallies: dict[tuple[Comparisons, bytes], Tally] = {}
+        self.readings: dict[tuple[Source, str, float | None], Reading] = {}
 
     def pairs(self, source: Embeddings) -> Comparisons:
         """All pairs of the embeddings, scored."""
-        if id(source) not in self.scored:
-            self.scored[id(source)] = all_pairs(source)
-        return self.scored[id(source)]
+        if source not in self.scored:
+            self.scored[source] = all_pairs(source)
+        return self.scored[source]
 
     def tally(self, source: Comparisons, thresholds: FloatArray) -> Tally:
         """The tally of a system at a threshold."""
-        key = id(source), thresholds.tobytes()
+        key = source, thresholds.tobytes()
         if key not in self.tallies:
             self.tallies[key] = tally_comparisons(source, thresholds)
         return self.tallies[key]
 
     def read(self, source: Source, targets: Sequence[Target], workers: int | None) -> list[Reading]:
         """Numbers of the curve of a system; what is not known yet is read from one curve."""
-        new = [target for target in targets if (id(source), *target) not in self.readings]
+        new = [target for target in targets if (source, *target) not in self.readings]
         if new:
             for target, reading in zip(new, read_curve(source, new, workers), strict=True):
-                self.readings[id(source), *target] = reading
-        return [self.readings[id(source), *target] for target in targets]
+                self.readings[source, *target] = reading
+        return [self.readings[source, *target] for target in targets]
 
 
 class _Pair:

@@ -16,6 +16,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import comparisons_of
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.groups import SMALL, GroupRates, small_groups
@@ -23,7 +24,7 @@ from matchbound.stats.group_differences import group_sums
 
 
 def by_group(
-    data: AnySource,
+    data: AnySource | Readable,
     threshold: float | None = None,
     *,
     group: Any = None,
@@ -61,6 +62,7 @@ def by_group(
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
+    data = as_source(data)
     if not isinstance(data, Comparisons | Embeddings | ScoreFile):
         raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
     told = list(data.findings())

@@ -16,6 +16,8 @@ from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.files.mapping import check_unchanged
+from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates, few_identities
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 @overload
 def evaluate(
-    data: AnySource,
+    data: AnySource | Readable,
     threshold: float,
     *,
     pairs: bool | None = None,
@@ -38,7 +40,7 @@ def evaluate(
 ) -> ErrorRates: ...
 @overload
 def evaluate(
-    data: AnySource,
+    data: AnySource | Readable,
     threshold: Sequence[float] | FloatArray,
     *,
     pairs: bool | None = None,
@@ -49,7 +51,7 @@ def evaluate(
     checkpoint_every: float = 30.0,
 ) -> ErrorRatesSeries: ...
 def evaluate(
-    data: AnySource,
+    data: AnySource | Readable,
     threshold: float | Sequence[float] | FloatArray,
     *,
     pairs: bool | None = None,
@@ -64,7 +66,8 @@ def evaluate(
     Parameters
     ----------
     data
-        `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`).
+        `Comparisons`, `Embeddings` of which all pairs are compared, a table that stays on disk (`scan`), or a file or a
+        data frame that `read` understands without help.
     threshold
         One number, or several: several cost one pass over the data and give a series.
     pairs
@@ -94,7 +97,7 @@ def evaluate(
     >>> low, high = rates.far.interval()
     """
     grid = _thresholds(threshold)
-
+    data = as_source(data)
     counted = tally(
         data,
         grid,
@@ -112,7 +115,7 @@ def evaluate(
 
 
 def tally(
-    data: AnySource,
+    data: AnySource | Readable,
     thresholds: ArrayLike,
     *,
     pairs: bool | None = None,
@@ -154,8 +157,9 @@ def tally(
     [1173, 189]
     """
     grid = _thresholds(thresholds)
+    data = as_source(data)
     check_source(data)
-    return tally_source(
+    counted = tally_source(
         data,
         grid,
         pairs=pairs,
@@ -165,10 +169,13 @@ def tally(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
+    if isinstance(data, Embeddings):
+        check_unchanged(data.vectors)
+    return counted
 
 
 def roc(
-    data: AnySource,
+    data: AnySource | Readable,
     *,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -205,6 +212,7 @@ def roc(
     from matchbound.counts.curve import CurveTally
     from matchbound.results.roc import RocCurve
 
+    data = as_source(data)
     check_source(data)
     if isinstance(data, ScoreFile):
         raise UsageError(f"{data.path}: a curve needs the scores in order; use read instead of scan")
@@ -219,6 +227,7 @@ def roc(
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
         )
+        check_unchanged(data.vectors)
     notes = (*data.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from matchbound.data.failures import Failures
+from matchbound.errors import UsageError
 from matchbound.results.claims import Claim, Statement, parse_claim
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 NOT_SHOWN = 3
 """The exit code when a claim is not shown."""
-AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1")
+AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "gfar", "gfrr")
 
 ClaimOption = Annotated[
     list[str] | None,
@@ -51,17 +53,30 @@ def verdicts(
     *,
     level: float,
     method: str | None = None,
+    failures: Failures | None = None,
 ) -> Verdicts:
     """Every claim decided, those about rates at each threshold."""
     made: Verdicts = []
     for text, said in claims:
         if said.metric in AT_A_THRESHOLD:
             own = method if said.metric in ("far", "frr", "recall") else None
-            made += [(rates.claim(text, level=level, method=own), rates.threshold) for rates in series]
+            for rates in series:
+                if said.metric in ("gfar", "gfrr"):
+                    made.append((_generalised(said, rates, failures, level), rates.threshold))
+                else:
+                    made.append((rates.claim(text, level=level, method=own), rates.threshold))
         else:
             assert curve is not None
             made.append((curve.claim(text, level=level), None))
     return made
+
+
+def _generalised(said: Statement, rates: ErrorRates, failures: Failures | None, level: float) -> Claim:
+    if failures is None:
+        raise UsageError(f"a claim about {said.metric} needs --fta, --fte or --failures")
+    both = rates.generalised(failures)
+    below, above = (said.target, None) if said.relation == "<" else (None, said.target)
+    return (both.gfar if said.metric == "gfar" else both.gfrr).claim(below, above=above, level=level)
 
 
 def exit_code(made: Verdicts) -> int:

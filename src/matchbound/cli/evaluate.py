@@ -16,6 +16,7 @@ from matchbound.cli.claims import (
     read_claims,
     verdicts,
 )
+from matchbound.cli.failures import NO_FAILURES, FailureOptions
 from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
     ANSWER,
@@ -71,6 +72,7 @@ def evaluate(
     protocol: ProtocolFile = None,
     prior: Prior = None,
     linkage: Linkage = False,
+    failures: FailureOptions = NO_FAILURES,
     claim: ClaimOption = None,
     laboratory: Laboratory = LABORATORY,
     quiet: Quiet = False,
@@ -83,10 +85,12 @@ def evaluate(
     from matchbound.calls.rates import roc
     from matchbound.show.costs import cost_records, linkage_records, linkage_table
     from matchbound.show.curve import curve_records, curve_table
+    from matchbound.show.failures import generalised_records, generalised_table
     from matchbound.show.records import rate_record
     from matchbound.show.text import rates_table
 
     claims = read_claims(claim)
+    failures.check()
     if not threshold and (not claims or needs_threshold(claims)):
         raise UsageError("give at least one --threshold")
     for value in prior or ():
@@ -97,13 +101,14 @@ def evaluate(
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
     with common.listening(quiet) as told:
+        failed = failures.load()
         data = reading.load_or_scan(files)
         if protocol is not None:
             data = _scored(data, protocol)
         with running.started(quiet) as how:
             series = run(data, threshold, **how) if threshold else ()
             curve = roc(_in_order(data), **how) if needs_curve(claims) else None
-            records, linked = [], []
+            records, linked, general = [], [], []
             for rates in series:
                 for rate in (rates.far, rates.frr):
                     interval = None
@@ -113,11 +118,13 @@ def evaluate(
                 if priors:
                     own = {"n_resamples": resamples, "rng": seed, **chosen}
                     linked += linkage_records(rates, priors, method, level, **own)
+                if failed is not None:
+                    general += generalised_records(rates.generalised(failed), level)
             asked = [said for _, said in claims if said.metric not in AT_A_THRESHOLD]
             read = [] if curve is None else [curve.claimed(said) for said in asked]
             points = curve_records([point for point in read if isinstance(point, CurveStatistic)], "default", level)
             points += cost_records([point for point in read if not isinstance(point, CurveStatistic)], "auto", level)
-            made = verdicts(claims, series, curve, level=level, method=method)
+            made = verdicts(claims, series, curve, level=level, method=method, failures=failed)
     source = common.provenance(
         files,
         seed,
@@ -131,6 +138,9 @@ def evaluate(
             **reading.parameters(data, series[0].distance if series else getattr(data, "distance", None)),
             "protocol": protocol,
             "prior": prior or None,
+            "fta": failures.fta,
+            "fte": failures.fte,
+            "failures": failures.failures,
             "claim": claim or None,
         },
         laboratory,
@@ -138,10 +148,11 @@ def evaluate(
 
     def tables(colour: bool = False) -> str:
         parts = [rates_table(records, colour=colour)] if records else []
+        parts += [generalised_table(general, colour=colour)] if general else []
         parts += [linkage_table(linked, colour=colour)] if linked else []
         return "".join(parts + ([curve_table(points, colour=colour)] if points else []))
 
-    answer.deliver([*records, *linked, *points], tables, told.texts, source, made)
+    answer.deliver([*records, *general, *linked, *points], tables, told.texts, source, made)
     return exit_code(made)
 
 

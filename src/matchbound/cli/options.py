@@ -15,6 +15,7 @@ from matchbound.cli import STDIN
 from matchbound.cli.common import colour_wanted, remember
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.missing import Missing
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input
 from matchbound.files.writing import write_atomically
@@ -71,6 +72,10 @@ ReaderOption = Annotated[
         negative_iterable="",
     ),
 ]
+MissingOption = Annotated[
+    Missing,
+    Parameter(help="Comparisons without a score: error stops, reject counts them as non-matches, drop omits them."),
+]
 RepeatsOption = Annotated[
     Literal["mean", "max", "first", "error"] | None,
     Parameter(
@@ -102,6 +107,7 @@ class Reading:
     similarity: Similarity = "cosine"
     reader: Reader = None
     option: ReaderOption = None
+    missing: MissingOption = "error"
     repeats: RepeatsOption = None
 
     def load(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings:
@@ -120,6 +126,7 @@ class Reading:
             distance=True if self.distance else None,
             similarity=self.similarity,
             repeats=self.repeats,
+            **({} if self.missing == "error" else {"missing": self.missing}),
             **options,
         )
         origin = data.origin
@@ -128,7 +135,7 @@ class Reading:
 
     def load_or_scan(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings | ScoreFile:
         """Read the files, or, where it is one large plain table of scores, leave it on disk."""
-        plain = self.reader is None and not self.option and self.repeats is None
+        plain = self.reader is None and not self.option and self.repeats is None and self.missing == "error"
         if len(files) == 1 and plain and is_large(files[0]):
             table = ScoreFile(files[0], True if self.distance else None, group=group)
             remember(files, lambda: table.origin)
@@ -138,7 +145,9 @@ class Reading:
     def parameters(self, data: Comparisons | Embeddings | ScoreFile, distance: bool | None) -> dict[str, Any]:
         """What provenance says about the reading: what was taken, not what was asked."""
         similarity = data.similarity if isinstance(data, Embeddings) else None
-        return {"distance": distance, "similarity": similarity, "reader": self.reader}
+        missing = None if self.missing == "error" else self.missing
+        found = {"distance": distance, "similarity": similarity, "reader": self.reader}
+        return {**found, "missing": missing, "repeats": self.repeats}
 
 
 @Parameter(name="*")

@@ -15,7 +15,19 @@ from matchbound.files.opening import is_address, local_path
 
 WRITTEN = ("output", "plot", "report", "checkpoint")
 """Arguments that name a file to write."""
-READ = ("file", "files", "gallery", "probes", "against", "pilot", "protocol", "gallery_file", "probe_file", "option")
+READ = (
+    "file",
+    "files",
+    "gallery",
+    "probes",
+    "against",
+    "pilot",
+    "protocol",
+    "failures",
+    "gallery_file",
+    "probe_file",
+    "option",
+)
 """Arguments that name files to read; a reader's options may."""
 
 

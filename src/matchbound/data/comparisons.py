@@ -20,6 +20,12 @@ from matchbound.files.origin import Origin
 Repeats = Literal["mean", "max", "first", "error"]
 REPEATS: tuple[Repeats, ...] = ("mean", "max", "first", "error")
 
+UNSEEN = (
+    "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
+    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
+    "identities to get intervals that can be trusted"
+)
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Comparisons:
@@ -103,9 +109,9 @@ class Comparisons:
         notes = [*notes, *left.notes("identity_a"), *right.notes("identity_b")]
         instances = _instances(a, b, instance_a, instance_b)
         groups = _group_columns(group_a, group_b)
-        self._fill(identities, a, b, values, distance, instances, groups, notes)
-        if repeats is not None:
-            self._set(self.without_repeats(repeats)._fields())
+        made = object.__new__(Comparisons)
+        made._fill(identities, a, b, values, distance, instances, groups, notes)
+        self._set((made if repeats is None else made.without_repeats(repeats))._fields())
 
     @classmethod
     def from_codes(
@@ -145,6 +151,47 @@ class Comparisons:
         made._fill(identities, a, b, values, distance, instances, groups, notes)
         return made
 
+    @classmethod
+    def from_scores(cls, genuine: ArrayLike, impostor: ArrayLike, *, distance: bool = False) -> Comparisons:
+        """Two arrays of scores without identities, as many packages take them.
+
+        Who was compared is not known, so that every comparison counts as independent of all others. Intervals are the
+        naive ones, too narrow where comparisons share people, and every output says so.
+
+        Parameters
+        ----------
+        genuine, impostor
+            Scores of comparisons of the same and of different identities.
+        distance
+            Whether small scores mean "same".
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> len(mb.Comparisons.from_scores([0.9, 0.8, 0.4], [0.1, 0.3]))
+        5
+        """
+        own, other = _scores(genuine), _scores(impostor)
+        kind = np.concatenate([np.ones(own.size, dtype=np.bool_), np.zeros(other.size, dtype=np.bool_)])
+        return cls.of_nobody(np.concatenate([own, other]), kind, distance=distance)
+
+    @classmethod
+    def of_nobody(
+        cls, score: FloatArray, genuine: NDArray[np.bool_], *, distance: bool = False, notes: Sequence[str] = ()
+    ) -> Comparisons:
+        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
+        first = np.arange(score.size, dtype=np.int64)
+        impostors = int(np.count_nonzero(~genuine))
+        second = first.copy()
+        second[~genuine] = score.size + np.arange(impostors)
+        identities = np.arange(score.size + impostors, dtype=np.int64)
+        return cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether it is not known who was compared, so that dependence cannot be seen."""
+        return UNSEEN in self.notes
+
     def _fill(
         self,
         identities: LabelArray,
@@ -161,7 +208,7 @@ class Comparisons:
             _same_length({"identity_a": a, "group_a": groups[0].codes, "group_b": groups[1].codes})
             labels, codes = merge(*groups)
             group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
-            notes = [*notes, *missing_words(labels, "the group")]
+            notes = [*notes, *missing_words(labels, "some groups")]
         fields = {
             "identities": identities,
             "a": a,
@@ -172,7 +219,7 @@ class Comparisons:
             "instance_a": instances[1],
             "instance_b": instances[2],
             "group": group,
-            "notes": (*notes, *missing_words(identities, "the identity")),
+            "notes": (*notes, *missing_words(identities, "some identities")),
             "origin": (),
         }
         self._set(fields)

@@ -147,7 +147,7 @@ class Embeddings:
         if group is not None:
             _same_rows(vectors, group, "group")
             groups = group_of_identity(identities, codes, group)
-            notes = [*notes, *missing_words(np.unique(groups), "the group")]
+            notes = [*notes, *missing_words(np.unique(groups), "some groups")]
         if instance is not None:
             _same_rows(vectors, instance, "instance")
         fields = {
@@ -157,7 +157,7 @@ class Embeddings:
             "similarity": similarity,
             "group": groups,
             "instance": None if instance is None else instance.decoded(),
-            "notes": (*notes, *missing_words(identities, "the identity")),
+            "notes": (*notes, *missing_words(identities, "some identities")),
             "origin": (),
         }
         self._set(fields)
@@ -294,7 +294,8 @@ def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[in
     for start, part in blocks_of(array):
         total = np.einsum("ij,ij->i", part, part, dtype=np.float64)
         if similarity == "euclidean":
-            total = 4 * total  # no two rows are further apart than the sum of their lengths
+            with np.errstate(over="ignore"):
+                total = 4 * total  # no two rows are further apart than the sum of their lengths
         bad = np.flatnonzero(~np.isfinite(total))
         if bad.size:
             row = start + int(bad[0])

@@ -378,6 +378,6 @@ def missing_words(labels: LabelArray, what: str) -> list[str]:
     if not found:
         return []
     return [
-        f"{what} {', '.join(repr(word) for word in found[:3])} {'is' if len(found) == 1 else 'are'} read as a name "
-        "like any other; if it stands for a missing value, drop those rows"
+        f"{what} are named {', '.join(repr(word) for word in found[:3])}, which was read as a name like any other; if "
+        "it stands for a missing value, drop those rows"
     ]

@@ -12,6 +12,7 @@ from typing import Any
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.finite import FAILED
+from matchbound.data.missing import check_missing
 from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
@@ -30,6 +31,7 @@ def read_delimited(
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
     delimiter: str | None = None,
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or embeddings from a delimited file with a header line.
 
@@ -59,8 +61,10 @@ def read_delimited(
             "number (feature_0, feature_1, …), or use Parquet or .npz"
         )
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
-    table = _parse(source, names, roles.labels(), numbers, delimiter, at)
-    return build(table, roles, distance=distance, similarity=similarity)
+    check_missing(missing)
+    allowed = missing != "error" and isinstance(roles, PairRoles)
+    table = _parse(source, names, roles.labels(), numbers, delimiter, at, may_miss=allowed)
+    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
 def read_header(source: Input) -> tuple[int, str]:
@@ -112,7 +116,13 @@ def load_text_table(
 
 
 def _parse(
-    source: Input, names: list[str], labels: tuple[str, ...], numbers: tuple[str, ...], delimiter: str, header_at: int
+    source: Input,
+    names: list[str],
+    labels: tuple[str, ...],
+    numbers: tuple[str, ...],
+    delimiter: str,
+    header_at: int,
+    may_miss: bool = False,
 ) -> Table:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
@@ -138,7 +148,7 @@ def _parse(
         problem = ""
     except pa.ArrowException as error:
         problem = plainly(error, 200)
-    if problem or any(data.column(name).null_count for name in numbers):
+    if problem or (not may_miss and any(data.column(name).null_count for name in numbers)):
         _diagnose(source, names, numbers, delimiter, header_at)
         raise DataError(f"{source.name}: {problem or 'a number is missing'}")
     return Table(source.name, data, where)

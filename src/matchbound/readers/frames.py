@@ -7,6 +7,7 @@ from typing import Any
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.labels import is_missing
 from matchbound.errors import DataError, MatchboundError, UsageError, plainly
 from matchbound.readers.tables import Table, from_table
 
@@ -23,6 +24,7 @@ def from_frame(
     similarity: Similarity = "cosine",
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a pandas, polars or pyarrow frame, or any that speaks Arrow.
 
@@ -34,12 +36,24 @@ def from_frame(
         data = _arrow(frame)
     except MatchboundError:
         raise
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"the frame cannot be turned into columns ({plainly(error, 200)})") from None
     kind = type(frame).__module__.partition(".")[0]
     source = f"{kind} frame"
     table = Table(source, data, lambda row: f"{source}, row {row}")
-    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
+    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group, missing=missing)
+
+
+def _of_pandas(frame: Any) -> Any:
+    """A pandas frame; a column of objects of several kinds becomes text, as labels are."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, OverflowError):
+        mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
+        texts = {name: [None if is_missing(value) else str(value) for value in frame[name]] for name in mixed}
+        return pa.Table.from_pandas(frame.assign(**texts), preserve_index=False)
 
 
 def _arrow(frame: Any) -> Any:
@@ -47,10 +61,10 @@ def _arrow(frame: Any) -> Any:
 
     if isinstance(frame, pa.Table):
         return frame
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return _of_pandas(frame)
     if hasattr(frame, "__arrow_c_stream__"):
         return pa.table(frame)
-    if type(frame).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(frame, preserve_index=False)
     try:
         import narwhals
     except ImportError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol, cast
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -11,14 +12,36 @@ from matchbound.files.opening import open_input
 from matchbound.readers.read import read
 from matchbound.readers.scan import ScoreFile
 
+
+class Frame(Protocol):
+    """A data frame that speaks the Arrow interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream of its rows."""
+
+
+Readable = str | os.PathLike[str] | Frame
+"""What `read` takes: the path or address of a file, or a data frame."""
+Source = Comparisons | Embeddings | ScoreFile
+
 ROW_BYTES = 80
 """Memory that a row takes at the least: identities, instances and the score, and as much again to match them."""
 LINE_BYTES = 200
 """A line of text is taken to be no longer than this."""
 
 
-def in_memory(source: Comparisons | Embeddings | ScoreFile) -> Comparisons | Embeddings:
+def as_source(data: Source | Readable) -> Source:
+    """Data as they are, and a file or a data frame as `read` reads it; what is neither, the caller will refuse."""
+    if isinstance(data, Comparisons | Embeddings | ScoreFile):
+        return data
+    from matchbound.readers.frames import is_frame
+
+    return read(data) if isinstance(data, str | os.PathLike) or is_frame(data) else cast("Source", data)
+
+
+def in_memory(source: Source | Readable) -> Comparisons | Embeddings:
     """The same data in memory; a table that stays on disk is read, unless it cannot fit."""
+    source = as_source(source)
     if not isinstance(source, ScoreFile):
         return source
     need, room = ROW_BYTES * least_rows(source.path), physical_memory()

@@ -32,6 +32,7 @@ def read_parquet(
     similarity: Similarity = "cosine",
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or embeddings from the needed columns of Parquet files."""
     survey = _survey(sources, columns, group)
@@ -46,7 +47,7 @@ def read_parquet(
         with open_parquet(source) as file:
             check_size(file, wanted, source.name, source.max_bytes)
             parts.append(file.read(columns=wanted))
-    return build(_together(sources, parts), roles, distance=distance, similarity=similarity)
+    return build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
 
 
 def load_parquet_table(source: Input) -> Table:

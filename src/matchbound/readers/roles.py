@@ -176,7 +176,7 @@ def find_roles(
     for name in names:
         by_plain.setdefault(plain(name), []).append(name)
     for role in absent:
-        for word in _absent_words(role):
+        for word in _OPTIONAL[role]:
             by_plain.pop(word, None)
     pairs = _pair_roles(by_plain, source, given, group)
     if pairs is not None:
@@ -215,9 +215,8 @@ def _one_sided(by_plain: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
     return None
 
 
-def _absent_words(role: str) -> tuple[str, ...]:
-    """The spellings that a role which was declared absent would be found by."""
-    return {"genuine": (*_GENUINE, "label"), "group": ("group",), "instance": _INSTANCE}.get(role, ())
+_OPTIONAL = {"genuine": (*_GENUINE, "label"), "group": ("group",), "instance": _INSTANCE}
+"""Parts that a caller can declare to be played by no column, and the words that such a column would be called."""
 
 
 def overrides(
@@ -235,6 +234,8 @@ def overrides(
         if role not in known:
             raise UsageError(f"columns: {role!r} is not a role; the roles are {', '.join(known)}")
         if name is None or name == "":
+            if role not in _OPTIONAL:
+                raise UsageError(f"columns: {role} must be the name of a column")
             absent.append(role)
             continue
         if not isinstance(name, str):

@@ -15,6 +15,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.finite import FAILED, check_finite
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
+from matchbound.data.missing import check_missing, rejected_score
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
@@ -29,12 +30,6 @@ _IMPOSTOR = """
 """
 GENUINE_WORDS = {word: True for word in _GENUINE.split()} | {word: False for word in _IMPOSTOR.split()}
 """The words that files use for genuine (True) and impostor (False), in lower case."""
-
-UNSEEN = (
-    "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
-    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
-    "identities to get intervals that can be trusted"
-)
 
 
 class NotTruthError(DataError):
@@ -113,6 +108,27 @@ class Table:
         check_finite(values, lambda row: f"{self.where(row)}: {name} is", remedy)
         return values
 
+    def without_missing(self, name: str) -> tuple[Table, NDArray[np.bool_]]:
+        """This table with numbers that are missing (empty or NaN) as 0, and which rows they are in."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self.data.column(name)
+        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+            return self, np.zeros(self.data.num_rows, dtype=np.bool_)
+        absent = pc.is_null(column, nan_is_null=True)
+        filled = pc.if_else(absent, pa.scalar(0, column.type), column)
+        place = self.data.column_names.index(name)
+        lost = np.asarray(absent.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return Table(self.source, self.data.set_column(place, name, filled), self.where), lost
+
+    def kept(self, rows: NDArray[np.bool_]) -> Table:
+        """Some of the rows; places are still those of the source."""
+        import pyarrow as pa
+
+        numbers = np.flatnonzero(rows)
+        return Table(self.source, self.data.filter(pa.array(rows)), lambda row: self.where(int(numbers[row])))
+
     def truths(self, name: str) -> NDArray[np.bool_]:
         """A column that says genuine or impostor in any of the usual words, shape (n,)."""
         import pyarrow as pa
@@ -139,10 +155,11 @@ def from_table(
     similarity: Similarity = "cosine",
     columns: Mapping[str, str] | None = None,
     group: str | None = None,
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table, by what its columns are called (see `find_roles`)."""
     roles = find_roles(table.data.column_names, table.source, columns=columns, group=group)
-    return build(table, roles, distance=distance, similarity=similarity)
+    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
 def build(
@@ -151,13 +168,15 @@ def build(
     *,
     distance: bool | None = None,
     similarity: Similarity = "cosine",
+    missing: str = "error",
 ) -> Comparisons | Embeddings:
     """Comparisons or Embeddings from a table whose columns are known."""
+    check_missing(missing)
     if not table.data.num_rows:
         raise DataError(f"{table.source} holds no rows")
     if isinstance(roles, RowRoles):
         return build_embeddings(table, roles, check_similarity(table.source, distance, similarity))
-    return build_comparisons(table, roles, distance)
+    return build_comparisons(table, roles, distance, missing)
 
 
 def check_similarity(source: str, distance: bool | None, similarity: Similarity) -> Similarity:
@@ -170,11 +189,11 @@ def check_similarity(source: str, distance: bool | None, similarity: Similarity)
     return similarity
 
 
-def build_comparisons(table: Table, roles: PairRoles, distance: bool | None) -> Comparisons:
+def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, missing: str = "error") -> Comparisons:
     """Comparisons from a table; identities that are missing are inferred where labels allow it."""
-    score = table.numbers(roles.score)
     small_is_same = roles.distance if distance is None else distance
     notes: list[str] = []
+    table, score = _scores(table, roles.score, small_is_same, missing, notes)
     if distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes
@@ -214,6 +233,31 @@ def build_comparisons(table: Table, roles: PairRoles, distance: bool | None) -> 
     )
 
 
+def _scores(
+    table: Table, name: str, distance: bool, missing: str, notes: list[str]
+) -> tuple[Table, NDArray[np.float64]]:
+    """The scores, and the table of the rows that have one; what becomes of missing ones is added to the notes."""
+    if missing == "error":
+        return table, table.numbers(name)
+    whole, lost = table.without_missing(name)
+    count = int(np.count_nonzero(lost))
+    if not count:
+        return table, table.numbers(name)
+    if missing == "drop" or count == lost.size:
+        if count == lost.size:
+            raise DataError(f"{table.source}: no row has a score in the column {name!r}")
+        notes.append(f"{count} of {lost.size} comparisons have no score and were left out (missing='drop')")
+        rest = whole.kept(~lost)
+        return rest, rest.numbers(name)
+    score = whole.numbers(name)
+    score[lost] = rejected_score(score[~lost], distance)
+    notes.append(
+        f"{count} of {lost.size} comparisons have no score and count as rejected (missing='reject'), with a score of "
+        f"{score[lost][0]:g}, beyond all others"
+    )
+    return whole, score
+
+
 def distance_note(score: str) -> str:
     """The note on a column whose name says that it holds distances."""
     return f"the column {score!r} was read as a distance: small values mean the same identity"
@@ -223,14 +267,7 @@ def unseen(
     score: NDArray[np.float64], genuine: NDArray[np.bool_], distance: bool, notes: list[str] | None = None
 ) -> Comparisons:
     """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
-    n = score.shape[0]
-    first = np.arange(n, dtype=np.int64)
-    impostors = int(np.count_nonzero(~genuine))
-    second = first.copy()
-    second[~genuine] = n + np.arange(impostors)
-    identities = np.arange(n + impostors, dtype=np.int64)
-    said = [*(notes or []), UNSEEN]
-    return Comparisons.from_codes(identities, first, second, score, distance=distance, notes=said)
+    return Comparisons.of_nobody(score, genuine, distance=distance, notes=notes or [])
 
 
 @dataclass

@@ -16,7 +16,7 @@ from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
-from matchbound.results.latent_pair import CurveModels
+from matchbound.results.latent_pair import CurveModels, PairFit
 from matchbound.results.methods import named
 from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
@@ -150,6 +150,7 @@ class CostStatistic:
             low, high = self._log_t(level, side)
         elif name == "latent":
             low, high = self._latent(level, side)
+            name = self._fit.method
         else:
             low, high, name = self._auto(level, side)
         low, high = (0.0 if side == "upper" else float(low)), (self._top if side == "lower" else float(high))
@@ -186,7 +187,12 @@ class CostStatistic:
         raise NotImplementedError
 
     def _auto(self, level: float, side: Side) -> tuple[float, float, str]:
-        return *self._latent(level, side), "latent"
+        return *self._latent(level, side), self._fit.method
+
+    @property
+    def _fit(self) -> PairFit:
+        """The models of both rates."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -312,7 +318,7 @@ class DetectionCost(CostStatistic):
         return DyadicSums(own + shared, own, square)
 
     def _latent(self, level: float, side: Side) -> tuple[float, float]:
-        fit = self.models.at(self._fitted)
+        fit = self._fit
         miss = np.array([[point.weights.miss] for point in self.points])
         false = np.array([[point.weights.false_accept] for point in self.points])
 
@@ -331,8 +337,8 @@ class DetectionCost(CostStatistic):
         return float(point.matched), float(point.missed)
 
     @property
-    def _fitted(self) -> int:
-        return self.points[0].index
+    def _fit(self) -> PairFit:
+        return self.models.at(self.points[0].index)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -401,12 +407,15 @@ class LogCost(CostStatistic):
         return self.genuine, self.impostor
 
     def _latent(self, level: float, side: Side) -> tuple[float, float]:
-        far, frr = self.curve.false_matches / self.curve.n_impostor, self.curve.false_nonmatches / self.curve.n_genuine
-        fit = self.models.at(crossing(far, frr).index)
-        llr = self._finite()
+        fit, llr = self._fit, self._finite()
         steps = [Steps(llr[count > 0], count[count > 0]) for count in self._counts]
         low, high = integrated_limits(fit.far, fit.frr, steps[0], steps[1], fit.deviates(level, side))
         return min(low, self.estimate), min(max(high, self.estimate), self._top)
+
+    @property
+    def _fit(self) -> PairFit:
+        far, frr = self.curve.false_matches / self.curve.n_impostor, self.curve.false_nonmatches / self.curve.n_genuine
+        return self.models.at(crossing(far, frr).index)
 
     def _finite(self) -> FloatArray:
         if self.metric == "cllr":
@@ -416,9 +425,9 @@ class LogCost(CostStatistic):
     def _auto(self, level: float, side: Side) -> tuple[float, float, str]:
         low, high = self._latent(level, side)
         if not (self.estimate > 0.0 and self.variance > 0.0):
-            return low, high, "latent"
+            return low, high, self._fit.method
         quick = self._log_t(level, side)
-        return min(low, quick[0]), min(max(high, quick[1]), self._top), "latent+log-t"
+        return min(low, quick[0]), min(max(high, quick[1]), self._top), f"{self._fit.method}+log-t"
 
 
 def min_dcf(

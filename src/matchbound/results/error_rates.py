@@ -11,8 +11,10 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import Tally
+from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
 from matchbound.results.claims import Claim, parse_claim
+from matchbound.results.failures import GeneralisedRate, GeneralisedRates
 from matchbound.results.linkage import LinkageMeasure, Recall
 from matchbound.results.rates import Rate
 from matchbound.show.numbers import percent, threshold_text
@@ -73,6 +75,16 @@ class ErrorRates(Shown):
     def f1(self, prior: float | None = None) -> LinkageMeasure:
         """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`."""
         return LinkageMeasure("f1", self.far, self.frr, prior)
+
+    def generalised(self, failures: Failures) -> GeneralisedRates:
+        """GFAR and GFRR: the rates of these comparisons together with failures to enrol and to acquire.
+
+        For a single attempt GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR) and GFAR = (1−FTE)(1−FTA)·FMR, with FNMR and FMR what
+        this library calls FRR and FAR.
+        """
+        return GeneralisedRates(
+            GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
+        )
 
     def claim(self, text: str, *, level: float = 0.95, method: str | None = None) -> Claim:
         """Whether a requirement is shown at this threshold: ``"far < 1e-3"``, ``"precision@prior=0.01 > 0.9"``.

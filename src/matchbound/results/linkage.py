@@ -14,6 +14,7 @@ from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.results.latent_pair import Independent
 from matchbound.results.methods import named
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
@@ -24,6 +25,7 @@ from matchbound.stats.variance import effective_identities
 
 if TYPE_CHECKING:
     from matchbound.results.rates import Rate
+    from matchbound.stats.latent import LatentModel
 
 METHODS = ("auto", "latent", "logit-t")
 
@@ -181,7 +183,7 @@ class LinkageMeasure:
         if name == "auto":
             try:
                 low, high = self._latent(level, side)
-                name = "latent"
+                name = "naive" if self._anonymous else "latent"
             except DataError as error:
                 name, notes = "logit-t", (*notes, f"the latent model cannot be fitted ({error}); logit-t was used")
                 low, high = self._logit_t(tail)
@@ -211,8 +213,17 @@ class LinkageMeasure:
             )
         return logit_t(self.estimate, variance, t_quantile(tail, self.effective_identities - 1.0))
 
+    @property
+    def _anonymous(self) -> bool:
+        return self.far.recount is not None and getattr(self.far.recount.source, "anonymous", False)
+
     def _latent(self, level: float, side: Side) -> tuple[float, float]:
-        far, frr = self.far.latent_model(), self.frr.latent_model()
+        far: LatentModel | Independent
+        frr: LatentModel | Independent
+        if self._anonymous:
+            far, frr = Independent(self.far.comparisons), Independent(self.frr.comparisons)
+        else:
+            far, frr = self.far.latent_model(), self.frr.latent_model()
         errors = [Operating(self.far.errors, self.frr.errors)]
         deviates = far.deviate(level, side), frr.deviate(level, side)
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from matchbound.study.curve_methods import CURVE_KNOWN, CURVE_METHODS, curve_met
 from matchbound.study.methods import FAST, Method, method_named
 from matchbound.study.models import SyntheticModel
 from matchbound.study.populations import Population, population_of
-from matchbound.study.runner import Cluster, Outcomes, Plan, Progress, Sampler, run
+from matchbound.study.runner import Cluster, Outcomes, Plan, Progress, Sampler, finished_part, run
 from matchbound.study.samples import Cell, Sample
 from matchbound.study.splits import HalfSampler, cells_of_half, curve_cells, split_identities
 
@@ -265,6 +266,10 @@ def coverage_study(
     far, frr = tuple(chosen.get("far", ())), tuple(chosen.get("frr", ()))
     if bool(far or frr) == bool(curve):
         raise UsageError("rates: name target rates for 'far' and 'frr', or for 'frr@far', not both")
+    places = {count: _place(resume, count if len(counts) > 1 else None) for count in counts}
+    for place in places.values():
+        if place is not None:
+            finished_part(place)  # a damaged file is told before hours of work, not after
     if isinstance(source, SyntheticModel):
         model = source if M is None else source.with_sizes(M)
         population = population_of(model, n_identities=truth_identities, cache=cache)
@@ -289,11 +294,7 @@ def coverage_study(
             sampler = HalfSampler(half, int(count))
             fraction = count / half.n_identities
         plan = Plan(sampler, cells, named, nominal, int(n_resamples), seed)
-        path = resume
-        if resume is not None and len(counts) > 1:
-            stem, end = os.path.splitext(os.fspath(resume))
-            path = f"{stem}-g{count}{end}"
-        made = run(plan, replications, workers=workers, executor=executor, resume=path, progress=progress)
+        made = run(plan, replications, workers=workers, executor=executor, resume=places[count], progress=progress)
         outcomes.append(made)
         rows.extend(summary(plan, made, int(count), fraction))
     return CoverageStudy(tuple(rows), seed, int(n_resamples), said, tuple(outcomes))
@@ -421,3 +422,11 @@ def _levels(levels: Sequence[float]) -> FloatArray:
     if not nominal.size or not np.all((nominal > 0.0) & (nominal < 1.0)):
         raise UsageError(f"levels must lie between 0 and 1, such as 0.95; got {levels!r}")
     return nominal
+
+
+def _place(resume: str | os.PathLike[str] | None, count: int | None) -> Path | None:
+    """The file that keeps the study of one number of identities, where there are several."""
+    if resume is None:
+        return None
+    place = Path(resume)
+    return place if count is None else place.with_name(f"{place.stem}-g{count}{place.suffix}")

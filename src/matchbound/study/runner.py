@@ -10,9 +10,10 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_complet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound._version import __version__
 from matchbound.arraytypes import FloatArray
@@ -193,6 +194,19 @@ def _crew(workers: int, executor: Executor | Cluster | None) -> Iterator[Executo
         yield pool
 
 
+def finished_part(path: Path) -> dict[str, NDArray[Any]] | None:
+    """What a stopped study left in a file; None where there is no file."""
+    if not path.exists():
+        return None
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception as error:  # a damaged archive makes numpy raise nearly anything
+        raise DataError(
+            f"{path}: cannot be read as a study to resume ({plainly(error, 200)}); delete it to start afresh"
+        ) from None
+
+
 class _Store:
     """Finished replications, in memory and, where asked, in a file."""
 
@@ -210,19 +224,11 @@ class _Store:
 
     @staticmethod
     def open(plan: Plan, replications: int, path: Path | None) -> _Store:
-        kept = None
-        if path is not None and path.exists():
-            try:
-                with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-                    kept = {name: archive[name] for name in archive.files}
-            except Exception as error:  # a damaged archive makes numpy raise nearly anything
-                raise DataError(
-                    f"{path}: cannot be read as a study to resume ({plainly(error, 200)}); delete it to start afresh"
-                ) from None
-            if str(kept.get("fingerprint", "")) != plan.fingerprint():
-                raise UsageError(
-                    f"{path}: holds another study (other data, methods, levels, rates or seed); name another file"
-                )
+        kept = None if path is None else finished_part(path)
+        if kept is not None and str(kept.get("fingerprint", "")) != plan.fingerprint():
+            raise UsageError(
+                f"{path}: holds another study (other data, methods, levels, rates or seed); name another file"
+            )
         store = _Store(plan, max(replications, 0 if kept is None else int(kept["done"].size)), path)
         store._wanted = replications
         if kept is not None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import IntArray
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import Coded, as_text, distinct_integers, merge, text_array
+from matchbound.data.labels import Coded, as_text, distinct_integers, encode, merge, text_array
+from matchbound.data.missing import rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.infer import infer_identities
@@ -27,6 +28,7 @@ def read_splink(
     score: str | None = None,
     truth: str | None = None,
     unique_id: str = "unique_id",
+    blocked: str = "miss",
     repeats: str | None = None,
 ) -> Comparisons:
     """Predictions with labels: CSV or Parquet with ``unique_id_l``, ``unique_id_r`` and ``match_weight``.
@@ -37,7 +39,7 @@ def read_splink(
         The predictions, and the table of labels if it is a file of its own.
     labels
         The table of labels: ``unique_id_l``, ``unique_id_r`` and ``clerical_match_score`` (a pair is genuine
-        at 0.5 and more).
+        at 0.5 and more); or of clusters, one row per record: ``unique_id`` and ``cluster``.
     score
         The column to use; by default ``match_weight``, or else ``match_probability``.
     truth
@@ -45,6 +47,9 @@ def read_splink(
         ``cluster_r``: identities then come from it. By default such a column is used when it is there.
     unique_id
         The name of the column of record ids, without ``_l`` and ``_r``.
+    blocked
+        With a table of clusters, what becomes of true pairs that blocking did not propose: ``"miss"`` counts them as
+        comparisons that never match, ``"leave"`` leaves them out.
     repeats
         As in `matchbound.read`: with it, a labelled pair may be predicted with several scores.
     """
@@ -59,8 +64,17 @@ def read_splink(
         raise DataError(
             f"{table.source}: there is no column {chosen or 'match_weight'!r}; predictions of Splink have it"
         )
+    if blocked not in ("miss", "leave"):
+        raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
     record, (a, b) = merge(*_records(table, unique_id))
     values = table.numbers(chosen)
+    if len(files) == 2:
+        clusters = load_table(files[1], numbers)
+        column = _cluster_column(clusters, unique_id, truth)
+        if column is not None:
+            return _clustered(
+                table, clusters, column, (record[a], record[b]), values, bool(distance), unique_id, blocked == "miss"
+            )
     entity = truth or next((n for n in ("cluster", "cluster_id", "entity_id", "person_id") if f"{n}_l" in names), None)
     notes: list[str] = []
     if entity is not None:
@@ -107,6 +121,71 @@ def read_splink(
 
 
 READERS = {"splink": read_splink}
+CLUSTERS = ("cluster", "cluster_id", "entity_id", "person_id")
+
+
+def _cluster_column(table: Table, unique_id: str, truth: str | None) -> str | None:
+    """The column of clusters of a table with one row per record; None for a table of pairs."""
+    names = table.data.column_names
+    if unique_id not in names:
+        return None
+    found = truth or next((name for name in CLUSTERS if name in names), None)
+    if found is None:
+        raise DataError(f"{table.source}: a table of records needs a column of clusters, such as {CLUSTERS[0]!r}")
+    return _column(table, found)
+
+
+def _clustered(
+    table: Table,
+    clusters: Table,
+    column: str,
+    records: tuple[LabelArray, LabelArray],
+    values: FloatArray,
+    distance: bool,
+    unique_id: str,
+    count_blocked: bool,
+) -> Comparisons:
+    """Comparisons whose identities are the clusters of records, with true pairs that were not proposed."""
+    own = clusters.labels(unique_id).astype(np.str_)
+    if "source_dataset" in clusters.data.column_names:
+        own = np.char.add(np.char.add(clusters.labels("source_dataset").astype(np.str_), "/"), own)
+    entity = clusters.labels(column)
+    names, (mine, a, b) = encode(own, *records)
+    place = np.full(names.size, -1, dtype=np.int64)
+    place[mine] = np.arange(own.size)
+    if np.unique(mine).size != mine.size:
+        twice = names[np.flatnonzero(np.bincount(mine) > 1)[0]]
+        raise DataError(f"{clusters.source}: record {plainly(twice)} occurs more than once")
+    lost = np.flatnonzero((place[a] < 0) | (place[b] < 0))
+    if lost.size:
+        row = int(lost[0])
+        who = names[a[row]] if place[a[row]] < 0 else names[b[row]]
+        raise DataError(f"{table.where(row)}: record {plainly(who)} has no cluster in {clusters.source}")
+    first, second = place[a], place[b]
+    notes: list[str] = []
+    if count_blocked:
+        _, codes = np.unique(entity, return_inverse=True)
+        more = uncompared_pairs(codes.reshape(-1).astype(np.int64), first, second)
+        if more[0].size:
+            worst = rejected_score(values, distance)
+            notes.append(
+                f"{more[0].size} true pairs were not proposed by blocking: they count as misses, with a score of "
+                f"{worst:g}, beyond all others"
+            )
+            first, second = np.concatenate([first, more[0]]), np.concatenate([second, more[1]])
+            values = np.concatenate([values, np.full(more[0].size, worst)])
+    return named(
+        table.source,
+        lambda: Comparisons(
+            entity[first],
+            entity[second],
+            values,
+            distance=distance,
+            instance_a=own[first],
+            instance_b=own[second],
+            notes=notes,
+        ),
+    )
 
 
 def _column(table: Table, name: str) -> str:

@@ -1,0 +1,189 @@
+"""Failures to enrol and to acquire: what happened before any comparison was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matchbound.arraytypes import BoolArray, IntArray, LabelArray
+from matchbound.data.labels import as_labels, encode
+from matchbound.errors import DataError, UsageError
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Failures:
+    """Who failed to enrol, and whose attempts failed to give a sample.
+
+    Parameters
+    ----------
+    identity
+        Everybody who tried to enrol, one per person: strings or integers, as in the comparisons.
+    enrolled
+        Whether each could be enrolled; by default all.
+    tries, acquired
+        Attempts of each person to give a sample, and how many of them succeeded; by default none were counted.
+
+    See Also
+    --------
+    from_attempts : one row per attempt.
+    from_counts : totals only.
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.Failures(["ann", "bob", "cy"], enrolled=[1, 1, 0], tries=[5, 5, 0], acquired=[5, 4, 0]).fta
+    0.1
+    """
+
+    identities: LabelArray = field(repr=False)
+    enrolled: BoolArray = field(repr=False)
+    tries: IntArray = field(repr=False)
+    acquired: IntArray = field(repr=False)
+    counts: tuple[tuple[int, int], tuple[int, int]] | None
+
+    def __init__(
+        self,
+        identity: ArrayLike,
+        enrolled: ArrayLike | None = None,
+        tries: ArrayLike | None = None,
+        acquired: ArrayLike | None = None,
+    ) -> None:
+        labels = as_labels(identity, "identity")
+        size = labels.shape[0]
+        if (tries is None) != (acquired is None):
+            raise DataError("give both tries and acquired, or neither")
+        people, (codes,) = encode(labels)
+        if people.size != size:
+            twice = people[np.flatnonzero(np.bincount(codes) > 1)[0]]
+            raise DataError(f"identity {twice} occurs more than once; give one entry per person, or use from_attempts")
+        order = np.argsort(codes)
+        self._fill(
+            people,
+            _truths("enrolled", enrolled, size)[order],
+            _counts("tries", tries, size)[order],
+            _counts("acquired", acquired, size)[order],
+            None,
+        )
+
+    @classmethod
+    def from_attempts(cls, identity: ArrayLike, acquired: ArrayLike, enrolled: ArrayLike | None = None) -> Failures:
+        """From one row per attempt.
+
+        Parameters
+        ----------
+        identity
+            Whose attempt it was.
+        acquired
+            Whether it gave a sample: true or false, 1 or 0.
+        enrolled
+            Whether that person could be enrolled, the same in all of their rows; by default everybody.
+        """
+        labels = as_labels(identity, "identity")
+        got = _truths("acquired", acquired, labels.shape[0])
+        people, (codes,) = encode(labels)
+        tries = np.bincount(codes, minlength=people.size).astype(np.int64)
+        well = np.bincount(codes[got], minlength=people.size).astype(np.int64)
+        known = _truths("enrolled", enrolled, labels.shape[0])
+        yes = np.bincount(codes[known], minlength=people.size)
+        mixed = np.flatnonzero((yes > 0) & (yes < tries))
+        if mixed.size:
+            raise DataError(f"identity {people[mixed[0]]} is enrolled in some rows and not in others")
+        made = cls.__new__(cls)
+        made._fill(people, yes > 0, tries, well, None)
+        return made
+
+    @classmethod
+    def from_counts(cls, *, fta: tuple[int, int] | None = None, fte: tuple[int, int] | None = None) -> Failures:
+        """From totals, (failed, of how many): who failed is not known, and attempts count as independent."""
+        if fta is None and fte is None:
+            raise UsageError("give fta=(failed, attempts), fte=(failed, people), or both")
+        for name, pair in (("fta", fta), ("fte", fte)):
+            if pair is not None and not (len(pair) == 2 and 0 <= pair[0] <= pair[1] and pair[1] > 0):
+                raise UsageError(f"{name} must be (failed, of how many), such as (3, 150); got {pair!r}")
+        made = cls.__new__(cls)
+        nobody = np.empty(0, dtype=np.int64)
+        made._fill(nobody, nobody.astype(np.bool_), nobody, nobody, (fte or (0, 0), fta or (0, 0)))
+        return made
+
+    def _fill(
+        self,
+        identities: LabelArray,
+        enrolled: BoolArray,
+        tries: IntArray,
+        acquired: IntArray,
+        counts: tuple[tuple[int, int], tuple[int, int]] | None,
+    ) -> None:
+        if np.any(acquired > tries):
+            who = identities[np.flatnonzero(acquired > tries)[0]]
+            raise DataError(f"identity {who} has more samples acquired than attempts")
+        fields = {
+            "identities": identities,
+            "enrolled": enrolled,
+            "tries": tries,
+            "acquired": acquired,
+            "counts": counts,
+        }
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    @property
+    def by_person(self) -> bool:
+        """Whether it is known who failed."""
+        return self.counts is None
+
+    @property
+    def people(self) -> int:
+        """How many tried to enrol."""
+        return int(self.identities.size) if self.counts is None else self.counts[0][1]
+
+    @property
+    def fte(self) -> float:
+        """The failure-to-enrol rate."""
+        failed, total = self.fte_counts
+        return failed / total if total else 0.0
+
+    @property
+    def fta(self) -> float:
+        """The failure-to-acquire rate."""
+        failed, total = self.fta_counts
+        return failed / total if total else 0.0
+
+    @property
+    def fte_counts(self) -> tuple[int, int]:
+        """(people who failed to enrol, people)."""
+        if self.counts is not None:
+            return self.counts[0]
+        return int(np.count_nonzero(~self.enrolled)), int(self.enrolled.size)
+
+    @property
+    def fta_counts(self) -> tuple[int, int]:
+        """(attempts that failed, attempts)."""
+        if self.counts is not None:
+            return self.counts[1]
+        return int((self.tries - self.acquired).sum()), int(self.tries.sum())
+
+
+def _truths(name: str, values: ArrayLike | None, size: int) -> BoolArray:
+    if values is None:
+        return np.ones(size, dtype=np.bool_)
+    raw = np.asarray(values)
+    if raw.shape != (size,):
+        raise DataError(f"{name} must hold one entry per row ({size}); its shape is {raw.shape}")
+    if raw.dtype.kind not in "biuf" or not np.isin(raw, (0, 1)).all():
+        raise DataError(f"{name} must hold true and false, or 1 and 0")
+    return raw.astype(np.bool_)
+
+
+def _counts(name: str, values: ArrayLike | None, size: int) -> IntArray:
+    if values is None:
+        return np.zeros(size, dtype=np.int64)
+    raw = np.asarray(values)
+    if raw.shape != (size,):
+        raise DataError(f"{name} must hold one entry per person ({size}); its shape is {raw.shape}")
+    if raw.dtype.kind not in "iuf" or not np.all(np.isfinite(raw)) or np.any(raw < 0) or np.any(raw != np.round(raw)):
+        raise DataError(f"{name} must hold whole numbers, 0 or more")
+    return raw.astype(np.int64)

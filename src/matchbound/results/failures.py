@@ -1,0 +1,211 @@
+"""Generalised rates: GFAR and GFRR, which count failures to enrol and to acquire beside errors of comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchbound.arraytypes import IntArray
+from matchbound.data.failures import Failures
+from matchbound.errors import DataError
+from matchbound.results.claims import Claim, claim_of
+from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.stats.failures import (
+    Attempts,
+    Totals,
+    gfar_limits,
+    gfrr_limits,
+    gfrr_mover,
+    gfrr_of,
+    gfrr_variance,
+)
+
+if TYPE_CHECKING:
+    from matchbound.results.rates import Rate
+
+FEW_ERRORS = 10
+RARE = 0.01
+"""Below this FNMR, and with fewer errors than `FEW_ERRORS`, GFRR takes FNMR's own limits."""
+NOT_BY_PERSON = (
+    "it is not known who failed: attempts count as independent of each other and of the comparisons, and the interval "
+    "may be too narrow. A table of attempts by person tells"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GeneralisedRate:
+    """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
+
+    metric
+        ``"gfar"`` or ``"gfrr"``.
+    rate
+        FAR (FMR) or FRR (FNMR) of the comparisons.
+    failures
+        What happened before them.
+    """
+
+    metric: str
+    rate: Rate = field(repr=False)
+    failures: Failures = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"GeneralisedRate({self.metric}={self.estimate:.6g}, FTE={self.fte:.4g}, FTA={self.fta:.4g})"
+
+    @property
+    def threshold(self) -> float:
+        """Where decisions are made, in the units of the scores."""
+        return self.rate.threshold
+
+    @property
+    def fte(self) -> float:
+        """The failure-to-enrol rate."""
+        return self.failures.fte
+
+    @property
+    def fta(self) -> float:
+        """The failure-to-acquire rate."""
+        return self.failures.fta
+
+    @property
+    def estimate(self) -> float:
+        """Its value."""
+        if self.metric == "gfrr":
+            return gfrr_of(self.fte, self.fta, self.rate.estimate)
+        return (1.0 - self.fte) * (1.0 - self.fta) * self.rate.estimate
+
+    @cached_property
+    def _attempts(self) -> Attempts | Totals:
+        made = self.failures
+        if made.counts is not None:
+            return Totals(*made.counts)
+        return Attempts(made.enrolled, made.tries, made.acquired)
+
+    @cached_property
+    def _compared(self) -> tuple[IntArray, IntArray]:
+        """(errors, comparisons) of each person in the table of failures."""
+        people, tally = self.failures.identities, self.rate.tally
+        taking_part = tally.genuine.comparisons > 0
+        labels = tally.identities[taking_part]
+        if people.dtype.kind != labels.dtype.kind:
+            people, labels = people.astype(np.str_), labels.astype(np.str_)
+        order = np.argsort(people)
+        at = np.minimum(np.searchsorted(people[order], labels), max(people.size - 1, 0))
+        if not people.size or np.any(people[order][at] != labels):
+            missing = labels[0] if not people.size else labels[np.flatnonzero(people[order][at] != labels)[0]]
+            raise DataError(
+                f"identity {missing} was compared and is not among the failures; list everybody who tried to enrol"
+            )
+        errors, compared = np.zeros((2, people.size), dtype=np.int64)
+        errors[order[at]] = tally.genuine.errors[self.rate.index][taking_part]
+        compared[order[at]] = tally.genuine.comparisons[taking_part]
+        return errors, compared
+
+    @cached_property
+    def _square(self) -> float:
+        """The variance of log((1−FTE)(1−FTA))."""
+        if isinstance(self._attempts, Totals):
+            return self._attempts.square
+        psi, n = self._attempts.influence(), self._attempts.people
+        return float(psi @ psi) * n / max(n - 1, 1)
+
+    @property
+    def _people(self) -> int:
+        return self._attempts.people if isinstance(self._attempts, Attempts) else self.rate.n_identities
+
+    @cached_property
+    def variance(self) -> float:
+        """Variance of the estimate; what each person adds to the three rates is added up before it is squared."""
+        kept = (1.0 - self.fte) * (1.0 - self.fta)
+        if self.metric == "gfar":
+            return kept**2 * (max(self.rate.variance, 0.0) + self.rate.estimate**2 * self._square)
+        if isinstance(self._attempts, Attempts):
+            return gfrr_variance(self._attempts, *self._compared)
+        q = self.rate.estimate
+        return (kept * (1.0 - q)) ** 2 * self._square + kept**2 * max(self.rate.variance, 0.0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the number."""
+        return () if self.failures.by_person else (NOT_BY_PERSON,)
+
+    def interval(
+        self, method: str | None = None, level: float = 0.95, *, side: Side = "two-sided", **options: Any
+    ) -> Interval:
+        """A confidence interval.
+
+        GFRR: Wilson's formula with the variance of influences added up by person and Student's t; with few false
+        non-matches, FNMR's own limits take the place of its term. GFAR: FMR's limits times (1−FTE)(1−FTA), widened by
+        the uncertainty of both on the log scale (MOVER).
+
+        Parameters
+        ----------
+        method
+            Of FMR's (FNMR's) own limits; see `Rate.interval`.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        """
+        tail = tail_of(level, side)
+        if method is not None:
+            options["method"] = method
+        if self.metric == "gfar":
+            own = self._own(level, side, options)
+            kept = (1.0 - self.fte) * (1.0 - self.fta)
+            low, high = gfar_limits(self.rate.estimate, (own.low, own.high), kept, self._square, self._people, tail)
+            name = f"{own.method}, MOVER"
+        elif self.rate.errors and self.rate.errors < FEW_ERRORS and self.rate.estimate < RARE:
+            own = self._own(level, side, options)
+            edges = self.rate.estimate, (own.low, own.high)
+            low, high = gfrr_mover(self.estimate, *edges, self._square, self._people, tail)
+            name = f"{own.method}, MOVER"
+        else:
+            low, high = gfrr_limits(self.estimate, self.variance, self._people, tail)
+            name = "wilson, influences by person"
+        return Interval(
+            0.0 if side == "upper" else low, 1.0 if side == "lower" else high, level, name, side, self.notes
+        )
+
+    def _own(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+        """The limits of FMR or FNMR, both of them."""
+        if side == "two-sided":
+            return self.rate.interval(level=level, **options)
+        lower = self.rate.interval(level=level, side="lower", **options)
+        upper = self.rate.interval(level=level, side="upper", **options)
+        return Interval(lower.low, upper.high, level, upper.method)
+
+    def claim(
+        self,
+        below: float | None = None,
+        *,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+    ) -> Claim:
+        """Whether the rate is shown to lie below (above) a target, by its one-sided bounds; see `Claim`."""
+        return claim_of(self, below=below, above=above, level=level, method=method)
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralisedRates:
+    """GFAR and GFRR at one threshold.
+
+    gfar, gfrr
+        With estimates, variances, intervals and claims.
+    """
+
+    gfar: GeneralisedRate
+    gfrr: GeneralisedRate
+
+    @property
+    def fte(self) -> float:
+        """The failure-to-enrol rate."""
+        return self.gfar.fte
+
+    @property
+    def fta(self) -> float:
+        """The failure-to-acquire rate."""
+        return self.gfar.fta

@@ -1,0 +1,158 @@
+"""Generalised rates: failures to enrol and to acquire together with errors of comparison, person by person.
+
+For a single attempt, with e, f and q the rates of failure to enrol, failure to acquire and false non-match,
+
+    GFRR = 1 − (1−e)(1−f)(1−q),    GFAR = (1−e)(1−f)·FMR.
+
+The three come from the same people: who is hard to enrol is often hard to match. So what person i adds to the logarithm
+of 1 − GFRR is added up before it is squared:
+
+    ψ_i = −[(1−enrolled_i) − e]/(n(1−e)) + (acquired_i − (1−f)·tries_i)/((1−f)·Σtries)
+          − (errors_i − q·compared_i)/((1−q)·Σcompared),
+    Var(GFRR) = (1−GFRR)²·Σψ_i²·n/(n−1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.stats.intervals import t_quantile, wilson
+
+
+@dataclass(frozen=True, eq=False)
+class Attempts:
+    """What happened to each of n people.
+
+    enrolled : bool array, shape (n,)
+    tries, acquired : int64 arrays, shape (n,)
+        Attempts to acquire a sample, and those that succeeded.
+    """
+
+    enrolled: BoolArray
+    tries: IntArray
+    acquired: IntArray
+
+    @property
+    def people(self) -> int:
+        """n."""
+        return int(self.enrolled.size)
+
+    @property
+    def fte(self) -> float:
+        """The rate of failure to enrol."""
+        return 1.0 - float(self.enrolled.mean()) if self.people else 0.0
+
+    @property
+    def fta(self) -> float:
+        """The rate of failure to acquire; 0 without attempts."""
+        total = float(self.tries.sum())
+        return 1.0 - float(self.acquired.sum()) / total if total else 0.0
+
+    def influence(self) -> FloatArray:
+        """The first two terms of ψ_i, shape (n,)."""
+        e, f, tries = self.fte, self.fta, float(self.tries.sum())
+        psi: FloatArray = np.zeros(self.people)
+        if e < 1.0:
+            psi = psi - ((~self.enrolled) - e) / (self.people * (1.0 - e))
+        if tries and f < 1.0:
+            psi = psi + (self.acquired - (1.0 - f) * self.tries) / ((1.0 - f) * tries)
+        return psi
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Failures without names: only how many.
+
+    fte, fta
+        (failed, of how many).
+    """
+
+    fte_counts: tuple[int, int]
+    fta_counts: tuple[int, int]
+
+    @property
+    def people(self) -> int:
+        """People who tried to enrol (attempts where that is not known)."""
+        return self.fte_counts[1] or self.fta_counts[1]
+
+    @property
+    def fte(self) -> float:
+        """The rate of failure to enrol."""
+        failed, total = self.fte_counts
+        return failed / total if total else 0.0
+
+    @property
+    def fta(self) -> float:
+        """The rate of failure to acquire."""
+        failed, total = self.fta_counts
+        return failed / total if total else 0.0
+
+    @property
+    def square(self) -> float:
+        """The variance of log((1−e)(1−f)) if all attempts were independent."""
+        value = 0.0
+        for rate, (_, total) in ((self.fte, self.fte_counts), (self.fta, self.fta_counts)):
+            value += rate / ((1.0 - rate) * total) if total and rate < 1.0 else 0.0
+        return value
+
+
+def gfrr_of(fte: float, fta: float, fnmr: float) -> float:
+    """1 − (1−FTE)(1−FTA)(1−FNMR)."""
+    return 1.0 - (1.0 - fte) * (1.0 - fta) * (1.0 - fnmr)
+
+
+def gfrr_variance(attempts: Attempts, errors: IntArray, compared: IntArray) -> float:
+    """(1−GFRR)²·Σψ_i²·n/(n−1).
+
+    Parameters
+    ----------
+    errors, compared : int64 arrays, shape (n,)
+        False non-matches and genuine comparisons of each person.
+    """
+    total, n = float(compared.sum()), attempts.people
+    q = float(errors.sum()) / total if total else 0.0
+    psi = attempts.influence()
+    if total and q < 1.0:
+        psi = psi - (errors - q * compared) / ((1.0 - q) * total)
+    left = 1.0 - gfrr_of(attempts.fte, attempts.fta, q)
+    return left**2 * float(psi @ psi) * n / max(n - 1, 1)
+
+
+def gfrr_limits(estimate: float, variance: float, people: int, tail: float) -> tuple[float, float]:
+    """Wilson's limits at N* = GFRR(1−GFRR)/Var and Student's t with n − 1; N* = n where nothing (or all) failed."""
+    spread = estimate * (1.0 - estimate)
+    trials = spread / variance if spread > 0.0 and variance > 0.0 else float(people)
+    return wilson(estimate, trials, tail, people - 1.0)
+
+
+def gfrr_mover(
+    estimate: float, fnmr: float, limits: tuple[float, float], square: float, people: int, tail: float
+) -> tuple[float, float]:
+    """Limits on the scale of −log(1−GFRR), FNMR's own (latent) limits in place of its term; for few errors."""
+    t = t_quantile(tail, people - 1.0)
+    own = t * t * square
+    low, high = (math.log1p(-fnmr) - math.log1p(-min(edge, 1.0 - 1e-15)) for edge in limits)
+    centre = -math.log1p(-min(estimate, 1.0 - 1e-15))
+    below, above = centre - math.hypot(math.sqrt(own), low), centre + math.hypot(math.sqrt(own), high)
+    return -math.expm1(-max(below, 0.0)), -math.expm1(-above)
+
+
+def gfar_limits(
+    fmr: float, limits: tuple[float, float], kept: float, square: float, people: int, tail: float
+) -> tuple[float, float]:
+    """exp(log ĝ ± √((log U − log FMR)² + A)) with ĝ = kept·FMR, kept = (1−FTA)(1−FTE), A = t²·square.
+
+    Without a false match: from 0 to kept·U·e^√A.
+    """
+    t = t_quantile(tail, people - 1.0)
+    own = t * math.sqrt(square)
+    low, high = limits
+    if fmr <= 0.0:
+        return 0.0, min(kept * high * math.exp(own), 1.0)
+    above = math.hypot(math.log(high / fmr), own)
+    below = math.hypot(math.log(fmr / low), own) if low > 0.0 else math.inf
+    return kept * fmr * math.exp(-below), min(kept * fmr * math.exp(above), 1.0)

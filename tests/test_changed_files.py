@@ -1,0 +1,211 @@
+"""A digest is that of what was counted: a file that changes meanwhile is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import matchbound as mb
+from matchbound.calls.provenance import data_digest
+from matchbound.cli import common, main
+from matchbound.files import mapping
+from matchbound.files.mapping import blocks_of, settled
+from matchbound.files.opening import file_digest, open_input, watching
+from matchbound.readers import scan as scanning
+
+ROWS = 3000
+
+
+def vectors() -> Any:
+    return np.random.default_rng(0).standard_normal((ROWS, 100)).astype(np.float32)
+
+
+def embeddings(path: Path) -> Path:
+    np.savez(path, embeddings=vectors(), identity=np.arange(ROWS) // 2)
+    return path
+
+
+def scores(path: Path, score: float = 0.5) -> Path:
+    rows = "".join(f"p{k},p{k % 7},{score}\n" for k in range(40))
+    path.write_text(f"id_a,id_b,score\n{rows}")
+    return path
+
+
+def replaced(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes().replace(b"0.5", b"0.7"))
+    os.replace(other, path)
+
+
+def appended(path: Path) -> None:
+    with open(path, "ab") as stream:
+        stream.write(b"x,y,0.9\n")
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+CHANGES = pytest.mark.parametrize("change", [replaced, appended, removed])
+
+
+@CHANGES
+@pytest.mark.parametrize("verb", ["evaluate", "check"])
+def test_the_digest_is_of_what_was_counted(
+    verb: str,
+    change: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The digest was taken after the run: a file that was replaced meanwhile got the new digest beside old counts."""
+    path = scores(tmp_path / "s.csv")
+    command = [verb, str(path), *(["--threshold", "0.6"] if verb == "evaluate" else []), "--format", "json"]
+    wanted = file_digest(path)
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["provenance"]["input"] == wanted
+    before = common.provenance
+
+    def later(*arguments: Any, **options: Any) -> Any:
+        change(path)
+        return before(*arguments, **options)
+
+    monkeypatch.setattr(common, "provenance", later)
+    assert main(command) == 1
+    out, err = capsys.readouterr()
+    assert not out
+    assert "s.csv" in err
+    assert "while it was being used" in err
+
+
+@CHANGES
+def test_a_table_on_disk_that_changes_between_passes(change: Callable[[Path], None], tmp_path: Path) -> None:
+    table = mb.scan(scores(tmp_path / "s.csv"))
+    with pytest.warns(mb.MatchboundWarning):
+        mb.evaluate(table, 0.6)
+    assert [origin.digest() for origin in table.origin] == [file_digest(tmp_path / "s.csv")]
+    change(tmp_path / "s.csv")
+    with pytest.raises(mb.DataError, match=r"changed while|is gone|no such file"):
+        mb.evaluate(table, 0.6)
+
+
+def test_a_table_on_disk_that_changes_during_a_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    who = [f"p{k}" for k in range(50)]
+    path = tmp_path / "s.parquet"
+    parquet.write_table(pa.table({"id_a": who, "id_b": who, "score": np.full(50, 0.5)}), path)
+    monkeypatch.setattr(scanning, "BATCH_ROWS", 10)
+    batches = scanning.scan_scores(path).batches
+    next(batches)
+    os.utime(path)
+    with pytest.raises(mb.DataError, match="changed while"):
+        list(batches)
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matchbound.readers import delimited
+
+    path = scores(tmp_path / "s.csv")
+    before = delimited.build
+
+    def later(*arguments: Any, **options: Any) -> Any:
+        appended(path)
+        return before(*arguments, **options)
+
+    monkeypatch.setattr(delimited, "build", later)
+    with pytest.raises(mb.DataError, match="changed while"):
+        mb.read(path)
+
+
+def test_data_know_where_they_came_from(tmp_path: Path) -> None:
+    path, labels = tmp_path / "e.npy", tmp_path / "labels.txt"
+    np.save(path, np.eye(3))
+    labels.write_text("a\nb\nc\n")
+    data = mb.read(path)
+    assert [origin.digest() for origin in data.origin] == [file_digest(path), file_digest(labels)]
+    assert mb.Embeddings(np.eye(2), [1, 2]).origin == ()
+    with watching() as opened:
+        open_input(path)
+    assert [source.name for source in opened] == [str(path)]
+    open_input(labels)
+    assert len(opened) == 1
+
+
+CUT = """
+import sys
+import numpy as np, matchbound as mb
+data = mb.read(sys.argv[1])
+first = data.vectors[:2].copy()
+with open(sys.argv[1], "r+b") as stream:
+    stream.truncate(200_000)
+try:
+    {what}
+except mb.DataError as error:
+    print("refused", error)
+"""
+
+
+@pytest.mark.parametrize("what", ["mb.evaluate(data, 0.5)", "data.score_pairs([0], [2999])", "data.findings()"])
+@pytest.mark.parametrize("name", ["e.npz", "e.npy"])
+def test_a_mapped_file_that_is_cut_short(what: str, name: str, tmp_path: Path) -> None:
+    """The process was ended by SIGBUS."""
+    path = tmp_path / name
+    if name == "e.npz":
+        embeddings(path)
+    else:
+        np.save(path, vectors())
+        np.save(tmp_path / "labels.npy", np.arange(ROWS) // 2)
+    done = subprocess.run(
+        [sys.executable, "-c", CUT.format(what=what), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("refused")
+    assert "changed while" in done.stdout
+
+
+def test_a_mapped_file_too_large_to_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays where it is, and the answer is refused where it changed meanwhile."""
+    monkeypatch.setattr(mapping, "READ_BYTES", 1000)
+    data = mb.read(embeddings(tmp_path / "e.npz"))
+    assert isinstance(data, mb.Embeddings)
+    assert data.settled is data.vectors
+    expected = mb.evaluate(mb.Embeddings(vectors(), np.arange(ROWS) // 2), 0.3).far.errors
+    assert mb.evaluate(data, 0.3).far.errors == expected
+    os.utime(tmp_path / "e.npz")
+    with pytest.raises(mb.DataError, match="changed while"):
+        mb.evaluate(data, 0.3)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_file_is_read_as_it_is_mapped(order: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapping, "BLOCK_BYTES", 10_000)
+    np.save(tmp_path / "e.npy", np.asarray(vectors(), order=order))
+    data = mb.read(tmp_path / "e.npy", labels=np.arange(ROWS))
+    assert isinstance(data, mb.Embeddings)
+    np.testing.assert_array_equal(settled(data.vectors), vectors())
+    parts = list(blocks_of(data.vectors))
+    assert len(parts) > 100
+    assert [start for start, _ in parts] == np.cumsum([0, *(len(part) for _, part in parts[:-1])]).tolist()
+    np.testing.assert_array_equal(np.concatenate([part for _, part in parts]), vectors())
+
+
+def test_digests_of_data_do_not_depend_on_where_they_are(tmp_path: Path) -> None:
+    data = mb.read(embeddings(tmp_path / "e.npz"))
+    assert isinstance(data, mb.Embeddings)
+    assert data_digest(data) == data_digest(mb.Embeddings(vectors(), np.arange(ROWS) // 2))
+    names = [f"p{k}" for k in range(30)]
+    long = mb.Comparisons(names, [*names[:-1], "z" * 500], np.arange(30.0))
+    assert data_digest(long) == data_digest(mb.Comparisons(names, [*names[:-1], "z" * 500], np.arange(30.0)))
