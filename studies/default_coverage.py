@@ -140,13 +140,13 @@ class Half:
         best = min(fine, key=lambda v: abs(self.far_at(v) - self.frr_at(v)))
         return (self.far_at(best) + self.frr_at(best)) / 2.0
 
-    def draw(self, size: int, rng: np.random.Generator) -> mb.Embeddings:
-        """A data set of some people."""
+    def draw(self, size: int, rng: np.random.Generator) -> mb.Comparisons:
+        """A data set of some people: all comparisons."""
         chosen = [self.people[i] for i in rng.choice(len(self.people), size, replace=False)]
         rows = [r if r.size <= MOST else rng.choice(r, MOST, replace=False) for r in chosen]
         names = np.repeat(np.arange(size), [r.size for r in rows])
         kind = "euclidean" if self.distance else "cosine"
-        return mb.Embeddings(self.vectors[np.concatenate(rows)], names, similarity=kind)
+        return mb.Embeddings(self.vectors[np.concatenate(rows)], names, similarity=kind).comparisons()
 
 
 class Model:

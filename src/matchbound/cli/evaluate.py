@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -43,6 +43,9 @@ from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
+Weighting = Annotated[
+    Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
+]
 ProtocolFile = Annotated[
     str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
 ]
@@ -64,6 +67,7 @@ def evaluate(
     method: Method = "auto",
     level: Level = 0.95,
     settings: Settings = None,
+    weighting: Weighting = "comparisons",
     resamples: Resamples = 2000,
     seed: Seed = 0,
     reading: Reading = READING,
@@ -106,7 +110,7 @@ def evaluate(
         if protocol is not None:
             data = _scored(data, protocol)
         with running.started(quiet) as how:
-            series = run(data, threshold, **how) if threshold else ()
+            series = run(data, threshold, weighting=weighting, **how) if threshold else ()
             curve = roc(_in_order(data), **how) if needs_curve(claims) else None
             records, linked, general = [], [], []
             for rates in series:
@@ -134,6 +138,7 @@ def evaluate(
             "method": method,
             "level": level,
             "settings": settings,
+            "weighting": None if weighting == "comparisons" else weighting,
             "resamples": resamples,
             **reading.parameters(data, series[0].distance if series else getattr(data, "distance", None)),
             "protocol": protocol,

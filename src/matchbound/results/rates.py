@@ -119,6 +119,21 @@ class Rate(Shown):
         return int(self.tally.genuine.comparisons.sum())
 
     @property
+    def weighting(self) -> str:
+        """``"comparisons"``: every comparison counts once."""
+        return "comparisons"
+
+    @property
+    def units(self) -> int:
+        """What the rate is a mean of: the comparisons."""
+        return self.comparisons
+
+    @property
+    def _seen(self) -> float:
+        """Units that erred."""
+        return float(self.errors)
+
+    @property
     def estimate(self) -> float:
         """errors / comparisons; NaN without comparisons."""
         return self.errors / self.comparisons if self.comparisons else float("nan")
@@ -378,7 +393,7 @@ class Rate(Shown):
         factor = variance.far_bias_factor(identities) if self.metric == "far" else variance.frr_bias_factor(identities)
         spread = self.variance * factor if np.isfinite(factor) else 0.0
         low, high = careful_wilson(
-            self.estimate, spread, self.floor, self.comparisons, tail_of(level, side), identities - 1.0
+            self.estimate, spread, self.floor, self.units, tail_of(level, side), identities - 1.0
         )
         told = Note("wilson", "Wilson's interval with bias-corrected variance and Student's t")
         return Interval(*one_side(low, high, side), level, "wilson", side, (self._no_latent, told))
@@ -399,7 +414,7 @@ class Rate(Shown):
         settings = options.pop("settings", "default")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
-        made = latent.interval(self.latent_model(settings), self.errors, level, side)
+        made = latent.interval(self.latent_model(settings), self._seen, level, side)
         for note in made.notes:
             if isinstance(note, Note) and note.code in WARNED:
                 warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
