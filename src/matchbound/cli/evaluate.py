@@ -40,11 +40,16 @@ from matchbound.readers.scan import ScoreFile
 from matchbound.results.linkage import check_prior
 from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
-from matchbound.results.rates import METHODS
+from matchbound.results.rates import METHODS, VARIANCES
+from matchbound.stats.resampling import BOOTSTRAPS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
 Weighting = Annotated[
     Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
+]
+Variance = Annotated[
+    str | None,
+    Parameter(help="Of wilson, wald, agresti-coull and jeffreys: plug-in, bias-corrected, fixed-sizes, vertex, …"),
 ]
 ProtocolFile = Annotated[
     str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
@@ -68,6 +73,7 @@ def evaluate(
     level: Level = 0.95,
     settings: Settings = None,
     weighting: Weighting = "comparisons",
+    variance: Variance = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
     reading: Reading = READING,
@@ -104,6 +110,10 @@ def evaluate(
     if settings is not None and method not in ("auto", "latent"):
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
+    if variance is not None:
+        if method not in ("auto", "wilson", "wald", "agresti-coull", "jeffreys"):
+            raise UsageError("--variance goes with --method wilson, wald, agresti-coull or jeffreys")
+        chosen["variance"] = variance = named(variance, (*VARIANCES, *BOOTSTRAPS), "--variance")
     with common.listening(quiet) as told:
         failed = failures.load()
         data = reading.load_or_scan(files)
@@ -139,6 +149,7 @@ def evaluate(
             "level": level,
             "settings": settings,
             "weighting": None if weighting == "comparisons" else weighting,
+            "variance": variance,
             "resamples": resamples,
             **reading.parameters(data, series[0].distance if series else getattr(data, "distance", None)),
             "protocol": protocol,

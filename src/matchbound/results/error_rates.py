@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
@@ -11,6 +12,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import Tally
+from matchbound.data.direction import SURE, question
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
 from matchbound.results.claims import Claim, parse_claim
@@ -220,7 +222,8 @@ def error_rates(
     for k, threshold in enumerate(tally.thresholds):
         far = kind("far", float(threshold), tally, k, recount)
         frr = kind("frr", float(threshold), tally, k, recount)
-        notes = (*findings, *_of_identities(tally), *_of_rate(far), *_of_rate(frr))
+        asked = [text for text in _of_both(far, frr, tally.distance) if text not in findings]
+        notes = (*findings, *_of_identities(tally), *asked, *_of_rate(far), *_of_rate(frr))
         made.append(ErrorRates(float(threshold), far, frr, tally.n_identities, tally.distance, notes))
     return tuple(made)
 
@@ -244,6 +247,28 @@ def _of_identities(tally: Tally) -> list[str]:
                 f"{alone} of {tally.n_identities} identities have one instance: they count for FAR and not for FRR"
             )
     return notes
+
+
+def _of_both(far: Rate, frr: Rate, distance: bool) -> list[str]:
+    """Whether the scores point the other way, or the threshold is one for other scores."""
+    if not (far.comparisons and frr.comparisons):
+        return []
+    sides = "at most" if distance else "at least"
+    where = f"at threshold {threshold_text(far.threshold)}"
+    if far.errors == 0 and frr.errors == frr.comparisons:
+        return [
+            f"no comparison matches {where}, where a match is a score of {sides} the threshold: is the threshold meant "
+            "for another kind of score? (see --similarity and --distance)"
+        ]
+    if far.errors == far.comparisons and frr.errors == 0:
+        return [
+            f"every comparison matches {where}, where a match is a score of {sides} the threshold: is the threshold "
+            "meant for another kind of score? (see --similarity and --distance)"
+        ]
+    spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
+    if far.estimate - (1.0 - frr.estimate) > SURE * spread:
+        return [question(distance)]
+    return []
 
 
 def _of_rate(rate: Rate) -> list[str]:

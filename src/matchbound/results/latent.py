@@ -107,8 +107,8 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     if usable < FEWEST_THRESHOLDS:
         return Note(
             "few-scores",
-            f"the scores give {usable} usable threshold{'' if usable == 1 else 's'}, too few to see how correlations of "
-            "errors depend on the rate (are these decisions?)",
+            f"the scores give {usable} usable threshold{'' if usable == 1 else 's'}, too few to see how correlations "
+            "of errors depend on the rate (are these decisions?)",
         )
     if float(model.design.sharing) + float(model.design.within) < model.comparisons:
         return Note("sparse", "too few comparisons share an identity to estimate how their errors go together")

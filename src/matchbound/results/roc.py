@@ -22,7 +22,16 @@ from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import tail_of
 from matchbound.results.latent_pair import CurveModels
 from matchbound.results.methods import named
-from matchbound.results.points import FEW_ERRORS, NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
+from matchbound.results.points import (
+    FEW_ERRORS,
+    NONE,
+    Auc,
+    CurveStatistic,
+    Eer,
+    OperatingPoint,
+    curve_scheme,
+    replicates,
+)
 from matchbound.show.shown import Shown
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
@@ -521,6 +530,7 @@ class RocCurve(Shown):
         points: int = 100,
         smooth: Smooth | None = None,
         workers: int = 1,
+        **options: Any,
     ) -> CurveBootstrap:
         """Replicates of the whole curve, read at a grid of FARs (vertical averaging).
 
@@ -534,9 +544,15 @@ class RocCurve(Shown):
             Read from smoothed curves.
         workers
             Threads; the replicates do not depend on it.
+        options
+            ``swap`` (not ``"recentre"``), ``fixed_sizes`` and ``correction="drop-one"``, as for `Rate.bootstrap`.
         """
         seed, grid = seed_of(rng), self._grid(far, None, points, BAND_ERRORS)
-        made: CurveReplicates = replicates(self.tally, method, n_resamples, seed, grid, NONE, smooth, workers)
+        scheme = curve_scheme(self.tally, method, n_resamples, options)
+        if scheme.tau != 1.0 or scheme.swap == "recentre":
+            raise UsageError("replicates of whole curves are neither rescaled nor shifted; ask a point of the curve")
+        method = scheme.method
+        made: CurveReplicates = replicates(self.tally, scheme, n_resamples, seed, grid, NONE, smooth, workers)
         estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
         return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, method, seed)
 
