@@ -126,11 +126,9 @@ def evaluate(
     >>> low, high = rates.far.interval()
     """
     if threshold is None:
-        from matchbound.calls.development import threshold_of
-
         if threshold_from is None:
             raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
-        threshold = threshold_of(threshold_from, criterion)
+        threshold = roc(threshold_from, workers=workers).threshold_at(criterion)
     elif threshold_from is not None:
         raise UsageError("give threshold or threshold_from, not both")
     grid = _thresholds(threshold)

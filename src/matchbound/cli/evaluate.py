@@ -97,7 +97,6 @@ def evaluate(
 
     Example: `matchbound evaluate scores.csv --threshold 0.5 --claim "far<1e-3"`
     """
-    from matchbound.calls.development import threshold_of
     from matchbound.calls.rates import evaluate as run
     from matchbound.calls.rates import roc
     from matchbound.show.costs import cost_records, linkage_records, linkage_table
@@ -129,7 +128,7 @@ def evaluate(
         if protocol is not None:
             data = _scored(data, protocol)
         if threshold_from is not None:
-            threshold = [threshold_of(reading.load([threshold_from]), criterion)]
+            threshold = [roc(reading.load([threshold_from])).threshold_at(criterion)]
         with running.started(quiet) as how:
             series = run(data, threshold, weighting=weighting, **how) if threshold else ()
             curve = roc(_in_order(data), **how) if needs_curve(claims) else None

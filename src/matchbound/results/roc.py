@@ -325,6 +325,28 @@ class RocCurve(Shown):
         supported = [far for far in FIELD_FARS if far * self.tally.n_impostor >= 1.0]
         return [*[self.at_far(far) for far in supported], self.at("ZeroFMR"), self.eer()]
 
+    def threshold_at(self, criterion: str = "eer") -> float:
+        """The threshold at which this curve meets a criterion, to be used on other people.
+
+        Parameters
+        ----------
+        criterion
+            ``"eer"``, ``"min-hter"``, ``"far=0.001"`` (the most lenient threshold with at most this FAR) or
+            ``"frr=0.05"`` (the strictest with at most this FRR).
+        """
+        name, equals, word = "".join(criterion.lower().split()).partition("=")
+        if name not in ("eer", "min-hter", "far", "frr") or bool(equals) != (name in ("far", "frr")):
+            raise UsageError(f"criterion must be eer, min-hter, far=RATE or frr=RATE; got {criterion!r}")
+        try:
+            rate = float(word.removesuffix("%")) / (100.0 if word.endswith("%") else 1.0) if word else 0.0
+        except ValueError:
+            raise UsageError(f"criterion {criterion!r}: {word!r} is not a rate") from None
+        if name == "eer":
+            return self.eer().threshold
+        if name == "min-hter":
+            return self.min_dcf(0.5).threshold
+        return self.at_far(rate).threshold if name == "far" else self.at_frr(rate).threshold
+
     def at_far(self, far: float) -> OperatingPoint:
         """FRR at the most lenient threshold whose FAR is at most `far`."""
         _rate("far", far)
