@@ -3,7 +3,8 @@
 A worker process runs the inputs; when one takes too long or kills the worker, it is written down and a new
 worker goes on with the next. What is done is kept in a file (``--state``): the same command goes on from there.
 ``--replay N`` runs one input again and shows what it says. ``--stops 50`` then stops running commands at random
-moments, fills disks and takes rights away (see `stops.py`).
+moments, fills disks and takes rights away (see `stops.py`), and ``--resumes 60`` stops runs with a checkpoint and
+resumes them, on this machine and, a third as many, on Dask clusters (see `resumes.py`).
 """
 
 from __future__ import annotations
@@ -151,6 +152,9 @@ def main() -> int:
     parser.add_argument("--state", type=Path, default=None, help="file that the run is kept in and resumed from")
     parser.add_argument("--replay", type=int, help="run this input again")
     parser.add_argument("--stops", type=int, default=0, help="how many running commands to stop at random moments")
+    parser.add_argument(
+        "--resumes", type=int, default=0, help="how many runs to stop and resume from their checkpoints"
+    )
     given = parser.parse_args()
     if given.replay is not None:
         sys.path.insert(0, str(HERE.parent / "src"))
@@ -175,6 +179,10 @@ def main() -> int:
         from stops import all_of_it
 
         bad += all_of_it(given.stops, given.seed)
+    if given.resumes:
+        import resumes
+
+        bad += resumes.all_of_it(given.resumes, given.resumes // 3, given.seed)
     return 1 if bad else 0
 
 

@@ -118,6 +118,38 @@ def test_progress_counts_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert calls == [(10, 25), (20, 25), (25, 25)]
 
 
+def test_parts_on_disk_have_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a table is counted there is no file that a killed process could leave behind."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    monkeypatch.setattr(scan, "BATCH_ROWS", 10)
+    monkeypatch.setattr(streaming, "PART_ROWS", 5)
+    path = tmp_path / "scores.parquet"
+    write(path, ["a", "c", "e", "f", "g"] * 20, ["b"] * 100, np.arange(100.0), row_group=100)
+    spilled: list[bool] = []
+    plain = streaming._Parts.put
+    monkeypatch.setattr(streaming._Parts, "put", lambda self, words: (plain(self, words), spilled.append(True)))
+    left: list[list[str]] = []
+    tally_score_table(
+        path, np.array([3.0]), progress=lambda done, total: left.append([item.name for item in scratch.iterdir()])
+    )
+    assert spilled
+    assert left == [[]] * 10
+
+
+def test_no_room_for_parts_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**given: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(streaming, "PART_ROWS", 1)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    path = tmp_path / "scores.parquet"
+    write(path, ["a"] * 25, ["b"] * 25, np.arange(25.0))
+    with pytest.raises(DataError, match=r"No space left on device.*TMPDIR"):
+        tally_score_table(path, np.array([3.0]))
+
+
 def test_npy_stays_on_disk(tmp_path: Path) -> None:
     import matchbound as mb
 

@@ -8,20 +8,20 @@ part, not on the number of rows.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.executors import Progress
+from matchbound.counting.numbering import Numbering
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
-from matchbound.data.coded import Coded
 from matchbound.errors import DataError, UsageError
 from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
 
@@ -70,8 +70,8 @@ def tally_score_table(
     if grid.size >= 2**BIN_BITS:
         raise UsageError(f"a table is tallied at no more than {2**BIN_BITS - 1} thresholds at once; got {grid.size}")
     rows = 0
-    with tempfile.TemporaryDirectory(prefix="matchbound-") as folder:
-        counts = _Counts(grid, Path(folder))
+    with _Parts() as parts:
+        counts = _Counts(grid, parts)
         for batch in table.batches:
             counts.add(batch, is_distance, table.source)
             rows += batch.score.size
@@ -139,14 +139,12 @@ class _Counts:
     """Running sums; identities are numbered as they appear, and put in order at the end."""
 
     grid: FloatArray
-    folder: Path
-    labels: LabelArray | None = None
-    codes: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    parts: _Parts
+    numbers: Numbering = field(default_factory=Numbering)
     genuine: IntArray = field(init=False)
     impostor: IntArray = field(init=False)
     held: list[Words] = field(default_factory=list)
     n_held: int = 0
-    spilled: bool = False
 
     def __post_init__(self) -> None:
         self.genuine = np.zeros((0, self.grid.size + 1), dtype=np.int64)
@@ -154,8 +152,8 @@ class _Counts:
 
     def add(self, batch: ScoreBatch, distance: bool, source: str) -> None:
         """Count a batch of rows."""
-        a, b = self._numbers(batch.a), self._numbers(batch.b)
-        if self.codes.size > 2**CODE_BITS:
+        a, b = self.numbers.of(batch.a), self.numbers.of(batch.b)
+        if len(self.numbers) > 2**CODE_BITS:
             raise DataError(f"{source}: more than {2**CODE_BITS:,} identities; split the table by identities")
         reach = np.searchsorted(self.grid, -batch.score if distance else batch.score, side="right")
         self._grow()
@@ -173,71 +171,28 @@ class _Counts:
         if self.n_held > PART_ROWS:
             self._spill()
 
-    def _numbers(self, column: Coded) -> IntArray:
-        """Numbers of the identities of a column, one a row."""
-        occurs = np.bincount(column.codes, minlength=column.labels.size) > 0
-        numbers = np.zeros(column.labels.size, dtype=np.int64)
-        numbers[occurs] = self._number(column.labels[occurs])
-        result: IntArray = numbers[column.codes]
-        return result
-
-    def _number(self, distinct: LabelArray) -> IntArray:
-        """Numbers of distinct labels; new labels get the next ones."""
-        distinct, back = np.unique(distinct, return_inverse=True)
-        if self.labels is None:
-            self.labels = distinct[:0]
-        if self.labels.size and (self.labels.dtype.kind in "iu") != (distinct.dtype.kind in "iu"):
-            self.labels = self.labels.astype(np.str_)
-            order = np.argsort(self.labels, kind="stable")
-            self.labels, self.codes = self.labels[order], self.codes[order]
-            distinct = distinct.astype(np.str_)
-            order = np.argsort(distinct, kind="stable")
-            distinct, back = distinct[order], np.argsort(order)[back]
-        at = np.searchsorted(self.labels, distinct)
-        known = np.zeros(distinct.size, dtype=np.bool_)
-        inside = at < self.labels.size
-        known[inside] = self.labels[at[inside]] == distinct[inside]
-        if not known.all():
-            fresh = distinct[~known]
-            labels = np.concatenate([self.labels, fresh])
-            numbers = np.concatenate([self.codes, self.codes.size + np.arange(fresh.size)])
-            order = np.argsort(labels, kind="stable")
-            self.labels, self.codes = labels[order], numbers[order]
-            at = np.searchsorted(self.labels, distinct)
-        result: IntArray = self.codes[at][back.reshape(-1)]
-        return result
-
     def _grow(self) -> None:
-        size = self.codes.size
-        if size > self.genuine.shape[0]:
-            room = max(size, 2 * self.genuine.shape[0])
+        size, had = len(self.numbers), self.genuine.shape[0]
+        if size > had:
             for name in ("genuine", "impostor"):
-                wide = np.zeros((room, self.grid.size + 1), dtype=np.int64)
-                wide[: self.genuine.shape[0] if name == "genuine" else self.impostor.shape[0]] = getattr(self, name)
+                wide = np.zeros((max(size, 2 * had), self.grid.size + 1), dtype=np.int64)
+                wide[:had] = getattr(self, name)
                 setattr(self, name, wide)
 
     def _spill(self) -> None:
         """Put the held words in the files of their parts."""
-        self.spilled = True
         words = np.concatenate([np.empty(0, dtype=np.uint64), *self.held])
         self.held, self.n_held = [], 0
-        part = _part_of(words)
-        order = np.argsort(part, kind="stable")
-        words, part = words[order], part[order]
-        edges = np.searchsorted(part, np.arange(PARTS + 1))
-        for at in range(PARTS):
-            if edges[at + 1] > edges[at]:
-                with open(self.folder / f"part-{at}", "ab") as stream:
-                    words[edges[at] : edges[at + 1]].tofile(stream)
+        self.parts.put(words)
 
     def _sorted_parts(self) -> Iterator[Words]:
         """Sorted words, whole identity pairs at a time, at most about WORK_ROWS of them."""
-        if self.spilled:
+        spilled = self.parts.used
+        if spilled:
             self._spill()
-        for at in range(PARTS if self.spilled else 1):
-            if self.spilled:
-                file = self.folder / f"part-{at}"
-                words = np.fromfile(file, dtype=np.uint64) if file.exists() else np.empty(0, dtype=np.uint64)
+        for at in range(PARTS if spilled else 1):
+            if spilled:
+                words = self.parts.take(at)
             else:
                 words = np.concatenate([np.empty(0, dtype=np.uint64), *self.held])
                 self.held = []
@@ -253,14 +208,14 @@ class _Counts:
 
     def finish(self, thresholds: FloatArray, place: IntArray, distance: bool, pairs: bool) -> Tally:
         """Sort the pairs, and put identities and thresholds in order."""
-        size, levels = self.codes.size, self.grid.size
-        labels = np.empty(0, dtype=np.str_) if self.labels is None else self.labels
+        size, levels = len(self.numbers), self.grid.size
+        labels, order = self.numbers.sorted_labels()
         rank = np.empty(size, dtype=np.int64)
-        rank[self.codes] = np.arange(size)
+        rank[order] = np.arange(size)
         sums = _PairSums(levels, pairs)
         for words in self._sorted_parts():
             sums.add(words)
-        genuine, impostor = self.genuine[self.codes], self.impostor[self.codes]
+        genuine, impostor = self.genuine[order], self.impostor[order]
         matched = np.cumsum(impostor[:, :0:-1], axis=1)[:, ::-1].T[place]
         failed = np.cumsum(genuine[:, :-1], axis=1).T[place] if levels else np.empty((0, size), dtype=np.int64)
         compared, erred = sums.tables(rank, size) if pairs else (None, None)
@@ -280,6 +235,49 @@ class _Counts:
             ),
             None,
         )
+
+
+class _Parts:
+    """Words on disk, in parts by identity pair. The files have no name, so that not even a kill leaves one behind."""
+
+    def __init__(self) -> None:
+        self._files: dict[int, IO[bytes]] = {}
+        self._open = contextlib.ExitStack()
+        self.used = False
+
+    def __enter__(self) -> _Parts:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def put(self, words: Words) -> None:
+        """Add words to the files of their parts."""
+        self.used = True
+        part = _part_of(words)
+        order = np.argsort(part, kind="stable")
+        words, part = words[order], part[order]
+        edges = np.searchsorted(part, np.arange(PARTS + 1))
+        try:
+            for at in np.flatnonzero(np.diff(edges)).tolist():
+                if at not in self._files:
+                    file = tempfile.TemporaryFile(prefix="matchbound-")  # noqa: SIM115 - closed with all of them
+                    self._files[at] = self._open.enter_context(file)
+                self._files[at].write(words[edges[at] : edges[at + 1]].data)
+        except OSError as error:
+            raise DataError(
+                f"{tempfile.gettempdir()}: no room for the pairs of the table ({error.strerror or error}); name a "
+                "larger folder in TMPDIR"
+            ) from None
+
+    def take(self, at: int) -> Words:
+        """The words of a part, which is gone from the disk then."""
+        file = self._files.pop(at, None)
+        if file is None:
+            return np.empty(0, dtype=np.uint64)
+        with file:
+            file.seek(0)
+            return np.fromfile(file, dtype=np.uint64)
 
 
 class _PairSums:
