@@ -179,7 +179,7 @@ def score_quantiles(source: Embeddings, rates: Any) -> Any:
 def test_a_screen_pays_on_structured_data_and_changes_nothing(
     similarity: Any, decay: float, kind: type[Screen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screen_module, "measured_speeds", lambda: SPEEDS)
+    monkeypatch.setattr(job_module, "measured_speeds", lambda seconds: SPEEDS)
     monkeypatch.setattr(screen_module, "best_kind", lambda force=False: kind)
     base = structured(5000, 64, 11, decay)
     data = Embeddings(base.vectors, base.codes, similarity)
@@ -205,7 +205,7 @@ def test_a_screen_is_left_where_it_would_not_pay(
 ) -> None:
     """Where bytes are no faster than floats, and where most comparisons match."""
     speeds = SPEEDS if fast else SPEEDS._replace(byte=2 * SPEEDS.column)
-    monkeypatch.setattr(screen_module, "measured_speeds", lambda: speeds)
+    monkeypatch.setattr(job_module, "measured_speeds", lambda seconds: speeds)
     rng = np.random.default_rng(12)
     data = Embeddings(rng.standard_normal((5000, 64)).astype(np.float32), rng.integers(0, 900, size=5000))
     job = job_module.make_job(data, score_quantiles(data, np.array([far])), False)

@@ -186,7 +186,7 @@ def test_what_can_reach_a_threshold_passes(
     values = oriented_values(factors)
     value = float(rng.choice(values.reshape(-1)))
     axes = int(rng.integers(1, d + 1))
-    screen = screen_that_pays(factors, value, 0.0, force=True, kind=kind, axes=axes)
+    screen = screen_that_pays(factors, value, 0.0, speeds=None, kind=kind, axes=axes)
     assert screen is not None
     assert screen.steps == -(-axes // 4)
     found = flags_of(screen, Tile(0, n, 0, n, False, True, 0.0, 0.0))
@@ -201,7 +201,7 @@ def test_few_pass_beyond_those_that_match(kind: type[Screen], decay: float) -> N
     factors = factors_of(vectors.astype(np.float32), "cosine")
     values = oriented_values(factors)[np.triu_indices(2000, k=1)]
     value = float(np.quantile(values, 0.999))
-    screen = screen_that_pays(factors, value, 0.0, force=True, kind=kind)
+    screen = screen_that_pays(factors, value, 0.0, speeds=None, kind=kind)
     assert screen is not None
     passed = int(flags_of(screen, Tile(0, 1000, 1000, 1000, False, True, 0.0, 0.0)).sum())
     assert 900 < passed < 4000
@@ -211,7 +211,7 @@ def test_few_pass_beyond_those_that_match(kind: type[Screen], decay: float) -> N
 @pytest.mark.parametrize("value", [-np.inf, np.inf, -1e300, 1e300])
 def test_thresholds_beyond_all_values(kind: type[Screen], value: float) -> None:
     rng = np.random.default_rng(5)
-    screen = screen_that_pays(factors_of(rng.standard_normal((70, 9)), "dot"), value, 0.0, force=True, kind=kind)
+    screen = screen_that_pays(factors_of(rng.standard_normal((70, 9)), "dot"), value, 0.0, speeds=None, kind=kind)
     assert screen is not None
     found = flags_of(screen, Tile(0, 70, 0, 70, False, True, 0.0, 0.0))
     assert found.all() if value < 0 else not found.any()
@@ -224,7 +224,7 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
     vectors[order[-1]] = 1.0
     left = vectors.astype(np.float32)
     factors = Factors(left, left, np.linalg.norm(vectors, axis=1), 1.0, "dot")
-    assert screen_that_pays(factors, 0.5, 0.0, force=True) is None
+    assert screen_that_pays(factors, 0.5, 0.0, speeds=None) is None
     assert 1e-24 * LARGEST < 1
 
 
@@ -234,14 +234,18 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
 def test_speeds_are_measured_where_none_are_kept(kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(speeds_module, "_measure", lambda: speeds)
+    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
     path = speeds_module._path()
     path.parent.mkdir(parents=True)
     path.write_text(kept)
-    measured = speeds_module.measured_speeds.__wrapped__
+
+    def measured() -> speeds_module.Speeds:
+        monkeypatch.setattr(speeds_module, "_known", {})
+        return speeds_module.measured_speeds(lambda rows, threshold, screened: 1.0)
+
     assert measured() == speeds
     assert json.loads(path.read_text()) == {"speeds": [1.0, 2.0, 3.0, 4.0, 5.0]}
-    monkeypatch.setattr(speeds_module, "_measure", lambda: pytest.fail("measured again"))
+    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: pytest.fail("measured again"))
     assert measured() == speeds
 
 
@@ -249,5 +253,5 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Any, monkeypat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
-    monkeypatch.setattr(speeds_module, "_measure", lambda: speeds)
-    assert speeds_module.measured_speeds.__wrapped__() == speeds
+    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
+    assert speeds_module.measured_speeds(lambda rows, threshold, screened: 1.0) == speeds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.layout import PIECE_ROWS, Layout, lay_out
-from matchbound.counting.screen import screen_that_pays
+from matchbound.counting.screen import FEWEST_ROWS, screen_that_pays
+from matchbound.counting.speeds import best_kind, measured_speeds
 from matchbound.counting.threads import in_slices, one_blas_thread
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.scratch import room_for
@@ -174,7 +176,28 @@ def _choose_screen(
         from matchbound.kernels.screen import SCREENS
 
         kind = next(kind for kind in SCREENS if kind.__name__.lower() == prune)
-    return screen_that_pays(factors, lowest, genuine_share, force=prune is not None, workers=workers, kind=kind)
+    speeds = None
+    if prune is None:
+        if factors.left.shape[0] < FEWEST_ROWS or best_kind() is None:
+            return None
+        speeds = measured_speeds(_seconds)
+    return screen_that_pays(factors, lowest, genuine_share, speeds=speeds, workers=workers, kind=kind)
+
+
+def _seconds(rows: NDArray[np.float32], threshold: float, screened: bool, turns: int = 5) -> float:
+    """The least time of a run over all pairs of rows, each an identity of its own, on one thread."""
+    codes = np.arange(rows.shape[0], dtype=np.int64)
+    prune: Pruning = "best" if screened else "none"
+    job = prepare_job(rows, codes, rows.shape[0], "cosine", np.array([threshold]), False, prune)
+    worker = job.worker()
+    times = []
+    with one_blas_thread():
+        for _ in range(turns + 1):
+            start = time.thread_time()
+            for block in range(job.n_blocks):
+                worker.add(block)
+            times.append(time.thread_time() - start)
+    return min(times[1:])
 
 
 def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.factors import UNIT32, Factors
-from matchbound.counting.speeds import best_kind, measured_speeds
+from matchbound.counting.speeds import Speeds, best_kind
 from matchbound.counting.threads import in_slices
 from matchbound.scratch import room_for
 
@@ -98,7 +98,7 @@ def screen_that_pays(
     value: float,
     genuine_share: float,
     *,
-    force: bool,
+    speeds: Speeds | None,
     workers: int | None = 1,
     kind: type[Screen] | None = None,
     axes: int | None = None,
@@ -111,24 +111,24 @@ def screen_that_pays(
         The lowest threshold among oriented values.
     genuine_share
         The share of comparisons that are genuine; most of them have to be finished.
-    force
-        Give one wherever it is possible, whether or not it pays.
+    speeds
+        What the choice depends on; None: give one wherever it is possible, whether or not it pays.
     workers
         Threads to make it with; by default one.
     kind
         Which instructions to use; by default the fastest of this processor.
     axes
-        How many axes to rotate onto where it is forced; by default all.
+        How many axes to rotate onto where there is no choice; by default all.
     """
     n, d = factors.left.shape[0], factors.dimension
     if not n or not 1 <= d <= MOST_COLUMNS:
         return None
-    kind = kind or best_kind(force)
-    if kind is None or (n < FEWEST_ROWS and not force):
+    kind = kind or best_kind(speeds is None)
+    if kind is None or (n < FEWEST_ROWS and speeds is not None):
         return None
     order = np.random.default_rng(0).permutation(n)[: 2 * SAMPLE_PAIRS]
-    if not force:
-        turn = _cheapest_turn(factors, order, value, genuine_share, kind)
+    if speeds is not None:
+        turn = _cheapest_turn(factors, order, value, genuine_share, kind, speeds)
     else:
         k = axes or d
         turn = _even_turn(_main_axes(factors.left[:, :d], k) if k < d else np.eye(d))
@@ -138,14 +138,13 @@ def screen_that_pays(
 
 
 def _cheapest_turn(
-    factors: Factors, order: IntArray, value: float, genuine_share: float, kind: type[Screen]
+    factors: Factors, order: IntArray, value: float, genuine_share: float, kind: type[Screen], speeds: Speeds
 ) -> Turn | None:
     """The rotation that costs least on a sample of pairs; None where it is cheaper to multiply everything.
 
     Rows as they are come first. A rotation costs time too, so it is tried only where it can save more than that.
     """
     (n, width), d = factors.left.shape, factors.dimension
-    speeds = measured_speeds()
 
     def cost(turn: Turn, k: int) -> float:
         return speeds.screened(k, width, _survivors(factors, turn, order, value, kind) + genuine_share)

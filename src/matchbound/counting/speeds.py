@@ -11,23 +11,22 @@ import hashlib
 import json
 import math
 import os
-import time
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound._version import __version__
-from matchbound.counting.threads import one_blas_thread
 from matchbound.errors import MatchboundError
 from matchbound.files.writing import write_atomically
 
 if TYPE_CHECKING:
     from matchbound.kernels.screen import Screen
 
+Float32Array = NDArray[np.float32]
 ROWS = 1536
-TURNS = 5
 
 
 class Speeds(NamedTuple):
@@ -63,19 +62,32 @@ def best_kind(force: bool = False) -> type[Screen] | None:
     return None
 
 
-@cache
-def measured_speeds() -> Speeds:
-    """The speeds of this processor: from the file where an earlier run left them, else measured now (0.1 s)."""
+_known: dict[Path, Speeds] = {}
+
+
+def measured_speeds(seconds: Callable[[Float32Array, float, bool], float]) -> Speeds:
+    """The speeds of this processor: as an earlier run left them in memory or in a file, else measured now (0.1 s).
+
+    seconds
+        seconds(rows, threshold, screened) times a run over all pairs of rows, on one core.
+    """
     path = _path()
+    if path not in _known:
+        _known[path] = _kept(path) or _measure(seconds)
+        with contextlib.suppress(OSError, MatchboundError):
+            if not path.exists() or _kept(path) is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(path, json.dumps({"speeds": list(_known[path])}) + "\n")
+    return _known[path]
+
+
+def _kept(path: Path) -> Speeds | None:
+    """The speeds in a file, where there are any."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         kept = Speeds(*(float(value) for value in json.loads(path.read_text())["speeds"]))
         if all(math.isfinite(value) and 0 <= value < 1e6 for value in kept) and kept.byte > 0:
             return kept
-    speeds = _measure()
-    with contextlib.suppress(OSError, MatchboundError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps({"speeds": list(speeds)}) + "\n")
-    return speeds
+    return None
 
 
 def _path() -> Path:
@@ -87,13 +99,14 @@ def _path() -> Path:
     return Path(base) / "matchbound" / f"speeds-{hashlib.sha256(processor.encode()).hexdigest()[:16]}.json"
 
 
-def _measure() -> Speeds:
+def _measure(seconds: Callable[[Float32Array, float, bool], float]) -> Speeds:
     """Time short runs on made data: in full, and with screens of two widths that few and many comparisons pass."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((ROWS, 128)).astype(np.float32)
     high, low = 0.95, 0.15
-    wide, narrow, busy = _seconds(rows, high, True), _seconds(rows[:, :64], high, True), _seconds(rows, low, True)
-    full, half = _seconds(rows, high, False), _seconds(rows[:, :64], high, False)
+    short = np.ascontiguousarray(rows[:, :64])
+    wide, narrow, busy = seconds(rows, high, True), seconds(short, high, True), seconds(rows, low, True)
+    full, half = seconds(rows, high, False), seconds(short, high, False)
     each = 2e9 / (ROWS * (ROWS - 1))
     byte = max(wide - narrow, 0.05 * wide) * each / 64
     column = max(full - half, 0.05 * full) * each / 64
@@ -106,23 +119,3 @@ def _measure() -> Speeds:
         max(wide * each - 128 * byte, 0.0),
         max(busy - wide, 0.0) * each / share / (128 + 64),
     )
-
-
-def _seconds(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], threshold: float, screened: bool) -> float:
-    """The least time of a run over all pairs of rows, each an identity of its own, on one thread."""
-    from matchbound.counting.job import prepare_job
-
-    codes = np.arange(rows.shape[0], dtype=np.int64)
-    rows = np.ascontiguousarray(rows)
-    job = prepare_job(
-        rows, codes, rows.shape[0], "cosine", np.array([threshold]), False, "best" if screened else "none"
-    )
-    worker = job.worker()
-    times = []
-    with one_blas_thread():
-        for _ in range(TURNS + 1):
-            start = time.thread_time()
-            for block in range(job.n_blocks):
-                worker.add(block)
-            times.append(time.thread_time() - start)
-    return min(times[1:])
