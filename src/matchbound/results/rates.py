@@ -45,7 +45,7 @@ ADVISED_AGAINST = {
     ),
     "naive-bootstrap": (
         "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
-        "(Fogliato, Patil & Perona 2024, §3.2). Use method='auto'"
+        "(Fogliato, Patil & Perona 2024, §4.2). Use method='auto'"
     ),
     "subsets": (
         "the subsets bootstrap sees about a quarter of FAR's variance, and where errors are few it collapses on zero "
@@ -199,7 +199,7 @@ class Rate(Shown):
 
     @property
     def floor(self) -> int:
-        """The least effective number of trials: ⌊G/2⌋ disjoint pairs for FAR, identities for FRR (eq. 7)."""
+        """Least effective number of trials (the paper, below eq. 5): ⌊G/2⌋ pairs for FAR, identities for FRR."""
         return self.n_identities // 2 if self.metric == "far" else self.n_identities
 
     @property
