@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -44,6 +44,9 @@ from matchbound.results.rates import METHODS, VARIANCES
 from matchbound.stats.resampling import BOOTSTRAPS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
+Weighting = Annotated[
+    Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
+]
 Variance = Annotated[
     str | None,
     Parameter(help="Of wilson, wald, agresti-coull and jeffreys: plug-in, bias-corrected, fixed-sizes, vertex, …"),
@@ -69,6 +72,7 @@ def evaluate(
     method: Method = "auto",
     level: Level = 0.95,
     settings: Settings = None,
+    weighting: Weighting = "comparisons",
     variance: Variance = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
@@ -116,7 +120,7 @@ def evaluate(
         if protocol is not None:
             data = _scored(data, protocol)
         with running.started(quiet) as how:
-            series = run(data, threshold, **how) if threshold else ()
+            series = run(data, threshold, weighting=weighting, **how) if threshold else ()
             curve = roc(_in_order(data), **how) if needs_curve(claims) else None
             records, linked, general = [], [], []
             for rates in series:
@@ -144,6 +148,7 @@ def evaluate(
             "method": method,
             "level": level,
             "settings": settings,
+            "weighting": None if weighting == "comparisons" else weighting,
             "variance": variance,
             "resamples": resamples,
             **reading.parameters(data, series[0].distance if series else getattr(data, "distance", None)),

@@ -122,6 +122,21 @@ class Rate(Shown):
         return int(self.tally.genuine.comparisons.sum())
 
     @property
+    def weighting(self) -> str:
+        """``"comparisons"``: every comparison counts once."""
+        return "comparisons"
+
+    @property
+    def units(self) -> int:
+        """What the rate is a mean of: the comparisons."""
+        return self.comparisons
+
+    @property
+    def _seen(self) -> float:
+        """Units that erred."""
+        return float(self.errors)
+
+    @property
     def estimate(self) -> float:
         """errors / comparisons; NaN without comparisons."""
         return self.errors / self.comparisons if self.comparisons else float("nan")
@@ -276,9 +291,9 @@ class Rate(Shown):
             made = self._bootstrap(method, n_resamples, rng, options).interval(1.0 - 2.0 * tail)
             low, high, notes = made.low, made.high, made.notes
         if low >= high and method == "wald":
-            made = self._instead(method, level, side)
-            bound = f"{made.method}: {percent(made.low)} to {percent(made.high)}"
-            notes = (Note("no-width", f"{str(made.notes[0]).split(';')[0]}; the default interval is right ({bound})"),)
+            right = self._auto_interval(level, side, {})
+            bound = f"{right.method}: {percent(right.low)} to {percent(right.high)}"
+            notes = (Note("no-width", f"{self._no_width(method)}; the default interval is right ({bound})"),)
         elif low >= high:
             return self._instead(method, level, side)
         for note in notes:
@@ -428,7 +443,7 @@ class Rate(Shown):
         factor = variance.far_bias_factor(identities) if self.metric == "far" else variance.frr_bias_factor(identities)
         spread = self.variance * factor if np.isfinite(factor) else 0.0
         low, high = careful_wilson(
-            self.estimate, spread, self.floor, self.comparisons, tail_of(level, side), identities - 1.0
+            self.estimate, spread, self.floor, self.units, tail_of(level, side), identities - 1.0
         )
         told = Note("wilson", "Wilson's interval with bias-corrected variance and Student's t")
         return Interval(*one_side(low, high, side), level, "wilson", side, (self._no_latent, told))
@@ -436,11 +451,15 @@ class Rate(Shown):
     def _instead(self, method: str, level: float, side: Side) -> Interval:
         """The default interval where a method gives one without width."""
         made = self._auto_interval(level, side, {})
+        note = Note("no-width", f"{self._no_width(method)}; this is the default interval ({made.method})")
+        return replace(made, notes=(note, *made.notes))
+
+    def _no_width(self, method: str) -> str:
+        """Why a method gives an interval without width."""
         why = "no comparison erred" if self.errors == 0 else "every comparison erred"
         if 0 < self.errors < self.comparisons:
             why = "its variance is not positive"
-        note = Note("no-width", f"{method} has no width here ({why}); this is the default interval ({made.method})")
-        return replace(made, notes=(note, *made.notes))
+        return f"{method} has no width here ({why})"
 
     def _latent_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         from matchbound.results import latent
@@ -449,7 +468,7 @@ class Rate(Shown):
         settings = options.pop("settings", "default")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
-        made = latent.interval(self.latent_model(settings), self.errors, level, side)
+        made = latent.interval(self.latent_model(settings), self._seen, level, side)
         for note in made.notes:
             if isinstance(note, Note) and note.code in WARNED:
                 warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
