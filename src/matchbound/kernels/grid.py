@@ -52,8 +52,10 @@ def make_grid(
 ) -> Grid:
     """A grid over the thresholds that oriented values can be near to (they lie within −2.5 and 1.5)."""
     near = values[(values > -2.5) & (values < 1.5)]
-    low = float(np.float32((near[0] if near.size else 0.0) - 2 * band - 1e-6))
-    high = float((near[-1] if near.size else 0.0) + 2 * band + 1e-6)
+    # A band may be larger than any value (vectors that underflow when they are scaled): then all cells are in doubt.
+    room = min(2 * band, 4.0) + 1e-6
+    low = float(np.float32((near[0] if near.size else 0.0) - room))
+    high = float((near[-1] if near.size else 0.0) + room)
     per_cell = float(np.float32(CELLS / (high - low)))
     edges = np.arange(-1, CELLS + 2) / per_cell + low
     # The cell is computed in float32: three roundings, each of half a unit in 2**-23 of at most CELLS + 2.
@@ -91,10 +93,11 @@ def rank(sorted_values: Any, x: float) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, values: Any, band: float, fine: float) -> int:
+def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, grid: Any) -> int:
     """The bin of left[r]·right[c] after a look in float64, where that is certain; the entry again otherwise."""
+    values, fine = grid.values, grid.fine
     if entry == MANY:
-        b = _sure_bin(np.float64(v), values, band)
+        b = _sure_bin(np.float64(v), values, grid.band)
         if b < 0:
             b = _sure_bin(dot_wide(left, right, r, c, right.shape[1]), values, fine)
         return entry if b < 0 else b
