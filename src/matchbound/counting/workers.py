@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matchbound.kernels.blocks import Block, Sums, Tile
     from matchbound.kernels.grid import Grid
 
-DENSE_SHARE = 0.3
+DENSE_SHARE = 0.08
 WORD = 64
 
 
@@ -90,8 +90,8 @@ class AllPairsWorker(PieceWorker):
         self._touched = scratch(span, True)
         self._seen = scratch(span, True)
         self._events = np.empty((max(size, span * count) if job.pairs else 0, 4), dtype=np.int64)
-        self._level, self._link = scratch(size + 4, many), scratch(size + 4, many)
-        self._slots, self._head = scratch(32 * span + 32, many, np.int16), scratch(span, many) - 1
+        self._level, self._order = scratch(size + 4, many), scratch(size + 4, many)
+        self._last = scratch(span, many) - 1
         self._bins = scratch(2 * (size + (span + 64) * 65), many, np.int16)
         self._packed, self._tally = scratch(count + 1, many), scratch(count + 1, many)
         self._columns = scratch((count + 1) * layout.span_identities, many, np.uint16)
@@ -137,8 +137,8 @@ class AllPairsWorker(PieceWorker):
         n_columns = int(owners[1] - owners[0]) + 1
         carry = np.zeros((n_columns if large else 0, job.thresholds.size), dtype=np.int64)
         books = Books(
-            self._found, self._level, self._link, self._slots, self._seen, self._head, self._touched, self._packed,
-            self._tally, self._columns, carry, np.zeros(2, dtype=np.int64), self._bins,
+            self._found, self._level, self._order, self._seen, self._last, self._packed, self._tally, self._columns,
+            carry, np.zeros(2, dtype=np.int64), self._bins,
             int(owners[0]),
         )  # fmt: skip
         may_be_dense = job.screen is None and not (

@@ -13,12 +13,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchbound.kernels.booking import COUNT_BIT, WEIGHT_BIT, book_all, unpack
 from matchbound.kernels.count import AT_ONCE, COLUMN, expect_genuine, list_block, values_of
-from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin
+from matchbound.kernels.grid import cell_of, exact_bin, fine_bin
 
-SLOTS = 32
-"""Bins of an identity pair that lie side by side; further ones are linked."""
+FEW_ROWS = 63
+"""Of identities with at most so many rows, comparisons with the rows of a task fit 16 bits."""
 
 
 @numba.njit(nogil=True, cache=True)
@@ -44,7 +43,6 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
     """Keep the hits that reach a threshold, with their bins in books.level, and count them."""
     found, level, table, values = books.found, books.level, grid.table, grid.values
     low, per_cell, band = np.float32(grid.low), np.float32(grid.per_cell), grid.band
-    row0, col0, last = tile.row0, tile.col0, grid.values.shape[0] - 1
     near = np.empty(AT_ONCE, dtype=np.float32)
     n = 0
     for start in range(0, n_listed, AT_ONCE):
@@ -52,16 +50,11 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
         values_of(block, tile, data, found, start, count, near)
         for h in range(count):
             v, hit = near[h], found[start + h]
-            b: Any = np.int64(table[cell_of(v, low, per_cell)])
-            if b < 0:
-                above = np.float64(v) - values[min(-b - 1, last)]
-                if b == MANY or abs(above) <= band:
-                    r, c = row0 + (hit >> 32), col0 + (hit & COLUMN)
-                    b = fine_bin(b, v, data.left, r, data.right, c, grid)
-                    if b < 0:
-                        b = exact_bin(data, r, c, grid.thresholds)
-                else:
-                    b = -b - 1 + (above > 0)
+            t = table[cell_of(v, low, per_cell) >> 2]
+            above = np.float64(v) - values[max(t, 0)]
+            b = t + (above >= 0.0)
+            if t < 0 or abs(above) <= band:
+                b = _near_bin(hit, t, v, tile, data, grid)
             found[n] = hit
             level[n] = b
             n += b > 0
@@ -69,35 +62,98 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
 
 
 @numba.njit(nogil=True, cache=True)
+def _near_bin(hit: int, t: int, v: Any, tile: Any, data: Any, grid: Any) -> int:
+    """The bin of a hit that a float product leaves in doubt."""
+    r, c = tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN)
+    b: int = fine_bin(t if t < 0 else -t - 1, v, data.left, r, data.right, c, grid)
+    return b if b >= 0 else exact_bin(data, r, c, grid.thresholds)
+
+
+@numba.njit(nogil=True, cache=True)
 def _book(tile: Any, data: Any, books: Any, sums: Any, n: int) -> None:
-    """Lay the bins of each identity pair side by side, and book each identity of the rows when it is complete."""
-    owner, genuine = data.owner, sums.genuine
-    found, level, slots, fill, touched = books.found, books.level, books.slots, books.fill, books.touched
-    row0, col0 = tile.row0, tile.col0
-    base, current = books.base, owner[row0]
-    n_touched = 0
-    for h in range(n):
-        i, j = owner[row0 + (found[h] >> 32)], owner[col0 + (found[h] & COLUMN)]
+    """Book the hits of each identity of the rows; they come row by row."""
+    owner, found = data.owner, books.found
+    start = 0
+    for h in range(n + 1):
+        if h == n or owner[tile.row0 + (found[h] >> 32)] != owner[tile.row0 + (found[start] >> 32)]:
+            if h > start:
+                i = owner[tile.row0 + (found[start] >> 32)]
+                _sort_by_bin(start, h, books, sums.impostor[i])
+                _book_identity(start, h, tile, data, books, sums)
+            start = h
+
+
+@numba.njit(nogil=True, cache=True)
+def _sort_by_bin(start: int, end: int, books: Any, matched: Any) -> None:
+    """books.order[start..end − 1] = column·2³² + bin of the hits, from the strictest bin on.
+
+    matched : int64, shape (K,). Those of bin b + 1 are added to matched[b].
+    """
+    found, level, order, count = books.found, books.level, books.order, books.tally
+    for h in range(start, end):
+        count[level[h]] += 1
+    at = start
+    for b in range(count.shape[0] - 1, 0, -1):
+        here = count[b]
+        matched[b - 1] += here
+        count[b] = at
+        at += here
+    for h in range(start, end):
         b = level[h]
-        if i != current:
-            _flush(current, n_touched, data, books, sums)
-            n_touched = 0
-            current = i
-        if i == j:
-            _match(genuine, i, b)
+        order[count[b]] = ((found[h] & COLUMN) << 32) + b
+        count[b] += 1
+    count[:] = 0
+
+
+@numba.njit(nogil=True, cache=True)
+def _book_identity(start: int, end: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
+    """Book the comparisons of an identity, the strictest first: the (r + 1)-th of a pair adds 2r + 1 to Σn²."""
+    owner, size, order, crossed = data.owner, data.size, books.order, books.seen
+    columns, base, levels = books.columns, books.base, books.tally.shape[0]
+    impostor, squares, products = sums.impostor, sums.moments[0], sums.moments[1]
+    i = owner[tile.row0 + (books.found[start] >> 32)]
+    for h in range(start, end):
+        j, b = owner[tile.col0 + (order[h] >> 32)], order[h] & COLUMN
+        if j == i:
+            _match(sums.genuine, i, b)
+            impostor[i, b - 1] -= 1
             continue
-        j -= base
-        k = fill[j]
-        if k == 0:
-            touched[n_touched] = j
-            n_touched += 1
-        fill[j] = k + 1
-        if k < SLOTS:
-            slots[j * SLOTS + k] = b
+        r = crossed[j - base]
+        crossed[j - base] = r + 1
+        squares[b - 1] += 2 * r + 1
+        products[b - 1] += size[i] * size[j]
+        if size[j] <= FEW_ROWS:
+            columns[(j - base) * levels + b] += np.uint16(1)
         else:
-            books.link[h] = books.head[j]
-            books.head[j] = h
-    _flush(current, n_touched, data, books, sums)
+            impostor[j, b - 1] += 1
+    if sums.events.shape[0] > 0:
+        _keep(i, start, end, tile, data, books, sums.events)
+    for h in range(start, end):
+        crossed[owner[tile.col0 + (order[h] >> 32)] - base] = 0
+
+
+@numba.njit(nogil=True, cache=True)
+def _keep(i: int, start: int, end: int, tile: Any, data: Any, books: Any, events: Any) -> None:
+    """Write (i, j, b, comparisons of {i, j} in bin b + 1) of the hits of an identity, sorted by bin."""
+    owner, order, last = data.owner, books.order, books.last
+    n = books.counts[1]
+    for h in range(start, end):
+        j, b = owner[tile.col0 + (order[h] >> 32)], order[h] & COLUMN
+        if j == i:
+            continue
+        at = last[j - books.base]
+        if at >= 0 and events[at, 2] == b - 1:
+            events[at, 3] += 1
+            continue
+        last[j - books.base] = n
+        events[n, 0] = i
+        events[n, 1] = j
+        events[n, 2] = b - 1
+        events[n, 3] = 1
+        n += 1
+    for h in range(start, end):
+        last[max(owner[tile.col0 + (order[h] >> 32)] - books.base, 0)] = -1
+    books.counts[1] = n
 
 
 @numba.njit(nogil=True, cache=True)
@@ -106,44 +162,6 @@ def _match(genuine: Any, i: int, b: int) -> None:
     genuine[i, 0] -= 1
     if b < genuine.shape[1]:
         genuine[i, b] += 1
-
-
-@numba.njit(nogil=True, cache=True)
-def _flush(i: int, n_touched: int, data: Any, books: Any, sums: Any) -> None:
-    """Book the comparisons of a finished identity i, and forget them."""
-    size, slots, fill, touched, packed = data.size, books.slots, books.fill, books.touched, books.packed
-    levels, base = packed.shape[0], books.base
-    simple = sums.events.shape[0] == 0 and levels <= 2048
-    for p in range(n_touched):
-        j = touched[p]
-        n = fill[j]
-        fill[j] = 0
-        if simple and n <= SLOTS:
-            unit = 1 + (1 << COUNT_BIT) + (size[base + j] << WEIGHT_BIT)
-            if n == 1:
-                b = slots[j * SLOTS]
-                packed[b] += unit
-                books.columns[(j * levels) + b] += np.uint16(1)
-            else:
-                book_all(slots, j * SLOTS, n, packed, unit, books.columns, j * levels)
-        else:
-            _spread(j, n, books)
-            _book_pair(i, base + j, data.size, books.tally, books, sums)
-    if simple and n_touched:
-        unpack(packed, size[i], sums.impostor[i], sums.moments[0], sums.moments[1])
-
-
-@numba.njit(nogil=True, cache=True)
-def _spread(j: int, n: int, books: Any) -> None:
-    """Count the n comparisons with identity j by bin."""
-    for k in range(min(n, SLOTS)):
-        books.tally[books.slots[j * SLOTS + k] - 1] += 1
-    if n > SLOTS:
-        h = books.head[j]
-        books.head[j] = -1
-        while h >= 0:
-            books.tally[books.level[h] - 1] += 1
-            h = books.link[h]
 
 
 @numba.njit(nogil=True, cache=True)

@@ -104,10 +104,10 @@ class Marks(NamedTuple):
 class Books(NamedTuple):
     """Scratch of tallies at K thresholds; of pairs of identities, those of the columns are counted from the first.
 
-    found, level, link : int64, shape (≥ comparisons of a block + 4,)
-        Hits, their bins, and (beyond a few per pair) the hit before it of the same pair.
-    slots : int16; fill, head, touched : int64, shape (≥ identities of the columns,)
-        The first bins of each pair, SLOTS of them; how many there are; the last hit beyond (−1: none); pairs with any.
+    found, level, order : int64, shape (≥ comparisons of a block + 4,)
+        Hits, their bins, and both sorted by bin.
+    seen, last : int64, shape (≥ identities of the columns,), zeros and −1
+        Comparisons of each pair so far; its last event.
     packed, tally : int64, shape (K + 1,), zeros
     columns : uint16, flat, (identities of the columns of a task)·(K + 1)
         Impostor comparisons by identity of the columns and bin; `add_columns` books them when the task is done.
@@ -120,11 +120,9 @@ class Books(NamedTuple):
 
     found: Array
     level: Array
-    link: Array
-    slots: Array
-    fill: Array
-    head: Array
-    touched: Array
+    order: Array
+    seen: Array
+    last: Array
     packed: Array
     tally: Array
     columns: Array

@@ -40,7 +40,7 @@ def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sum
     """
     owner, stop, bins, genuine = data.owner, data.stop, books.bins, sums.genuine
     row0, col0, cols = tile.row0, tile.col0, tile.cols
-    n_levels = grid.values.shape[0]
+    n_levels = grid.thresholds.shape[0]
     stride = cols + 64
     listed = np.empty(cols + 4, dtype=np.int64)
     end = row0 + tile.rows
@@ -71,7 +71,7 @@ def _bins_of_row(
     at, col0 = (r - tile.row0) * block.stride + block.shift, tile.col0
     n_open = _first_look(product, at, start, tile.cols, grid, bins, open_cases)
     n = 0
-    last = values.shape[0] - 1
+    last = grid.thresholds.shape[0] - 1
     for h in range(n_open):
         k = open_cases[h]
         t = -1 - np.int64(bins[k])

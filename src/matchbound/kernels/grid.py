@@ -13,31 +13,33 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.arraytypes import IntArray
 from matchbound.kernels.blocks import oriented64
 from matchbound.kernels.dots import dot_wide
 
 CELLS = 1 << 14
+GROUP = 4
 MANY = -(1 << 30)
 
 
 class Grid(NamedTuple):
     """Sorted thresholds, and a table to find a value among them.
 
-    table : int32, shape (CELLS + 2,)
-        For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or
-        t + 1; MANY where more than one threshold is near.
     short : int16, shape (CELLS + 3,)
-        The same, with −32768 for MANY, and one entry more; for K < 2¹⁴.
-    values, thresholds : float64, shape (K,)
-        The thresholds among oriented values and among oriented scores.
+        For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or
+        t + 1; −32768 where more than one threshold is near. For K < 2¹⁴; one entry more than cells.
+    table : int32, shape (CELLS // GROUP + 1,)
+        For each group of cells t, where the bin of its values is t or t + 1; MANY elsewhere.
+    values : float64, shape (K + 1,); thresholds : float64, shape (K,)
+        The thresholds among oriented values, with infinity behind them, and among oriented scores.
     low, per_cell : float32 values
         Cell 1 begins at `low`; cells a unit of value.
     band, brief, fine : float
         How far products of blocks, by `dot32` and by `dot_wide` can be from the oriented value.
     """
 
-    table: NDArray[np.int32]
     short: NDArray[np.int16]
+    table: NDArray[np.int32]
     values: NDArray[np.float64]
     thresholds: NDArray[np.float64]
     low: float
@@ -62,11 +64,19 @@ def make_grid(
     slack = 1.001 * band + 2 * (CELLS + 2) * 2.0**-22 / per_cell
     start, stop = edges[:-1] - slack, edges[1:] + slack
     start[0], stop[-1] = -np.inf, np.inf
-    below = np.searchsorted(values, start, side="left")
-    above = np.searchsorted(values, stop, side="right")
-    table = np.where(above == below, below, np.where(above == below + 1, -below - 1, MANY))
-    short = np.clip(np.append(table, 0), -32768, 32767).astype(np.int16)
-    return Grid(table.astype(np.int32), short, values, thresholds, low, per_cell, band, brief, fine)
+    ends = np.append(values, np.inf)
+
+    def near_cells(start: NDArray[np.float64], stop: NDArray[np.float64]) -> tuple[IntArray, IntArray]:
+        """The thresholds certainly below each cell, and those not certainly above."""
+        return np.searchsorted(values, start, side="left"), np.searchsorted(values, stop, side="right")
+
+    below, above = near_cells(start, stop)
+    short = np.where(above == below, below, np.where(above == below + 1, -below - 1, -32768))
+    short = np.clip(np.append(short, 0), -32768, 32767).astype(np.int16)
+    first = np.arange(0, CELLS + 2, GROUP)
+    below, above = near_cells(start[first], stop[np.minimum(first + GROUP, CELLS + 2) - 1])
+    table = np.where(above <= below + 1, below, MANY).astype(np.int32)
+    return Grid(short, table, ends, thresholds, low, per_cell, band, brief, fine)
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
