@@ -219,9 +219,10 @@ def plan(
     seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**31))
     with one_thread():
         made = _made(target, stated, int(instances), claim, seed)
-    if made.dependence.shared > 0.15 and target.metric == "far":
+    shared = stated.at(made.instances).shared if isinstance(stated, Dependence) else made.dependence.shared
+    if shared > 0.15 and target.metric == "far":
         warnings.warn(
-            f"people differ strongly (shared correlation {made.dependence.shared:.2f}): a few of them make most "
+            f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
             "false accepts, and a sample that misses them looks better than the truth. Take more people than planned",
             MatchboundWarning,
             stacklevel=2,
