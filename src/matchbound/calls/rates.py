@@ -208,7 +208,7 @@ def roc(
     >>> curve = mb.roc(mb.demo_data())
     >>> low, high = curve.at_far(1e-2).interval()
     """
-    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings
+    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings, scored_pairs
     from matchbound.counts.curve import CurveTally
     from matchbound.results.roc import RocCurve
 
@@ -216,9 +216,11 @@ def roc(
     check_source(data)
     if isinstance(data, ScoreFile):
         raise UsageError(f"{data.path}: a curve needs the scores in order; use read instead of scan")
-    if isinstance(data, Comparisons):
-        counted: CurveTally = curve_of_comparisons(data)
+    scored = data if isinstance(data, Comparisons) else scored_pairs(data)
+    if scored is not None:
+        counted: CurveTally = curve_of_comparisons(scored)
     else:
+        assert isinstance(data, Embeddings)
         counted = curve_of_embeddings(
             data,
             workers=workers,
@@ -227,11 +229,12 @@ def roc(
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
         )
+    if isinstance(data, Embeddings):
         check_unchanged(data.vectors)
     notes = (*data.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return RocCurve(counted, Recount(data, workers, executor), notes)
+    return RocCurve(counted, Recount(data, workers, executor, scored=scored), notes)
 
 
 def check_source(data: AnySource) -> None:
