@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from matchbound.results.costs import LogCost as LogCost
     from matchbound.results.description import Description as Description
     from matchbound.results.description import describe as describe
+    from matchbound.results.erring import Erring as Erring
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.failures import GeneralisedRate as GeneralisedRate
@@ -143,6 +144,7 @@ _HOME = {
     "Difference": "results.comparison",
     "Eer": "results.points",
     "Embeddings": "data.embeddings",
+    "Erring": "results.erring",
     "ErrorRates": "results.error_rates",
     "ErrorRatesSeries": "results.error_rates",
     "evaluate": "calls.rates",

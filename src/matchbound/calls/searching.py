@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.search import DEPTH, Behind, BehindMatrix, Fuse, SearchJob, assemble, make_job, search_all
+from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
+from matchbound.counting.search_tally import Behind, BehindMatrix, assemble
 from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -40,9 +40,17 @@ from matchbound.readers.scan import ScoreFile
 from matchbound.results.linkage import check_prior
 from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
-from matchbound.results.rates import METHODS
+from matchbound.results.rates import METHODS, VARIANCES
+from matchbound.stats.resampling import BOOTSTRAPS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
+Weighting = Annotated[
+    Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
+]
+Variance = Annotated[
+    str | None,
+    Parameter(help="Of wilson, wald, agresti-coull and jeffreys: plug-in, bias-corrected, fixed-sizes, vertex, …"),
+]
 ProtocolFile = Annotated[
     str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
 ]
@@ -64,6 +72,8 @@ def evaluate(
     method: Method = "auto",
     level: Level = 0.95,
     settings: Settings = None,
+    weighting: Weighting = "comparisons",
+    variance: Variance = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
     reading: Reading = READING,
@@ -100,13 +110,17 @@ def evaluate(
     if settings is not None and method not in ("auto", "latent"):
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
+    if variance is not None:
+        if method not in ("auto", "wilson", "wald", "agresti-coull", "jeffreys"):
+            raise UsageError("--variance goes with --method wilson, wald, agresti-coull or jeffreys")
+        chosen["variance"] = variance = named(variance, (*VARIANCES, *BOOTSTRAPS), "--variance")
     with common.listening(quiet) as told:
         failed = failures.load()
         data = reading.load_or_scan(files)
         if protocol is not None:
             data = _scored(data, protocol)
         with running.started(quiet) as how:
-            series = run(data, threshold, **how) if threshold else ()
+            series = run(data, threshold, weighting=weighting, **how) if threshold else ()
             curve = roc(_in_order(data), **how) if needs_curve(claims) else None
             records, linked, general = [], [], []
             for rates in series:
@@ -134,6 +148,8 @@ def evaluate(
             "method": method,
             "level": level,
             "settings": settings,
+            "weighting": None if weighting == "comparisons" else weighting,
+            "variance": variance,
             "resamples": resamples,
             **reading.parameters(data, series[0].distance if series else getattr(data, "distance", None)),
             "protocol": protocol,

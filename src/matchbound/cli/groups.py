@@ -47,7 +47,7 @@ def groups(
         raise UsageError("give one of --threshold or --far")
     method = named(method, METHODS, "--method")
     with common.listening(quiet) as told:
-        data, attribute = _load(files, group, reading)
+        data, attribute = load_with_groups(files, group, reading)
         rates = by_group(data, threshold, group=attribute, far=far, workers=workers)
         records = group_records(rates, method, level)
     source = common.provenance(
@@ -67,7 +67,7 @@ def groups(
     return 0
 
 
-def _load(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[AnySource, Any]:
+def load_with_groups(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[AnySource, Any]:
     """The data, and the group of each identity: of one column, or of several for their intersections."""
     first, rest = (columns[0], columns[1:]) if columns else (None, [])
     if STDIN in files and rest:

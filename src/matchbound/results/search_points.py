@@ -276,7 +276,8 @@ class RateAtSize:
             made = sizes.smaller(self.hits, self.size, deviate)
             low, high = made.low, made.high
         elif chosen == "latent":
-            made = sizes.larger(self.hits, self.size, deviate)
+            free = 1.0 if self.metric == "cmc@size" else WARN_REACH
+            made = sizes.larger(self.hits, self.size, deviate, free)
             low, high = made.low, made.high
         else:
             made = sizes.bracket(self.hits, self.size, deviate)

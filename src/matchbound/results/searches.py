@@ -17,7 +17,7 @@ from matchbound.stats.search.mated import Ranked, at_rank
 from matchbound.stats.search.nonmated import HitCurve, hit_curve
 
 if TYPE_CHECKING:
-    from matchbound.counting.search import Further
+    from matchbound.counting.search_tally import Further
     from matchbound.stats.search.sizes import HitList
 
 
