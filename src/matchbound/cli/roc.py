@@ -41,6 +41,12 @@ CurveMethod = Annotated[
     str,
     Parameter(help="auto, latent, influence, union, vertex, double-or-nothing, subsets or two-level."),
 ]
+Every = Annotated[
+    bool,
+    Parameter(
+        name="--points", help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.", negative=""
+    ),
+]
 MinDcf = Annotated[
     list[str] | None,
     Parameter(
@@ -77,6 +83,7 @@ def roc(
     smooth: SmoothOption = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
+    every: Every = False,
     min_dcf: MinDcf = None,
     act_dcf: ActDcf = None,
     cllr: CllrOption = False,
@@ -116,8 +123,11 @@ def roc(
         data = reading.load(files)
         with running.started(quiet) as how:
             curve = run(data, **how)
-            wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
+            wanted = far or (
+                [] if frr or every else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0]
+            )
             points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
+            points += [point for point in curve.points() if isinstance(point, OperatingPoint)] if every else []
             numbers = [*points, curve.eer(), curve.auc()]
             records = curve_records(
                 numbers, method, level, n_resamples=resamples, rng=seed, workers=running.workers or 1, **chosen
