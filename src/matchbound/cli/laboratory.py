@@ -51,8 +51,8 @@ LABORATORY = Laboratory()
 """The group where nothing is given."""
 
 
-WHO_RUNS_IT = ("--workers", "--dask", "--checkpoint", "--checkpoint-every")
-"""Options that say who does the work and change no number: a resumed run gives the file of one that was never stopped."""
+CHANGE_NOTHING = ("--workers", "--dask", "--checkpoint", "--checkpoint-every", "--output", "-o")
+"""Options that change no number: who does the work, and where the answer goes."""
 
 
 def command_line(words: Sequence[str] | None = None) -> str | None:
@@ -76,7 +76,7 @@ def command_line(words: Sequence[str] | None = None) -> str | None:
 def _that_matter(tokens: Sequence[str]) -> tuple[str, ...]:
     kept = []
     for before, token in zip(("", *tokens), tokens, strict=False):
-        if before not in WHO_RUNS_IT and token.partition("=")[0] not in WHO_RUNS_IT:
+        if before not in CHANGE_NOTHING and token.partition("=")[0] not in CHANGE_NOTHING:
             kept.append(token)
     return tuple(kept)
 
