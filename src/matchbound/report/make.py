@@ -25,10 +25,12 @@ from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
+from matchbound.results.searches import Searches
 from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
+    from matchbound.report.search_page import SearchReport
     from matchbound.report.systems import SystemsSection
     from matchbound.report.systems_section import Against
 
@@ -46,7 +48,7 @@ SUFFIXES: dict[str, Format] = {
 
 def write_report(
     path: str | os.PathLike[str],
-    data: Source,
+    data: Source | Searches,
     *,
     format: Format | None = None,
     far: Sequence[float] | float | None = None,
@@ -67,7 +69,7 @@ def write_report(
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
-) -> Report:
+) -> Report | SearchReport:
     """Write a report about a data set: one self-contained page, or tables for a paper.
 
     Parameters
@@ -75,7 +77,8 @@ def write_report(
     path
         Where to; written whole or not at all.
     data
-        `Comparisons`, or `Embeddings` of which all pairs are compared.
+        `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
+        gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs.
     format
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
     far, threshold, level, method, title, show_labels, suspects, group, against, name, rng, n_resamples, provenance
@@ -97,6 +100,11 @@ def write_report(
     from matchbound.report import render
 
     chosen = format or SUFFIXES.get(Path(path).suffix.lower(), "html")
+    if isinstance(data, Searches):
+        return _write_searches(
+            path, data, chosen, threshold=threshold, level=level, title=title, show_labels=show_labels,
+            provenance=provenance, **({} if far is None else {"far": far}),
+        )  # fmt: skip
     report = make_report(
         data,
         far=far,
@@ -120,6 +128,22 @@ def write_report(
     )
     write_atomically(path, render(report, chosen))
     return report
+
+
+def _write_searches(
+    path: str | os.PathLike[str], found: Searches, form: str, *, far: Any = None, **said: Any
+) -> SearchReport:
+    """Write a report about searches."""
+    from matchbound.files.writing import write_atomically
+    from matchbound.report import search_page
+
+    if far is not None:
+        raise UsageError("searches have FPIR, not FAR; name a threshold, or leave far out")
+    if form == "latex":
+        raise UsageError("a report about searches is HTML or Markdown")
+    made = search_page.make_search_report(found, **said)
+    write_atomically(path, search_page.to_html(made) if form == "html" else search_page.to_markdown(made))
+    return made
 
 
 def make_report(
