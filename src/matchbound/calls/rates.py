@@ -244,19 +244,18 @@ def roc(
     >>> curve = mb.roc(mb.demo_data())
     >>> low, high = curve.at_far(1e-2).interval()
     """
-    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings, scored_pairs
-    from matchbound.counts.curve import CurveTally
+    from matchbound.counting.along import AlongCurve
+    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings
+    from matchbound.counts.curve import CurveTally, SortedCurve
     from matchbound.results.roc import RocCurve
 
     data = as_source(data)
     check_source(data)
     if isinstance(data, ScoreFile):
         raise UsageError(f"{data.path}: a curve needs the scores in order; use read instead of scan")
-    scored = data if isinstance(data, Comparisons) else scored_pairs(data)
-    if scored is not None:
-        counted: CurveTally = curve_of_comparisons(scored)
+    if isinstance(data, Comparisons):
+        counted: CurveTally = curve_of_comparisons(data)
     else:
-        assert isinstance(data, Embeddings)
         counted = curve_of_embeddings(
             data,
             workers=workers,
@@ -265,12 +264,14 @@ def roc(
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
         )
-    if isinstance(data, Embeddings):
         check_unchanged(data.vectors)
     notes = (*data.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return RocCurve(counted, Recount(data, workers, executor, scored=scored), notes)
+    recount = Recount(data, workers, executor)
+    if isinstance(counted, SortedCurve):
+        recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
+    return RocCurve(counted, recount, notes)
 
 
 def check_source(data: AnySource) -> None:

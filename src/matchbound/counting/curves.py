@@ -93,12 +93,6 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
 
-def scored_pairs(source: Embeddings) -> Comparisons | None:
-    """All pairs of a small set, scored; None for a set with too many to be kept."""
-    rows = len(source)
-    return source.comparisons() if rows * (rows - 1) // 2 <= EXACT_COMPARISONS else None
-
-
 def curve_of_embeddings(
     source: Embeddings,
     *,
@@ -109,9 +103,9 @@ def curve_of_embeddings(
     checkpoint_every: float = 30.0,
 ) -> CurveTally:
     """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
-    scored = scored_pairs(source)
-    if scored is not None:
-        return curve_of_comparisons(scored)
+    rows = len(source)
+    if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
+        return curve_of_comparisons(source.comparisons())
     from matchbound.counting.allpairs import tally_embeddings
 
     return curve_of_tally(

@@ -77,8 +77,6 @@ class Recount:
     executor: Executor | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
     """What was made from these data once and may be asked for again, such as a fitted model."""
-    scored: Comparisons | None = field(default=None, repr=False)
-    """The same comparisons where they have been scored already: counting them again needs no pass over vectors."""
 
     @property
     def all_pairs(self) -> bool:
@@ -87,8 +85,7 @@ class Recount:
 
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
-        source = self.source if self.scored is None else self.scored
-        return tally_source(source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)
+        return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)
 
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.
@@ -98,7 +95,7 @@ class Recount:
         from matchbound.counting.pairs import GenuinePairs
 
         source = self.source
-        if self.scored is not None or not isinstance(source, Embeddings):
+        if not isinstance(source, Embeddings):
             return self.tally(thresholds)
         pairs = GenuinePairs.of(source)
         if len(pairs) > MOST_GENUINE:
@@ -134,14 +131,12 @@ class Recount:
             return rank_scores_of_table(
                 self.source.path, errors, kind, columns=self.source.columns, distance=self.source.distance
             )
-        return rank_scores(self.source if self.scored is None else self.scored, errors, kind)
+        return rank_scores(self.source, errors, kind)
 
     def comparisons(self) -> Comparisons:
         """The comparisons one by one; all pairs of embeddings are scored."""
         if isinstance(self.source, ScoreFile):
             raise DataError(f"{self.source.path}: this looks at single comparisons; read the table into memory")
-        if self.scored is not None:
-            return self.scored
         return self.source if isinstance(self.source, Comparisons) else self.source.comparisons()
 
     def among(self, identities: IntArray) -> Recount:
