@@ -61,6 +61,10 @@ Prior = Annotated[
         help="Share of genuine comparisons at which precision and F1 are wanted; repeatable.", negative_iterable=""
     ),
 ]
+ThresholdFrom = Annotated[
+    str | None, Parameter(help="Comparisons of other people (a development set) to choose the threshold on.")
+]
+Criterion = Annotated[str, Parameter(help="With --threshold-from: eer, min-hter, far=RATE or frr=RATE.")]
 Linkage = Annotated[
     bool, Parameter(help="Precision, recall and F1 at the data's own share of genuine comparisons.", negative="")
 ]
@@ -69,6 +73,8 @@ Linkage = Annotated[
 def evaluate(
     *files: Files,
     threshold: Threshold = None,
+    threshold_from: ThresholdFrom = None,
+    criterion: Criterion = "eer",
     method: Method = "auto",
     level: Level = 0.95,
     settings: Settings = None,
@@ -95,14 +101,16 @@ def evaluate(
     from matchbound.calls.rates import roc
     from matchbound.show.costs import cost_records, linkage_records, linkage_table
     from matchbound.show.curve import curve_records, curve_table
-    from matchbound.show.failures import generalised_records, generalised_table
+    from matchbound.show.failures import generalised_records, generalised_table, hter_record
     from matchbound.show.records import rate_record
     from matchbound.show.text import rates_table
 
     claims = read_claims(claim)
     failures.check()
-    if not threshold and (not claims or needs_threshold(claims)):
-        raise UsageError("give at least one --threshold")
+    if threshold and threshold_from is not None:
+        raise UsageError("give --threshold or --threshold-from, not both")
+    if not threshold and threshold_from is None and (not claims or needs_threshold(claims)):
+        raise UsageError("give at least one --threshold, or --threshold-from another file")
     for value in prior or ():
         check_prior(value)
     priors: list[float | None] = [*([None] if linkage else []), *(prior or [])]
@@ -119,6 +127,8 @@ def evaluate(
         data = reading.load_or_scan(files)
         if protocol is not None:
             data = _scored(data, protocol)
+        if threshold_from is not None:
+            threshold = [roc(reading.load([threshold_from])).threshold_at(criterion)]
         with running.started(quiet) as how:
             series = run(data, threshold, weighting=weighting, **how) if threshold else ()
             curve = roc(_in_order(data), **how) if needs_curve(claims) else None
@@ -132,6 +142,8 @@ def evaluate(
                 if priors:
                     own = {"n_resamples": resamples, "rng": seed, **chosen}
                     linked += linkage_records(rates, priors, method, level, **own)
+                if threshold_from is not None and rates.far.comparisons and rates.frr.comparisons:
+                    general += [hter_record(rates, level)]
                 if failed is not None:
                     general += generalised_records(rates.generalised(failed), level)
             asked = [said for _, said in claims if said.metric not in AT_A_THRESHOLD]
@@ -147,6 +159,8 @@ def evaluate(
             "threshold": threshold or None,
             "method": method,
             "level": level,
+            "threshold_from": threshold_from,
+            "criterion": None if threshold_from is None else criterion,
             "settings": settings,
             "weighting": None if weighting == "comparisons" else weighting,
             "variance": variance,

@@ -17,6 +17,7 @@ from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
 from matchbound.results.claims import Claim, parse_claim
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
+from matchbound.results.hter import HalfTotalError
 from matchbound.results.linkage import LinkageMeasure, Recall
 from matchbound.results.methods import named
 from matchbound.results.rates import Rate
@@ -72,6 +73,7 @@ class ErrorRates(Shown):
         Precision = π(1−FRR)/(π(1−FRR) + (1−π)FAR). Without `prior`, π is the share of genuine comparisons in the
         sample, and the result belongs to a sample of this size.
         """
+        self._pooled("precision")
         return LinkageMeasure("precision", self.far, self.frr, prior)
 
     def recall(self) -> Recall:
@@ -80,7 +82,21 @@ class ErrorRates(Shown):
 
     def f1(self, prior: float | None = None) -> LinkageMeasure:
         """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`."""
+        self._pooled("F1")
         return LinkageMeasure("f1", self.far, self.frr, prior)
+
+    def hter(self) -> HalfTotalError:
+        """The half total error rate, (FAR + FRR)/2, at this threshold.
+
+        The threshold should be chosen on other people: ``evaluate(data, threshold_from=dev)``.
+        """
+        self._pooled("HTER")
+        return HalfTotalError(self.far, self.frr)
+
+    def _pooled(self, name: str) -> None:
+        """Refuse numbers that are defined for pooled comparisons only."""
+        if self.far.weighting != "comparisons":
+            raise UsageError(f"{name} is of pooled comparisons; evaluate with weighting='comparisons'")
 
     def generalised(self, failures: Failures) -> GeneralisedRates:
         """GFAR and GFRR: the rates of these comparisons together with failures to enrol and to acquire.
@@ -88,6 +104,7 @@ class ErrorRates(Shown):
         For a single attempt GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR) and GFAR = (1−FTE)(1−FTA)·FMR, with FNMR and FMR what
         this library calls FRR and FAR.
         """
+        self._pooled("GFAR and GFRR")
         return GeneralisedRates(
             GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
         )
@@ -105,13 +122,14 @@ class ErrorRates(Shown):
         """
         said = parse_claim(text)
         options = dict(said.options)
-        made: Rate | LinkageMeasure | Recall
+        made: Rate | LinkageMeasure | Recall | HalfTotalError
         if said.metric in ("precision", "f1"):
-            made = LinkageMeasure(
-                "precision" if said.metric == "precision" else "f1", self.far, self.frr, options.pop("prior", None)
-            )
+            prior = options.pop("prior", None)
+            made = self.precision(prior) if said.metric == "precision" else self.f1(prior)
         elif said.metric == "recall":
             made = self.recall()
+        elif said.metric == "hter":
+            made = self.hter()
         elif said.metric in ("far", "frr"):
             made = self.far if said.metric == "far" else self.frr
         else:

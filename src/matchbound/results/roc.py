@@ -73,6 +73,17 @@ BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 """A band begins where so many impostor comparisons match: pointwise, simultaneous."""
 
 
+POINTS: dict[str, tuple[str, float]] = {
+    "FMR20": ("far", 0.05),
+    "FMR100": ("far", 0.01),
+    "FMR1000": ("far", 0.001),
+    "ZeroFMR": ("far", 0.0),
+    "ZeroFNMR": ("frr", 0.0),
+}
+"""Points by the names of PyEER: which rate is given, and its value."""
+FIELD_FARS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+
 @dataclass(frozen=True)
 class ThresholdPoint(Shown):
     """Rates and plug-in variances at one threshold.
@@ -287,6 +298,54 @@ class RocCurve(Shown):
             float(self.far_variance[k]),
             float(self.frr_variance[k]),
         )
+
+    def at(self, name: str) -> OperatingPoint:
+        """A point by the name that other tools use.
+
+        ``"FMR20"``, ``"FMR100"``, ``"FMR1000"`` (FRR at FAR 5%, 1%, 0.1%), ``"ZeroFMR"`` (FRR where no impostor
+        comparison matches), ``"ZeroFNMR"`` (FAR where every genuine comparison matches), with FMR and FNMR what this
+        library calls FAR and FRR.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> curve = mb.roc(mb.demo_data())
+        >>> curve.at("FMR100").estimate == curve.at_far(0.01).estimate
+        True
+        """
+        chosen = named(name, tuple(POINTS), "name")
+        given, rate = POINTS[chosen]
+        return self.at_far(rate) if given == "far" else self.at_frr(rate)
+
+    def points(self) -> list[OperatingPoint | Eer]:
+        """The numbers that the field reports at once: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
+
+        A FAR is supported when at least one comparison would match there by chance: N·FAR ≥ 1.
+        """
+        supported = [far for far in FIELD_FARS if far * self.tally.n_impostor >= 1.0]
+        return [*[self.at_far(far) for far in supported], self.at("ZeroFMR"), self.eer()]
+
+    def threshold_at(self, criterion: str = "eer") -> float:
+        """The threshold at which this curve meets a criterion, to be used on other people.
+
+        Parameters
+        ----------
+        criterion
+            ``"eer"``, ``"min-hter"``, ``"far=0.001"`` (the most lenient threshold with at most this FAR) or
+            ``"frr=0.05"`` (the strictest with at most this FRR).
+        """
+        name, equals, word = "".join(criterion.lower().split()).partition("=")
+        if name not in ("eer", "min-hter", "far", "frr") or bool(equals) != (name in ("far", "frr")):
+            raise UsageError(f"criterion must be eer, min-hter, far=RATE or frr=RATE; got {criterion!r}")
+        try:
+            rate = float(word.removesuffix("%")) / (100.0 if word.endswith("%") else 1.0) if word else 0.0
+        except ValueError:
+            raise UsageError(f"criterion {criterion!r}: {word!r} is not a rate") from None
+        if name == "eer":
+            return self.eer().threshold
+        if name == "min-hter":
+            return self.min_dcf(0.5).threshold
+        return self.at_far(rate).threshold if name == "far" else self.at_frr(rate).threshold
 
     def at_far(self, far: float) -> OperatingPoint:
         """FRR at the most lenient threshold whose FAR is at most `far`."""
