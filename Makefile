@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.installed-for-the-demo
 
 .PHONY: install demo test lint types bench docs fuzz clean
 
@@ -13,8 +14,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,report,dask,remote,test,docs]'
 	touch $(STAMP)
 
-demo: install
+# The demo needs neither the plots nor the test tools, so it does not wait for them.
+demo: $(DEMO_STAMP)
 	$(BIN)/matchbound demo --report demo-report.html
+
+$(DEMO_STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e . jinja2
+	touch $(DEMO_STAMP)
 
 test: install
 	$(BIN)/python -m pytest -n 2 --dist loadfile

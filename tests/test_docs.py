@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from examples import make_examples
 from matchbound.cli import main
+from matchbound.data.example_files import write_examples
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -27,7 +27,7 @@ FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
-    make_examples(folder)
+    write_examples(folder)
     return folder
 
 

@@ -136,9 +136,9 @@ def test_the_policy_allows_this_style_and_this_script_only(html: str) -> None:
 def test_pictures_have_words(html: str) -> None:
     page = Page(html)
     pictures = [a for a in page.all("svg") if a.get("role") == "img"]
-    assert [a["id"] for a in pictures] == ["scores", "roc", "det"]
+    assert [a["id"] for a in pictures] == ["scores", "roc", "det", "groups-far", "groups-frr"]
     assert all(a.get("aria-hidden") == "true" for a in page.all("svg") if a.get("role") != "img")
-    assert len(page.all("title")) == 4
+    assert len(page.all("title")) == 6
     slider = page.all("input")[0]
     assert slider["type"] == "range"
     assert "FAR" in str(slider["aria-valuetext"])

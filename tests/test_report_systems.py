@@ -342,7 +342,10 @@ def test_every_form_has_the_section(form: str, which: str, request: pytest.Fixtu
         told = "".join(page.words).replace("\u00a0", " ").replace("\u2060", "")
         assert told.count(first) == 2  # in the summary and in the section
         assert len(page.all("caption")) == len(page.all("table"))
-        assert [a["id"] for a in page.all("svg") if a.get("role") == "img"] == ["scores", "roc", "det", "forest"]
+        assert [a["id"] for a in page.all("svg") if a.get("role") == "img"] == [
+            *("scores", "roc", "det", "groups-far", "groups-frr"),
+            "forest",
+        ]
         assert told.count("cannot tell") >= sum(not row.differs for row in report.systems.rows)
         identifiers = [a["id"] for _, a in page.tags if "id" in a]
         assert len(identifiers) == len(set(identifiers))

@@ -79,13 +79,13 @@ def _source_read(app: Sphinx, docname: str, content: list[str]) -> None:
         os.chdir(before)
 
 
-def _make_examples(app: Sphinx) -> None:
-    from examples import make_examples
+def _write_examples(app: Sphinx) -> None:
+    from matchbound.data.example_files import write_examples
 
     if not app.config.make_outputs:
         return
     folder = tempfile.TemporaryDirectory(prefix="matchbound-docs-")
-    make_examples(Path(folder.name))
+    write_examples(Path(folder.name))
     app.example_files = Path(folder.name)  # type: ignore[attr-defined]
     app.example_folder = folder  # type: ignore[attr-defined]
 
@@ -93,18 +93,18 @@ def _make_examples(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect to the events of a build; ``-D make_outputs=0`` leaves outputs and pictures as they are."""
     app.add_config_value("make_outputs", True, "env", bool)
-    app.connect("builder-inited", _make_examples)
+    app.connect("builder-inited", _write_examples)
     app.connect("source-read", _source_read)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
 
 
 def write_all(pages: list[Path]) -> None:
     """Bring the outputs in the pages themselves up to date."""
-    from examples import make_examples
+    from matchbound.data.example_files import write_examples
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        make_examples(Path(folder))
+        write_examples(Path(folder))
         for page in pages:
             page.write_text(refresh(page.read_text(), str(page)))
 

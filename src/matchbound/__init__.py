@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from matchbound.results.costs import LogCost as LogCost
     from matchbound.results.description import Description as Description
     from matchbound.results.description import describe as describe
+    from matchbound.results.erring import Erring as Erring
     from matchbound.results.error_rates import ErrorRates as ErrorRates
     from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
     from matchbound.results.failures import GeneralisedRate as GeneralisedRate
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from matchbound.results.group_gaps import GroupGap as GroupGap
     from matchbound.results.groups import GroupRates as GroupRates
     from matchbound.results.groups import GroupRow as GroupRow
+    from matchbound.results.hter import HalfTotalError as HalfTotalError
     from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
     from matchbound.results.latent import LatentInterval as LatentInterval
@@ -143,6 +145,7 @@ _HOME = {
     "Difference": "results.comparison",
     "Eer": "results.points",
     "Embeddings": "data.embeddings",
+    "Erring": "results.erring",
     "ErrorRates": "results.error_rates",
     "ErrorRatesSeries": "results.error_rates",
     "evaluate": "calls.rates",
@@ -157,6 +160,7 @@ _HOME = {
     "GroupRates": "results.groups",
     "GroupRow": "results.groups",
     "Hub": "results.searches",
+    "HalfTotalError": "results.hter",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
     "LatentModel": "stats.latent.model",

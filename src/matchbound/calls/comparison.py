@@ -120,9 +120,11 @@ def compare(
     >>> low, high = mb.compare(a, b, far=0.01).frr.interval()
     """
     where = Where(threshold, far, frr)
-    matched = match([in_memory(a), in_memory(b)])
+    sources = [in_memory(a), in_memory(b)]
+    matched = match(sources)
     pair = _Pair.of(matched, How(workers, executor, progress))
-    result = pair.compare(where, where.threshold, (*_findings(matched), *matched.notes), matched)
+    notes = (*_one_for_all(where, sources), *_findings(matched), *matched.notes)
+    result = pair.compare(where, where.threshold, notes, matched)
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return result
@@ -244,7 +246,8 @@ def compare_points(
     named = dict(systems) if isinstance(systems, Mapping) else {str(k + 1): s for k, s in enumerate(systems)}
     if len(named) < 2:
         raise UsageError("give at least two systems")
-    names, matched, remember = list(named), match([in_memory(s) for s in named.values()]), _Remembered()
+    sources = [in_memory(s) for s in named.values()]
+    names, matched, remember = list(named), match(sources), _Remembered()
     grids = [None if where.threshold is None else _each(where.threshold, len(names)) for where in points]
     targets: list[Target] = [where.target for where in points if where.target is not None]
     made: list[dict[tuple[str, str], Comparison]] = [{} for _ in points]
@@ -257,7 +260,8 @@ def compare_points(
             pair.prepare([at for at in asked if at is not None], [*targets, *([("eer", None)] if eer else [])])
             for table, where, at in zip(made, points, asked, strict=True):
                 table[names[i], names[j]] = pair.compare(where, at, (), both)
-    return tuple(systems_table(tuple(names), table, matched.notes) for table in made)
+    said = [(*_one_for_all(where, sources), *_findings(matched), *matched.notes) for where in points]
+    return tuple(systems_table(tuple(names), table, notes) for table, notes in zip(made, said, strict=True))
 
 
 class _Remembered:
@@ -479,6 +483,22 @@ def _each(threshold: float | Sequence[float] | None, size: int) -> FloatArray:
     if grid.shape != (size,) or np.isnan(grid).any():
         raise UsageError(f"threshold must be one number, or {size} numbers, one for each system; got {threshold!r}")
     return grid
+
+
+def _one_for_all(where: Where, sources: Sequence[Source]) -> tuple[str, ...]:
+    """What to say where one threshold serves systems whose scores are of different kinds."""
+    if where.threshold is None or np.ndim(where.threshold):
+        return ()
+    kinds = dict.fromkeys(
+        source.similarity if isinstance(source, Embeddings) else "distance" if source.distance else "similarity"
+        for source in sources
+    )
+    if len(kinds) < 2 or set(kinds) == {"cosine", "similarity"}:
+        return ()
+    return (
+        f"one threshold for systems with different scores ({', '.join(kinds)}): it cannot mean the same for all. Give "
+        "one for each system, or compare where FAR is equal (far=)",
+    )
 
 
 def _findings(matched: Matched) -> tuple[str, ...]:

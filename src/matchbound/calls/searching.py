@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.search import DEPTH, Behind, BehindMatrix, Fuse, SearchJob, assemble, make_job, search_all
+from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
+from matchbound.counting.search_tally import Behind, BehindMatrix, assemble
 from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
@@ -115,13 +116,9 @@ def search(
     depth = max(2, min(int(candidates) + 1, size))
     job = make_job(gallery, probes, enrolled.codes, searched.own[: len(probes)], size, fuse, depth)
     mate, holder, score = search_all(
-        job,
-        workers=workers,
-        executor=executor,
-        progress=progress,
-        checkpoint=checkpoint,
+        job, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
-    )
+    )  # fmt: skip
     notes = [*_said("gallery", gallery), *_said("probes", probes), *_repeated(job, mate, holder, score)]
     failed = searched.own.size - len(probes)
     mate = np.append(mate, np.full(failed, -np.inf))

@@ -49,6 +49,11 @@ VERBS = {
         "compare old.csv new.csv --far 0.001",
     ),
     "groups": ("groups", "Rates by group, and the gaps between groups.", "groups faces.npz --threshold 0.6"),
+    "errors": (
+        "errors",
+        "Which comparisons erred, worst first: where wrong labels hide.",
+        "errors scores.csv --threshold 0.5 --most 50",
+    ),
     "protocol": (
         "planning",
         "Which comparisons to make with a given budget.",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from matchbound.cli import common
+from matchbound.cli import STDIN, common
 from matchbound.cli.options import ANSWER, READING, Answer, Files, Quiet, Reading
 
 
@@ -14,17 +12,24 @@ def check(
     answer: Answer = ANSWER,
     quiet: Quiet = False,
 ) -> int:
-    """Read the data, describe them, and say what stands in the way of a good answer.
+    """Read the data, describe them, and say what they can support, what looks wrong, and what to run next.
 
     Example: `matchbound check scores.csv`
     """
+    from matchbound.planning.advice import advice_text, advise
     from matchbound.results.description import describe
     from matchbound.show.description import description_records, description_text
 
-    with common.listening(quiet) as told:
+    with common.listening(True) as told:
         data = reading.load(files)
         description = describe(data)
+        advice = advise(description, ["-" if name == STDIN else name for name in files], reading.words())
     told.texts.extend(text for text in description.findings if text not in told.texts)
     source = common.provenance(files, None, {"verb": "check", "reader": reading.reader})
-    answer.deliver(description_records(description), partial(description_text, description), told.texts, source)
+    records = [{**description_records(description)[0], **advice.to_record()}]
+
+    def text(colour: bool = False) -> str:
+        return description_text(description, colour=colour) + advice_text([] if quiet else told.texts, advice)
+
+    answer.deliver(records, text, told.texts, source)
     return 0

@@ -15,8 +15,8 @@ from matchbound.show.records import Record
 TOLD = """150 people made from seed {seed}, several images each, {pairs:,} comparisons. A few people are hard.
 
 {table}
-Read it so: at threshold {threshold:g} the system accepts {far} of impostors. Its interval reaches from {low} to {high};
-an interval that took the comparisons for independent would be {ratio:.1f} times narrower, and wrong.
+At threshold {threshold:g} the system accepts {far} of impostor comparisons, with an interval from {low} to {high}.
+An interval that treats the comparisons as independent would be {ratio:.1f} times narrower, and wrong.
 """
 
 
@@ -24,6 +24,9 @@ def demo(
     *,
     threshold: Annotated[float, Parameter(help="Decision threshold.")] = 0.6,
     report: Annotated[str | None, Parameter(help="Also write a report to this file.")] = None,
+    files: Annotated[
+        str | None, Parameter(help="Write the files that README and the documentation use to this folder, and stop.")
+    ] = None,
     level: Level = 0.95,
     seed: Seed = 7,
     answer: Answer = ANSWER,
@@ -32,8 +35,10 @@ def demo(
 ) -> int:
     """Evaluate a small data set that is made on the spot.
 
-    Example: `matchbound demo`
+    Example: `matchbound demo --files .`
     """
+    if files is not None:
+        return _write_files(files, quiet)
     from matchbound.calls.rates import evaluate
     from matchbound.data.example import demo_data
     from matchbound.show.numbers import percent
@@ -75,4 +80,21 @@ def demo(
         "seed": seed,
     }
     answer.deliver(records, lambda colour: text, told.texts, source)
+    return 0
+
+
+def _write_files(folder: str, quiet: bool) -> int:
+    """Write the example files; where one is there already, nothing is written."""
+    from pathlib import Path
+
+    from matchbound.data.example_files import EXAMPLE_FILES, write_examples
+    from matchbound.errors import UsageError
+
+    target = Path(folder)
+    there = [name for name in EXAMPLE_FILES if (target / name).exists()]
+    if there:
+        raise UsageError(f"{target / there[0]} is there already; choose another folder with --files, or remove it")
+    made = write_examples(target)
+    if not quiet:
+        sys.stderr.write(f"wrote {len(made)} files to {target}: {', '.join(path.name for path in made)}\n")
     return 0

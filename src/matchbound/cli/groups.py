@@ -58,7 +58,7 @@ def groups(
         raise UsageError("give one of --threshold or --far")
     method = named(method, METHODS, "--method")
     with common.listening(quiet) as told:
-        data, attribute = _load(files, group, reading)
+        data, attribute = load_with_groups(files, group, reading)
         with working.started(quiet) as how:
             rates = by_group(data, threshold, group=attribute, far=far, **how)
             records = group_records(rates, method, level)
@@ -79,7 +79,7 @@ def groups(
     return 0
 
 
-def _load(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[AnySource, Any]:
+def load_with_groups(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[AnySource, Any]:
     """The data, and the group of each identity: of one column, or of several for their intersections."""
     first, rest = (columns[0], columns[1:]) if columns else (None, [])
     if STDIN in files and rest:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -141,6 +142,13 @@ class Reading:
             remember(files, lambda: table.origin)
             return table
         return self.load(files, group)
+
+    def words(self) -> list[str]:
+        """The options as they would be typed."""
+        made = ["--distance"] if self.distance else []
+        made += [] if self.similarity == "cosine" else ["--similarity", self.similarity]
+        made += [] if self.reader is None else ["--reader", self.reader]
+        return made + [word for pair in self.option or () for word in ("--option", quote(pair))]
 
     def parameters(self, data: Comparisons | Embeddings | ScoreFile, distance: bool | None) -> dict[str, Any]:
         """What provenance says about the reading: what was taken, not what was asked."""

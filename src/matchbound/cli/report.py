@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -21,8 +22,11 @@ from matchbound.cli.options import (
     Running,
     Seed,
     Threshold,
+    at_least,
     write_out,
 )
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
@@ -42,6 +46,13 @@ AgainstFiles = Annotated[
         negative_iterable="",
     ),
 ]
+Group = Annotated[
+    list[str] | None,
+    Parameter(help="Column with the group of each person; repeat it for intersections.", negative_iterable=""),
+]
+Suspects = Annotated[
+    int, Parameter(help="List so many of the worst errors by name, to check their labels.", validator=at_least(0, 1000))
+]
 ShowLabels = Annotated[bool, Parameter(help="Name the identities that drive the uncertainty.", negative="")]
 
 
@@ -55,6 +66,8 @@ def report(
     seed: Seed = 0,
     title: Title = None,
     show_labels: ShowLabels = False,
+    group: Group = None,
+    suspects: Suspects = 0,
     against: AgainstFiles = None,
     reading: Reading = READING,
     running: Running = RUNNING,
@@ -72,7 +85,7 @@ def report(
     method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
-        data = reading.load(files)
+        data, attribute = _grouped(files, group, reading)
         others = [reading.load_or_scan([path]) for path in against or ()]
         names = common.system_names([files[-1], *(against or ())])
         source = common.provenance(
@@ -86,6 +99,7 @@ def report(
                 "level": level,
                 "resamples": resamples,
                 **reading.parameters(data, data.distance),
+                "group": group or None,
                 "against": names[1:] or None,
             },
         )
@@ -98,6 +112,8 @@ def report(
                 method=method,
                 title=title,
                 show_labels=show_labels,
+                group=attribute,
+                suspects=suspects,
                 against=dict(zip(names[1:], others, strict=True)) if others else None,
                 name=names[0],
                 rng=seed,
@@ -108,3 +124,14 @@ def report(
         content = render(made, chosen)
     write_out(content, output)
     return 0
+
+
+def _grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
+    """The data in memory, and the group of each identity where several columns make it."""
+    from matchbound.cli.groups import load_with_groups
+    from matchbound.readers.loading import in_memory
+
+    if not columns:
+        return reading.load(files), None
+    data, attribute = load_with_groups(files, columns, reading)
+    return in_memory(data), attribute

@@ -1,4 +1,4 @@
-"""A source of comparisons that were scored elsewhere: two identities and a score a row."""
+"""A source of comparisons that were scored elsewhere: two identities and a score per row."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.direction import direction_question
 from matchbound.data.finite import check_finite
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
@@ -34,9 +35,9 @@ class Comparisons:
     Parameters
     ----------
     identity_a, identity_b
-        Who is on either side: strings or integers, one a row.
+        Who is on either side: strings or integers, one per row.
     score
-        The matcher's score, one a row. Finite.
+        The matcher's score, one per row. Finite.
     distance
         ``True`` when small scores mean "same" (a match is ``score <= threshold``); by default large
         scores mean "same" (a match is ``score >= threshold``).
@@ -140,7 +141,7 @@ class Comparisons:
         names
             The names of instances, shape (k,); `instance_a` and `instance_b` are positions in it.
         """
-        values = _scores(score)
+        values = _scores(score, copy=False)
         _same_length({"a": a, "b": b, "score": values})
         made = cls.__new__(cls)
         instances: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
@@ -357,6 +358,11 @@ class Comparisons:
             return 0
         return int(np.count_nonzero(self.instance_a == self.instance_b))
 
+    @cached_property
+    def _direction(self) -> str | None:
+        """The question whether the scores point the other way, where they seem to."""
+        return direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
+
     def findings(self) -> tuple[str, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
         found: list[str] = list(self.notes)
@@ -379,10 +385,13 @@ class Comparisons:
             )
         if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
             found.append("all scores are equal: no threshold can tell genuine from impostor comparisons")
+        asked = self._direction
+        if asked is not None:
+            found.append(asked)
         return tuple(found)
 
 
-def _scores(score: ArrayLike) -> FloatArray:
+def _scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
     try:
         raw = np.asarray(score)
     except ValueError:
@@ -393,7 +402,7 @@ def _scores(score: ArrayLike) -> FloatArray:
         raise DataError(f"score must be one-dimensional, one number per row; it has shape {raw.shape}")
     try:
         with np.errstate(over="ignore"):
-            values = np.array(raw, dtype=np.float64)
+            values = np.array(raw, dtype=np.float64) if copy else np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"score must hold numbers: {error}") from None
     check_finite(values, lambda row: f"score: row {row} holds")

@@ -30,7 +30,7 @@ def protocol_text(record: Record, *, width: int | None = None, colour: bool = Fa
         ("comparisons of an identity", f"{record['fewest_visits']:,} to {record['most_visits']:,}"),
         ("written to", str(record["file"])),
     ]
-    return table(("what", ""), rows, width=width, colour=colour)
+    return table(("", ""), rows, width=width, colour=colour)
 
 
 def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
@@ -114,7 +114,7 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
         rows.append((f"power to show {name} below {percent(plan.claim)}", percent(plan.claim_power)))
     parts = [
         f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {target.power:g}.\n",
-        table(("plan", ""), rows, width=width, colour=colour),
+        table(("", ""), rows, width=width, colour=colour),
         table(
             ("instances of each", "people", "recordings", "comparisons"),
             [

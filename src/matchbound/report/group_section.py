@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any, Literal
 
 from matchbound.calls.groups import by_group
 from matchbound.counting.executors import Executor
 from matchbound.counting.recount import Source
 from matchbound.errors import MatchboundWarning
-from matchbound.report.page import Claim, GroupGap, GroupRange, GroupRow, GroupSection, ReportedPoint
+from matchbound.report.page import Claim, GroupCross, GroupGap, GroupRange, GroupRow, GroupSection, ReportedPoint
 from matchbound.results.groups import GroupRates
 from matchbound.results.rates import Rate
 
+CROSSES = 10
+"""How many pairs of groups are listed with their impostor rate, the highest first."""
 GAPS = 5
 """How many differences between groups are listed for each rate, the largest first."""
 Metric = Literal["far", "frr"]
@@ -57,8 +60,27 @@ def group_section(
             found = _gaps(rates, metric, level, n_resamples, rng)
             gaps += found[:GAPS]
             ranges += _range(rates, metric, level) if found else []
+        between = _between(rates, level)
     notes = tuple(text for text in rates.warnings if text not in known and "one instance" not in text)
-    return GroupSection(point.threshold, point.reading, tuple(rows), tuple(gaps), tuple(ranges), notes)
+    overall = (rates.overall.far.estimate, rates.overall.frr.estimate)
+    return GroupSection(
+        point.threshold, point.reading, tuple(rows), tuple(gaps), tuple(ranges), tuple(between), overall, notes
+    )
+
+
+def _between(rates: GroupRates, level: float) -> list[GroupCross]:
+    """Impostor rates between groups, the highest first."""
+    made = []
+    for one, two in combinations(rates.groups, 2):
+        cell = rates.between(one, two)
+        if not cell.comparisons:
+            continue
+        limits, upper = cell.interval(level), cell.interval(level, side="upper").high
+        claim = Claim(
+            "far", cell.estimate, limits.low, limits.high, upper, limits.method, cell.errors, cell.comparisons
+        )
+        made.append(GroupCross(one, two, claim))
+    return sorted(made, key=lambda row: -row.far.estimate)[:CROSSES]
 
 
 def _gaps(rates: GroupRates, metric: Metric, level: float, n_resamples: int, rng: int) -> list[GroupGap]:

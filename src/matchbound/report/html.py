@@ -12,6 +12,7 @@ from matchbound.errors import MissingExtraError
 from matchbound.report import svg, words
 from matchbound.report import systems_words as systems
 from matchbound.report.forest import forest_svg
+from matchbound.report.group_svg import groups_svg
 from matchbound.report.page import Drivers, PanelRate, Report
 from matchbound.show.numbers import level_text, p_text, percent, points, points_span, ratio_text, span
 
@@ -60,6 +61,11 @@ def to_html(report: Report) -> str:
         against=None if report.systems is None else systems,
         forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),
         drivers=[_driver_table(item) for item in report.drivers],
+        group_plots=[
+            (metric, Markup(groups_svg(report.groups, metric, report.level)))
+            for metric in ("far", "frr")
+            if report.groups is not None and any(getattr(row, metric) is not None for row in report.groups.rows)
+        ],
     )
 
 

@@ -15,7 +15,7 @@ from matchbound.calls.provenance import provenance_of
 from matchbound.calls.rates import evaluate, roc
 from matchbound.counting.recount import Source
 from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.report.page import Claim, GroupSection, Report, ReportedPoint, reading_of, reading_of_number
+from matchbound.report.page import Claim, GroupSection, Report, ReportedPoint, Suspect, reading_of, reading_of_number
 from matchbound.report.panels import score_histogram
 from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tally_at
 from matchbound.results.description import describe
@@ -25,10 +25,12 @@ from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
+from matchbound.results.searches import Searches
 from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
+    from matchbound.report.search_page import SearchReport
     from matchbound.report.systems import SystemsSection
     from matchbound.report.systems_section import Against
 
@@ -46,7 +48,7 @@ SUFFIXES: dict[str, Format] = {
 
 def write_report(
     path: str | os.PathLike[str],
-    data: Source,
+    data: Source | Searches,
     *,
     format: Format | None = None,
     far: Sequence[float] | float | None = None,
@@ -55,6 +57,7 @@ def write_report(
     method: str = "auto",
     title: str | None = None,
     show_labels: bool = False,
+    suspects: int = 0,
     group: Any = None,
     against: Against | None = None,
     name: str | None = None,
@@ -66,7 +69,7 @@ def write_report(
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
-) -> Report:
+) -> Report | SearchReport:
     """Write a report about a data set: one self-contained page, or tables for a paper.
 
     Parameters
@@ -74,10 +77,11 @@ def write_report(
     path
         Where to; written whole or not at all.
     data
-        `Comparisons`, or `Embeddings` of which all pairs are compared.
+        `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
+        gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs.
     format
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
-    far, threshold, level, method, title, show_labels, group, against, name, rng, n_resamples, provenance
+    far, threshold, level, method, title, show_labels, suspects, group, against, name, rng, n_resamples, provenance
         What it says: see `make_report`.
     workers, executor, progress, checkpoint, checkpoint_every
         How large sets of embeddings are counted: see `make_report`.
@@ -96,6 +100,11 @@ def write_report(
     from matchbound.report import render
 
     chosen = format or SUFFIXES.get(Path(path).suffix.lower(), "html")
+    if isinstance(data, Searches):
+        return _write_searches(
+            path, data, chosen, threshold=threshold, level=level, title=title, show_labels=show_labels,
+            provenance=provenance, **({} if far is None else {"far": far}),
+        )  # fmt: skip
     report = make_report(
         data,
         far=far,
@@ -104,6 +113,7 @@ def write_report(
         method=method,
         title=title,
         show_labels=show_labels,
+        suspects=suspects,
         group=group,
         against=against,
         name=name,
@@ -120,6 +130,22 @@ def write_report(
     return report
 
 
+def _write_searches(
+    path: str | os.PathLike[str], found: Searches, form: str, *, far: Any = None, **said: Any
+) -> SearchReport:
+    """Write a report about searches."""
+    from matchbound.files.writing import write_atomically
+    from matchbound.report import search_page
+
+    if far is not None:
+        raise UsageError("searches have FPIR, not FAR; name a threshold, or leave far out")
+    if form == "latex":
+        raise UsageError("a report about searches is HTML or Markdown")
+    made = search_page.make_search_report(found, **said)
+    write_atomically(path, search_page.to_html(made) if form == "html" else search_page.to_markdown(made))
+    return made
+
+
 def make_report(
     data: Source,
     *,
@@ -129,6 +155,7 @@ def make_report(
     method: str = "auto",
     title: str | None = None,
     show_labels: bool = False,
+    suspects: int = 0,
     group: Any = None,
     against: Against | None = None,
     name: str | None = None,
@@ -159,6 +186,9 @@ def make_report(
         By default "Matching accuracy report".
     show_labels
         Name the identities that drive the uncertainty; by default they have numbers only.
+    suspects
+        How many of the worst errors of either kind to list with the names of identities and instances, so that wrong
+        labels are found; none by default.
     group
         For the section on groups, as in `by_group`; by default the group that the data carry, if any.
     against
@@ -213,6 +243,7 @@ def make_report(
             series,
             title or "Matching accuracy report",
             show_labels,
+            suspects,
             group,
             systems,
             provenance or provenance_of(parameters, rng, [data] if systems is None else list(systems.values())),
@@ -250,6 +281,7 @@ class _Maker:
         series: Sequence[ErrorRates],
         title: str,
         show_labels: bool,
+        suspects: int,
         group: Any,
         systems: Mapping[str, Source] | None,
         provenance: Mapping[str, Any],
@@ -283,6 +315,7 @@ class _Maker:
             drivers=tuple(drivers_of(rate, show_labels) for rate in (focus_rates.far, focus_rates.frr)),
             groups=self._groups(points[focus], group),
             systems=None if systems is None else self._against(systems, targets, [rates.threshold for rates in series]),
+            suspects=tuple(self._suspects(focus_rates, suspects)),
             warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
             provenance=provenance,
         )
@@ -334,6 +367,18 @@ class _Maker:
         return Claim(
             statistic.metric, statistic.estimate, made.low, made.high, upper, made.method, errors, comparisons, ratio
         )
+
+    def _suspects(self, rates: ErrorRates, most: int) -> list[Suspect]:
+        """The worst errors of either kind, by name."""
+        made: list[Suspect] = []
+        for rate in (rates.far, rates.frr) if most else ():
+            for r in rate.erring(most).to_records():
+                sides = [
+                    str(r[f"identity_{side}"]) + (f" / {r[f'instance_{side}']}" if f"instance_{side}" in r else "")
+                    for side in "ab"
+                ]
+                made.append(Suspect(rate.metric, sides[0], sides[1], float(r["score"])))
+        return made
 
     def _groups(self, point: ReportedPoint, group: Any) -> GroupSection | None:
         """Rates by group at a threshold, and the largest gaps; None without groups."""

@@ -24,6 +24,8 @@ def to_markdown(report: Report) -> str:
         parts += [f"## Groups at threshold {report.groups.reading}", table(*groups_table(report))]
         if report.groups.gaps:
             parts.append(table(*gaps_table(report)))
+        if report.groups.between:
+            parts.append(table(*between_table(report)))
         parts += [text(line) for line in (*words.range_sentences(report), *report.groups.notes)]
     if report.systems is not None:
         parts.append("## Other systems on the same comparisons")
@@ -46,6 +48,10 @@ def to_markdown(report: Report) -> str:
         parts.append(text(words.driver_sentence(drivers)))
         if rows:
             parts.append(table(("Identity", "Share of variance", "Errors", f"{name} without it"), rows))
+    if report.suspects:
+        parts.append("## The worst errors, by name")
+        rows = [(s.metric.upper(), f"{s.score:.6g}", s.first, s.second) for s in report.suspects]
+        parts.append(table(("Error", "Score", "One side", "Other side"), rows))
     parts += ["## Data", table(("What", ""), words.description_rows(report.description))]
     parts += ["## Provenance", table(("What", ""), words.provenance_rows(report))]
     return "\n\n".join(parts) + "\n"
@@ -108,6 +114,16 @@ def groups_table(report: Report) -> Table:
             cells += ["–", "–"] if claim is None else [words.value_text(claim), words.span_text(claim)]
         rows.append(tuple(cells))
     return ("Group", "Identities", "FAR", f"FAR {level}", "FRR", f"FRR {level}"), rows
+
+
+def between_table(report: Report) -> Table:
+    """Headings and rows of the impostor rates between groups."""
+    assert report.groups is not None
+    rows = [
+        (f"{row.first}, {row.second}", words.value_text(row.far), words.span_text(row.far), words.counted(row.far))
+        for row in report.groups.between
+    ]
+    return ("Between groups", "FAR", level_text(report.level), "False accepts"), list(rows)
 
 
 def gaps_table(report: Report) -> Table:

@@ -207,6 +207,15 @@ class GroupGap:
 
 
 @dataclass(frozen=True)
+class GroupCross:
+    """The impostor rate of comparisons between two groups."""
+
+    first: str
+    second: str
+    far: Claim
+
+
+@dataclass(frozen=True)
 class GroupRange:
     """The group with the highest rate over the one with the lowest.
 
@@ -236,6 +245,10 @@ class GroupSection:
         Differences between groups.
     ranges
         From best to worst group, of each rate.
+    between
+        Impostor rates between groups, the highest first.
+    overall
+        FAR and FRR of all data at the threshold.
     notes
         Groups too small to say anything about, and the like.
     """
@@ -245,7 +258,19 @@ class GroupSection:
     rows: tuple[GroupRow, ...]
     gaps: tuple[GroupGap, ...]
     ranges: tuple[GroupRange, ...]
+    between: tuple[GroupCross, ...]
+    overall: tuple[float, float]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A comparison that erred, by name: shown only where that was asked for."""
+
+    metric: Literal["far", "frr"]
+    first: str
+    second: str
+    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,6 +297,8 @@ class Report:
         Rates by group, or None.
     systems
         Other systems on the same comparisons, or None.
+    suspects
+        The worst errors by name; empty unless they were asked for.
     warnings
         What a reader must keep in mind.
     provenance
@@ -303,6 +330,7 @@ class Report:
     drivers: tuple[Drivers, ...]
     groups: GroupSection | None
     systems: SystemsSection | None
+    suspects: tuple[Suspect, ...]
     warnings: tuple[str, ...]
     provenance: Mapping[str, Any]
 

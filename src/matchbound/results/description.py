@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.data.comparisons import Comparisons
+from matchbound.data.direction import question
 from matchbound.data.embeddings import Embeddings
 from matchbound.show.shown import Shown
 
@@ -130,11 +131,8 @@ def describe(data: Comparisons | Embeddings) -> Description:
                 "not every pair of instances was compared: the data are treated as incomplete, which is fine"
             )
         if scores[0] and scores[1] and (scores[0][1] > scores[1][1]) == data.distance:
-            sense = "a similarity" if data.distance else "a distance"
-            findings.append(
-                f"genuine comparisons have the worse median score: is the score {sense}? If so, "
-                f"{'drop' if data.distance else 'add'} --distance (distance={not data.distance})"
-            )
+            asked = question(data.distance)
+            findings += [asked] if asked not in findings else []
     if genuine == 0:
         findings.append("no genuine comparisons: FRR is not defined")
     if impostor == 0:

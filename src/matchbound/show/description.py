@@ -45,7 +45,7 @@ def description_table(description: Description) -> Table:
         if scores is not None:
             rows.append((name, f"{scores[0]:.6g} to {scores[2]:.6g}, median {scores[1]:.6g}"))
     rows.append(("a match is", "score <= threshold" if d.distance else "score >= threshold"))
-    return as_table(("what", ""), rows)
+    return as_table(("", ""), rows)
 
 
 def description_text(description: Description, *, width: int | None = None, colour: bool = False) -> str:

@@ -26,7 +26,7 @@ class Column:
     heading
         Its name.
     kind
-        ``"text"`` is flush left where it comes first, may be wrapped between words, and names in it may be cut;
+        ``"text"`` is flush left, may be wrapped between words, and names in it may be cut;
         ``"number"`` is never broken; ``"count"`` may be written short (86.9 M).
     drop
         Columns are left out where there is no room, the largest `drop` first; 0 stays.
@@ -66,8 +66,13 @@ def terminal_width() -> int:
 
 
 def as_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> Table:
-    """A table whose cells may be wrapped between words, and nowhere else."""
-    return Table(tuple(Column(name) for name in headings), tuple(tuple(row) for row in rows), title)
+    """A table of cells as they are; columns of numbers are flush right, others may be wrapped between words."""
+    kinds: list[Kind] = [
+        "number" if k and rows and all(_numeral(row[k]) or row[k] in ("", "–") for row in rows) else "text"
+        for k in range(len(headings))
+    ]
+    columns = tuple(Column(name, kind) for name, kind in zip(headings, kinds, strict=True))
+    return Table(columns, tuple(tuple(row) for row in rows), title)
 
 
 def joined(tables: Sequence[Table], width: int | None = None, colour: bool = False) -> str:
@@ -96,7 +101,7 @@ def _text(table: Table, width: int, colour: bool) -> str:
     if left_out:
         lines.append(f"Not shown for want of room: {', '.join(left_out)}.")
     if table.note:
-        lines += _wrapped(table.note, max(width, LEAST))
+        lines += wrapped(table.note, max(width, LEAST))
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -163,21 +168,21 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
 
 def _laid(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], last: bool = False) -> list[str]:
     """One row, of as many lines as its longest cell needs; headings stand on the last line."""
-    parts = [_wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    parts = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
     height = max(len(part) for part in parts)
     blank = [[""] * (height - len(part)) for part in parts]
     parts = [empty + part if last else part + empty for part, empty in zip(parts, blank, strict=True)]
     lines = []
     for line in zip(*parts, strict=True):
         placed = [
-            text + " " * (width - _length(text)) if k == 0 else " " * (width - _length(text)) + text
-            for k, (text, width) in enumerate(zip(line, widths, strict=True))
+            text + " " * (width - _length(text)) if column.kind == "text" else " " * (width - _length(text)) + text
+            for column, text, width in zip(columns, line, widths, strict=True)
         ]
         lines.append("  ".join(placed))
     return lines
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def wrapped(text: str, width: int) -> list[str]:
     """The text in lines, broken between words; a word that is too long is cut, a number never."""
     lines: list[str] = []
     for paragraph in text.split("\n"):

@@ -1,4 +1,4 @@
-"""The files that the documentation's examples read, made from a seed."""
+"""The files that the documentation's examples read, made from a seed: ``matchbound demo --files DIR`` writes them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,32 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import matchbound as mb
+from matchbound.data.embeddings import Embeddings
+from matchbound.data.example import demo_data
+
+EXAMPLE_FILES = (
+    "faces.npz",
+    "scores.csv",
+    "scores-b.csv",
+    "scores-c.csv",
+    "people.csv",
+    "veri_test.txt",
+    "vox_scores.txt",
+    "vendor.csv",
+    "audit.csv",
+)
+"""What is written."""
 
 
-def make_examples(folder: Path) -> None:
-    """Write all of them to a folder: score tables, embeddings, a trial list with scores, a list of people."""
+def write_examples(folder: Path) -> list[Path]:
+    """Write all of them to a folder, which is made: score tables, embeddings, trials with scores, lists of people.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     faces_file(folder / "faces.npz")
     scores_file(folder / "scores.csv")
     for name, noise in (("scores-b.csv", 0.2), ("scores-c.csv", 0.4)):
@@ -22,11 +43,12 @@ def make_examples(folder: Path) -> None:
     voxceleb_files(folder / "veri_test.txt", folder / "vox_scores.txt")
     vendor_file(folder / "vendor.csv")
     audit_file(folder / "audit.csv")
+    return [folder / name for name in EXAMPLE_FILES]
 
 
 def faces_file(path: Path) -> None:
     """The demonstration data as an archive of arrays."""
-    faces = mb.demo_data()
+    faces = demo_data()
     assert faces.group is not None
     assert faces.instance is not None
     identity = faces.identities[faces.codes]
@@ -36,20 +58,20 @@ def faces_file(path: Path) -> None:
 
 def scores_file(path: Path, noise: float = 0.0) -> None:
     """A score table of all pairs of 60 people's images; with noise, by a system that sees them less clearly."""
-    some = mb.demo_data(n_identities=60, seed=3)
+    some = demo_data(n_identities=60, seed=3)
     assert some.instance is not None
     if noise:
         extra = noise * some.vectors.std() * np.random.default_rng(7).standard_normal(some.vectors.shape)
-        some = mb.Embeddings(some.vectors + extra, some.identities[some.codes], instance=some.instance)
+        some = Embeddings(some.vectors + extra, some.identities[some.codes], instance=some.instance)
         assert some.instance is not None
     first, second = np.triu_indices(len(some), 1)
     scores = some.score_pairs(first, second)
-    names = some.identities[some.codes]
+    names, images = some.identities[some.codes], np.asarray(some.instance)
     _write(
         path,
         ["id_a", "instance_a", "id_b", "instance_b", "score"],
         (
-            [names[i], some.instance[i], names[j], some.instance[j], f"{score:.6f}"]
+            [names[i], images[i], names[j], images[j], f"{score:.6f}"]
             for i, j, score in zip(first, second, scores, strict=True)
         ),
     )

@@ -1,0 +1,129 @@
+"""What a data set can support, and what to run next: the end of ``matchbound check``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+
+from matchbound.planning.rules import zero_errors
+from matchbound.results.description import Description
+from matchbound.show.numbers import count_text, level_text, percent
+from matchbound.show.tables import terminal_width, wrapped
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to expect of a data set.
+
+    lowest_far, lowest_frr
+        The lowest rate that the data could show, at `level`, if not one comparison erred, under the dependence that is
+        typical of matchers; None where every pair was not compared, or there are no such comparisons.
+    surest_far, surest_frr
+        The same whatever the dependence: from comparisons that share nobody.
+    supports
+        The same in sentences.
+    commands
+        What to run next.
+    """
+
+    level: float
+    lowest_far: float | None
+    surest_far: float | None
+    lowest_frr: float | None
+    surest_frr: float | None
+    supports: tuple[str, ...]
+    commands: tuple[str, ...]
+
+    def to_record(self) -> dict[str, Any]:
+        """The numbers and the commands."""
+        return {
+            "lowest_far": self.lowest_far,
+            "surest_far": self.surest_far,
+            "lowest_frr": self.lowest_frr,
+            "surest_frr": self.surest_frr,
+            "next": list(self.commands),
+        }
+
+
+def advise(d: Description, files: Sequence[str], options: Sequence[str] = (), level: float = 0.95) -> Advice:
+    """Advice about a data set.
+
+    Parameters
+    ----------
+    d
+        Its description.
+    files, options
+        As they stand on the command line, for the commands.
+    """
+    lowest: dict[str, float | None] = {"far": None, "frr": None}
+    surest: dict[str, float | None] = {"far": None, "frr": None}
+    supports = []
+    median = 1 if d.instances_range is None else max(int(d.instances_range[1]), 1)
+    for metric, comparisons, name in (("far", d.n_impostor, "false accept"), ("frr", d.n_genuine, "false reject")):
+        people = d.n_identities - (d.n_single or 0) if metric == "frr" else d.n_identities
+        if not comparisons or people < 2:
+            supports.append(f"{metric.upper()} cannot be estimated: there are no such comparisons.")
+            continue
+        instances = max(median, 2) if metric == "frr" else median
+        clean = zero_errors(people, instances=instances, metric=metric, level=level)  # type: ignore[arg-type]
+        surest[metric] = clean.disjoint
+        lowest[metric] = clean.modelled if d.complete else None
+        most = f"{percent(clean.disjoint)} whatever the dependence between comparisons"
+        if d.complete:
+            most = f"{percent(clean.modelled)} under the dependence that is typical of matchers, {most}"
+        supports.append(
+            f"{metric.upper()}: without a single {name} in {count_text(comparisons)} comparisons of "
+            f"{count_text(people)} people, it could be shown to be below {most} ({level_text(level)} confidence)."
+        )
+    return Advice(
+        level,
+        lowest["far"],
+        surest["far"],
+        lowest["frr"],
+        surest["frr"],
+        tuple(supports),
+        tuple(_commands(d, [*(quote(name) for name in files), *options])),
+    )
+
+
+def _commands(d: Description, words: Sequence[str]) -> list[str]:
+    named = " ".join(words)
+    made = []
+    if d.n_genuine and d.n_impostor:
+        made.append(f"matchbound roc {named}")
+        made.append(f"matchbound report {named} --output report.html")
+    scores = d.impostor_scores or d.genuine_scores
+    threshold = "0.5" if scores is None else f"{_between(d):.3g}"
+    made.append(f"matchbound evaluate {named} --threshold {threshold}")
+    made.append(f"matchbound errors {named} --threshold {threshold}")
+    return made
+
+
+def _between(d: Description) -> float:
+    """A threshold to begin with: between the medians of genuine and impostor scores."""
+    known = [scores[1] for scores in (d.genuine_scores, d.impostor_scores) if scores is not None]
+    return sum(known) / len(known)
+
+
+def advice_text(findings: Sequence[str], advice: Advice, width: int | None = None) -> str:
+    """The advice for people: what is supported, what is suspicious, what to run next."""
+    room = terminal_width() if width is None else width
+    parts = ["", "What these data can support", *_listed(advice.supports, room)]
+    if findings:
+        parts += ["", "What to look at first", *_listed([_sentence(text) for text in findings], room)]
+    parts += ["", "What to run next", *(f"  {command}" for command in advice.commands)]
+    return "\n".join(parts) + "\n"
+
+
+def _listed(texts: Sequence[str], width: int) -> list[str]:
+    lines = []
+    for text in texts:
+        first, *rest = wrapped(text, width - 2)
+        lines += [f"- {first}", *(f"  {line}" for line in rest)]
+    return lines
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"

@@ -1,0 +1,265 @@
+"""Where new users stopped: each stop has a test, from the command line as they would type it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from matchbound.cli import main
+from matchbound.data.direction import direction_question, question
+from matchbound.data.example_files import EXAMPLE_FILES
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "files"
+    assert main(["demo", "--files", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def distances(files: Path) -> Path:
+    """The example scores as distances, under a name that says nothing."""
+    rows = list(csv.DictReader(io.StringIO((files / "scores.csv").read_text())))
+    path = files / "dissimilar.csv"
+    with open(path, "w", newline="") as stream:
+        writer = csv.DictWriter(stream, ["id_a", "instance_a", "id_b", "instance_b", "score"])
+        writer.writeheader()
+        writer.writerows([{**row, "score": f"{1.0 - float(row['score']):.6f}"} for row in rows])
+    return path
+
+
+# Distances as scores
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "FILE"],
+        ["evaluate", "FILE", "--threshold", "0.5"],
+        ["roc", "FILE"],
+        ["compare", "FILE", "FILE", "--threshold", "0.5"],
+        ["compare", "FILE", "FILE", "FILE", "--threshold", "0.5"],
+        ["report", "FILE", "--format", "markdown"],
+    ],
+    ids=lambda command: f"{command[0]} {command.count('FILE')}",
+)
+def test_a_distance_is_asked_about_everywhere(
+    command: list[str], distances: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(distances) if word == "FILE" else word for word in command]) == 0
+    shown = capsys.readouterr()
+    assert question(False)[1:] in " ".join((shown.err + shown.out).split())
+    assert main([*(str(distances) if word == "FILE" else word for word in command), "--distance"]) == 0
+    shown = capsys.readouterr()
+    assert "is the score" not in shown.err + shown.out
+
+
+def test_groups_ask_too(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = list(csv.reader(io.StringIO((files / "audit.csv").read_text())))
+    for row in rows[1:]:
+        row[4] = str(1.0 - float(row[4]))
+    path = tmp_path / "other.csv"
+    path.write_text("\n".join(",".join(row) for row in rows))
+    assert main(["groups", str(path), "--threshold", "0.5", "--group", "sex"]) == 0
+    assert question(False) in capsys.readouterr().err
+
+
+def test_the_question_is_not_asked_of_chance() -> None:
+    rng = np.random.default_rng(3)
+    asked = [direction_question(rng.random(n), rng.random(4 * n), bool(n % 2)) for n in (1, 2, 5, 20, 100, 1000) * 20]
+    assert not any(asked)
+    assert direction_question(np.array([0.1, 0.2]), np.array([0.8, 0.9]), False) is None  # too few to be sure
+    low, high = rng.random(50), 0.5 + rng.random(70)
+    assert direction_question(low, high, False) == question(False)
+    assert direction_question(low, high, True) is None
+    assert direction_question(high, low, True) == question(True)
+    assert direction_question(np.empty(0), low, True) is None
+
+
+def test_a_threshold_for_another_kind_of_score_is_asked_about() -> None:
+    faces = mb.demo_data(n_identities=30)
+    with pytest.warns(mb.MatchboundWarning, match=r"no comparison matches at threshold 1\.2"):
+        mb.evaluate(faces, 1.2)
+    far_away = mb.Embeddings(faces.vectors, faces.identities[faces.codes], "euclidean")
+    with pytest.warns(mb.MatchboundWarning, match=r"no comparison matches.*another kind of score"):
+        mb.evaluate(far_away, 0.6)
+    with pytest.warns(mb.MatchboundWarning, match="every comparison matches"):
+        mb.evaluate(far_away, 1e6)
+
+
+def test_one_threshold_for_different_scores_is_said() -> None:
+    faces = mb.demo_data(n_identities=30)
+    assert faces.instance is not None
+    labels = faces.identities[faces.codes]
+    one = mb.Embeddings(faces.vectors, labels, instance=faces.instance)
+    two = mb.Embeddings(faces.vectors, labels, "euclidean", instance=faces.instance)
+    with pytest.warns(mb.MatchboundWarning, match="one threshold for systems with different scores"):
+        mb.compare(one, two, threshold=0.6)
+    with pytest.warns(mb.MatchboundWarning, match="one threshold for systems with different scores"):
+        mb.compare_all({"a": one, "b": two, "c": one}, threshold=0.6)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mb.compare(one, two, threshold=(0.6, 8.0))
+        mb.compare(one, two, far=0.1)
+    assert not any("different scores" in str(item.message) for item in caught)
+
+
+# The files of README and docs
+
+
+def test_the_demo_writes_the_files_of_the_documentation(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert all((files / name).is_file() for name in EXAMPLE_FILES)
+    assert isinstance(mb.read(files / "faces.npz"), mb.Embeddings)
+    assert main(["demo", "--files", str(files)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    (tmp_path / "audit.csv").write_text("mine")
+    assert main(["demo", "--files", str(tmp_path)]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["audit.csv"]
+
+
+# Which comparisons erred
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+def test_erring_comparisons_of_embeddings_are_those_of_the_table(similarity: str) -> None:
+    faces = mb.demo_data(n_identities=40, seed=5)
+    assert faces.instance is not None
+    data = mb.Embeddings(faces.vectors, faces.identities[faces.codes], similarity, instance=faces.instance)  # type: ignore[arg-type]
+    table = data.comparisons()
+    threshold = 0.5 if similarity == "cosine" else 9.0
+    for metric in ("far", "frr"):
+        one, two = (getattr(mb.evaluate(source, threshold), metric) for source in (data, table))
+        assert one.errors > 10
+        mine, theirs = one.erring(), two.erring()
+        assert len(mine) == one.errors == len(theirs)
+        assert np.array_equal(mine.score, theirs.score)
+        wrong = table.score <= threshold if table.distance else table.score >= threshold
+        wrong = ~wrong & table.genuine if metric == "frr" else wrong & ~table.genuine
+        assert sorted(np.flatnonzero(wrong).tolist()) == sorted(np.asarray(theirs.row).tolist())
+        order = np.sort(table.score[wrong])
+        lowest_first = (metric == "frr") != table.distance
+        assert np.array_equal(theirs.score, order if lowest_first else order[::-1])
+        names = {frozenset((r["instance_a"], r["instance_b"])) for r in mine}
+        assert names == {frozenset((r["instance_a"], r["instance_b"])) for r in theirs}
+        assert np.array_equal(one.erring(4).score, mine.score[:4])
+        assert (metric == "frr") == all(r["identity_a"] == r["identity_b"] for r in mine)
+
+
+def test_a_wrong_label_is_the_worst_error() -> None:
+    rng = np.random.default_rng(0)
+    owner = np.repeat(np.arange(40), 4)
+    vectors = rng.standard_normal((40, 32))[owner] + 0.5 * rng.standard_normal((160, 32))
+    labels = owner.copy()
+    labels[21] = 33
+    worst = mb.evaluate(mb.Embeddings(vectors, labels), 0.5).far.erring(3)
+    assert all(21 in (r["instance_a"], r["instance_b"]) for r in worst)
+
+
+def test_errors_from_the_command_line(files: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    scores = str(files / "scores.csv")
+    assert main(["errors", scores, "--threshold", "0.5", "--most", "5", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    rates = mb.evaluate(mb.read(scores), 0.5)
+    assert [row["metric"] for row in document["results"]] == ["far"] * 5 + ["frr"] * 5
+    assert document["results"][0]["score"] == rates.far.erring(1).score[0]
+    assert main(["errors", scores, "--threshold", "0.5", "--kind", "frr"]) == 0
+    shown = capsys.readouterr().out
+    assert f"All {rates.frr.errors} errors" in shown
+    assert "False accepts" not in shown
+    target = tmp_path / "errors.csv"
+    assert main(["errors", str(files / "faces.npz"), "--threshold", "0.6", "--format", "csv", "-o", str(target)]) == 0
+    rows = list(csv.DictReader(io.StringIO(target.read_text())))
+    assert set(rows[0]) == {"metric", "identity_a", "identity_b", "instance_a", "instance_b", "score"}
+    assert main(["errors", scores]) == 2
+    assert "--threshold" in capsys.readouterr().err
+
+
+def test_erring_needs_the_comparisons(files: Path) -> None:
+    rates = mb.evaluate(mb.scan(files / "scores.csv"), 0.5)
+    with pytest.raises(mb.DataError, match="read instead of scan"):
+        rates.far.erring()
+    with pytest.raises(mb.UsageError, match="most"):
+        mb.evaluate(mb.read(files / "scores.csv"), 0.5).far.erring(0)
+
+
+# Groups in the report
+
+
+def test_a_report_by_group(files: Path, tmp_path: Path) -> None:
+    page, text = tmp_path / "r.html", tmp_path / "r.md"
+    audit = str(files / "audit.csv")
+    for target in (page, text):
+        assert main(["report", audit, "--group", "sex", "--threshold", "0.5", "-q", "--output", str(target)]) == 0
+    html, markdown = page.read_text(), text.read_text()
+    assert 'id="groups-far"' in html
+    assert 'id="groups-frr"' in html
+    assert "FAR of impostor comparisons between two groups" in html
+    rates = mb.by_group(mb.read(audit, group="sex"), 0.5)
+    from matchbound.show.numbers import percent, points
+
+    assert percent(rates.between("f", "m").estimate) in html
+    assert points(rates.gap("far", "f", "m").estimate) in html
+    assert f"| f, m | {percent(rates.between('f', 'm').estimate)}" in markdown
+    both = tmp_path / "both.md"
+    command = ["report", audit, "--group", "sex", "--group", "age", "--threshold", "0.5", "-q", "--output", str(both)]
+    assert main(command) == 0
+    assert "f & 60+" in both.read_text().replace("\\", "")
+
+
+def test_suspects_are_named_on_request_only(files: Path, tmp_path: Path) -> None:
+    scores = str(files / "scores.csv")
+    worst = mb.evaluate(mb.read(scores), 0.5).far.erring(1).to_records()[0]
+    for form in ("html", "md"):
+        for extra, named in (([], False), (["--suspects", "3"], True)):
+            target = tmp_path / f"r.{form}"
+            assert main(["report", scores, "--threshold", "0.5", "-q", "--output", str(target), *extra]) == 0
+            assert (str(worst["instance_a"]) in target.read_text().replace("\\", "")) == named
+
+
+# What is printed of the data
+
+
+def test_data_print_themselves_shortly(files: Path) -> None:
+    for name in ("faces.npz", "scores.csv"):
+        shown = repr(mb.read(files / name))
+        assert len(shown) < 120
+        assert "identities" in shown
+
+
+# Advice
+
+
+def test_check_ends_with_advice(files: Path, distances: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = str(files / "scores.csv")
+    assert main(["check", scores]) == 0
+    shown = capsys.readouterr().out
+    clean = mb.zero_errors(60, instances=3)
+    from matchbound.show.numbers import percent
+
+    assert "What these data can support" in shown
+    assert percent(clean.modelled) in shown
+    assert percent(clean.disjoint) in shown
+    assert f"matchbound evaluate {scores} --threshold " in shown
+    command = next(line for line in shown.splitlines() if "matchbound evaluate" in line).split()
+    assert main(command[1:]) == 0
+    capsys.readouterr()
+    assert main(["check", str(distances), "--distance", "--format", "json"]) == 0
+    row = json.loads(capsys.readouterr().out)["results"][0]
+    assert row["lowest_far"] == clean.modelled
+    assert all("--distance" in line for line in row["next"])
+    assert main(["check", str(files / "veri_test.txt"), str(files / "vox_scores.txt"), "--reader", "voxceleb"]) == 0
+    shown = capsys.readouterr().out
+    assert "whatever the dependence" in shown
+    assert "typical of matchers" not in shown
