@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 from conftest import golden_table
 from matchbound.cli import main
+from matchbound.planning.protocol import score_protocol
 from matchbound.results.drawing import image_pairs, scheme_of
 from matchbound.stats.curve.bootstrap import curve_replicates, in_blocks, self_comparisons
 from matchbound.stats.fixed_sizes import kept_share, pooled_sizes
@@ -345,6 +347,24 @@ def test_fixed_sizes_are_unbiased_for_geometric_sizes() -> None:
     true = np.var(estimates, axis=0, ddof=1)
     assert np.mean(fixed, axis=0) / true == pytest.approx([1.0, 1.0], abs=0.13)
     assert np.all(np.mean(plug_in, axis=0) / true < 0.9)
+
+
+# ---- protocol data
+
+
+@pytest.mark.filterwarnings("default::matchbound.MatchboundWarning")
+@pytest.mark.parametrize("method", ["vertex", "double-or-nothing"])
+def test_bootstraps_on_protocol_data_say_that_they_overstate(method: str) -> None:
+    rng = np.random.default_rng(0)
+    data = mb.Embeddings(rng.normal(size=(60, 4)), np.repeat(np.arange(30), 2))
+    protocol = mb.design_protocol(np.repeat(np.arange(30), 2), budget=60)
+    listed = score_protocol(protocol, data)
+    far = mb.evaluate(listed, 0.2).far
+    with pytest.warns(mb.MatchboundWarning, match=r"times the variance that it has. Use method='auto' or 'wilson'"):
+        far.bootstrap(method, 20, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mb.MatchboundWarning)
+        mb.evaluate(data, 0.2).far.bootstrap(method, 20, rng=0)
 
 
 # ---- the command line

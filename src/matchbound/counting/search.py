@@ -194,21 +194,19 @@ class SearchWorker:
         holder: IntArray,
     ) -> None:
         from matchbound.kernels.blocks import Tile
-        from matchbound.kernels.coarse import fill_bits
+        from matchbound.kernels.screen import STRIP, WORD, fill_bits
         from matchbound.kernels.search import keep_best_of_bits, set_cuts
-        from matchbound.kernels.strips import PANEL, ROWS
 
         scores, n = self._scores, rows.shape[0]
-        words, offset = coarse.rows(rows, scores.enrolled.raw.shape[1])
-        cuts = np.empty(n, dtype=np.int32)
-        bits = np.empty((n + ROWS) * (PIECE_COLUMNS // PANEL), dtype=np.uint64)
+        screen, offset, shift = coarse.screen(rows, scores.enrolled.raw.shape[1])
+        bits = np.empty((n + STRIP) * (PIECE_COLUMNS // WORD), dtype=np.uint64)
         kind = scores.enrolled.kind
         for at in range(0, scores.columns, PIECE_COLUMNS):
             columns = min(PIECE_COLUMNS, scores.columns - at)
-            wide = -(-columns // PANEL)
-            set_cuts(score, least, scores.band, scores.scale, kind, offset, 1.0 / coarse.step**2, cuts)
+            wide = -(-columns // WORD)
+            set_cuts(score, least, scores.band, scores.scale, kind, offset, shift, 1.0 / coarse.unit, screen.cuts)
             tile = Tile(0, n, at, columns, False, False, 0.0, 0.0)
-            fill_bits(words, coarse.panels, coarse.starts, cuts, coarse.steps, tile, wide, bits)
+            fill_bits(screen, tile, wide, bits)
             keep_best_of_bits(
                 bits, wide, columns, scores.scale, scores.probes, scores.enrolled, places, at, least, score, holder
             )

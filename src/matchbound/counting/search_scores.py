@@ -1,10 +1,10 @@
 """What rules candidates out: products of probes and pieces of a gallery, as floats or as bytes.
 
 The oriented value of a probe and a column is as in `matchbound.counting.factors`. Its product in float32 is at most
-`band` away. Where the processor multiplies bytes, rows and columns are rounded to whole multiples of one step s and
-Cauchy–Schwarz bounds what that loses: with x = s·q + e for probes and columns y alike, x·y = s²·q_x·q_y + e_x·(s·q_y) +
-x·e_y. With h = ‖x‖²/2 for distances and 0 otherwise, u_x = h_x − max‖s·q_y‖·‖e_x‖ and u_y = h_y − max‖x‖·‖e_y‖, the
-value reaches v only if q_x·q_y − ⌊u_y/s²⌋ ≥ ⌊(v + u_x)/s²⌋, a test on whole numbers.
+`band` away. Where the processor multiplies bytes, probes and columns are rounded to whole multiples of steps s and t,
+and Cauchy–Schwarz bounds what that loses: with x = s·q + e and y = t·p + f, x·y = s·t·q·p + e·(t·p) + x·f. With
+h = ‖x‖²/2 for distances and 0 otherwise, u_x = h_x − max‖t·p‖·‖e‖ and u_y = h_y − max‖x‖·‖f‖, the value reaches v only
+if q·p − ⌊u_y/(s·t)⌋ ≥ ⌊(v + u_x)/(s·t)⌋, a test on whole numbers.
 
 A gallery is not copied: floats are made piece by piece, again for each block of probes; bytes are kept, a quarter of
 float32.
@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.factors import rounding_band
+from matchbound.counting.screen import best_step
+from matchbound.counting.speeds import best_kind
 from matchbound.counting.threads import in_slices
 from matchbound.data.embeddings import BLOCK_ROWS, Similarity
 from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
+    from matchbound.kernels.screen import Screen
     from matchbound.kernels.search import Enrolled, Searched
 
 Float32Array = NDArray[np.float32]
@@ -33,7 +36,6 @@ PIECE_COLUMNS = 1024
 SAMPLE_COLUMNS = 1024
 FEWEST_FOR_BYTES = 1024
 MOST_DIMENSIONS = 8192
-CLIPS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.35, 0.2)
 LARGEST = 2.0**28
 REACH = 1.0 + 1e-6
 """No row is longer than this, after scaling and rounding to float32."""
@@ -147,10 +149,8 @@ class Scores:
     @cached_property
     def bytes(self) -> Bytes | None:
         """The columns as bytes, where this processor multiplies them and the gallery is large enough."""
-        from matchbound.kernels.coarse import multiplies_bytes
-
         d = self.enrolled.raw.shape[1]
-        if self.columns < FEWEST_FOR_BYTES or not 4 <= d <= MOST_DIMENSIONS or not multiplies_bytes():
+        if self.columns < FEWEST_FOR_BYTES or not 4 <= d <= MOST_DIMENSIONS or best_kind() is None:
             return None
         return make_bytes(self)
 
@@ -179,71 +179,90 @@ def _largest(rows: NDArray[Any], centre: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Bytes:
-    """Columns as bytes.
+    """Columns as bytes, for screens of probes.
 
-    panels : uint32, flat; starts : int32, flat
-        See `matchbound.kernels.coarse.bits_of_strip`.
-    step : float
-        s.
+    kind : which instructions
+    panels : uint8, flat; starts : int32, flat
+        See `matchbound.kernels.screen.Screen`.
+    step, row_step : float
+        t and s, the steps of columns and of probes.
     longest : float
-        The largest ‖s·q‖ of all columns.
+        The largest ‖t·p‖ of all columns.
     steps : int
         Words of four bytes per row.
     """
 
-    panels: NDArray[np.uint32] = field(repr=False)
+    kind: type[Screen]
+    panels: NDArray[np.uint8] = field(repr=False)
     starts: NDArray[np.int32] = field(repr=False)
     step: float
+    row_step: float
     longest: float
     steps: int
 
-    def rows(self, rows: Float32Array, d: int) -> tuple[NDArray[np.uint32], FloatArray]:
-        """Probes as bytes, flat words; and u in units of s², rounded down, shape (b,)."""
-        from matchbound.kernels.coarse import round_rows
+    @property
+    def unit(self) -> float:
+        """What one unit of a sum is worth among oriented values."""
+        return self.step * self.row_step
 
-        n = rows.shape[0]
-        rounded = np.empty((n, 4 * self.steps), dtype=np.uint8)
-        error, length = np.empty(n), np.empty(n)
-        round_rows(rows, d, 0, n, self.step, rounded, error, length)
-        offset = -self.longest * error
+    def screen(self, rows: Float32Array, d: int) -> tuple[Screen, FloatArray, IntArray]:
+        """A screen of probes with cuts still to be set; u in units, rounded down, and what is added to cuts."""
+        from matchbound.kernels.screen import BIAS, SAFE_CHUNK, round_rows, sum_chunks
+
+        n, kind = rows.shape[0], self.kind
+        whole = np.empty((n, 4 * self.steps), dtype=np.int8)
+        error, length, square = np.empty(n), np.empty(n), np.empty(n)
+        round_rows(np.ascontiguousarray(rows[:, :d]), self.row_step, kind.most, whole, error, length, square)
+        offset = -max(self.longest, REACH) * error
         if rows.shape[1] > d:
             offset = offset - rows[:, d + 1].astype(np.float64)
-        return rounded.view(np.uint32).reshape(-1), offset / self.step**2
+        begins, chunk = np.empty(0, dtype=np.int16), self.steps
+        if kind.wraps:
+            chunk = min(SAFE_CHUNK, self.steps)
+            sums = np.empty((n, -(-self.steps // chunk), 2), dtype=np.int64)
+            sum_chunks(whole, 0, n, chunk, sums, np.empty_like(sums))
+            begins = (-128 * sums - BIAS).astype(np.int16).reshape(-1)
+            shift = np.full(n, -2 * BIAS * sums.shape[1])
+        else:
+            shift = kind.zero * whole.sum(axis=1, dtype=np.int64)
+        cuts = np.empty(n, dtype=np.int32)
+        made = kind(
+            whole.reshape(-1), self.panels, self.starts, cuts, begins, self.steps, chunk, kind.lanes * kind.vectors
+        )
+        return made, offset / self.unit, shift
 
 
 def make_bytes(scores: Scores, workers: int | None = None) -> Bytes | None:
     """The columns of a gallery as bytes; None where the numbers would not fit 32 bits."""
-    from matchbound.kernels.coarse import pack_panels, round_rows
-    from matchbound.kernels.strips import PANEL
+    from matchbound.kernels.screen import pack_panels, round_rows
 
+    kind = best_kind()
     d, n = scores.enrolled.raw.shape[1], scores.columns
-    sample = scores._sample[:, :d]
-    largest = float(np.abs(sample).max(initial=0.0))
-    if largest == 0.0:
+    sample = np.ascontiguousarray(scores._sample[:, :d])
+    if kind is None or not sample.any():
         return None
-    steps = [clip * largest / 127 for clip in CLIPS]
-    lost = [float(np.square(sample - np.clip(np.rint(sample / s), -127, 127) * s).sum()) for s in steps]
-    step = steps[int(np.argmin(lost))]
-    words = -(-d // 4)
-    panels = room_for((-(-n // PANEL), words, PANEL), np.uint32)
-    error, length, half, sums = np.empty(n), np.empty(n), np.zeros(n), np.empty(n, dtype=np.int64)
-    count = PIECE_COLUMNS // PANEL
+    step = best_step(sample, 127)
+    row_step = step if kind.most == 127 else best_step(sample, kind.most)
+    words, width = -(-d // 4), kind.lanes * kind.vectors
+    panels = room_for((-(-n // width), words, width, 4), np.uint8)
+    error, length, square, half = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
+    count = PIECE_COLUMNS // width
 
     def fill(start: int, stop: int) -> None:
         for first in range(start, stop):
             part = slice(first * PIECE_COLUMNS, min((first + 1) * PIECE_COLUMNS, n))
             rows = scores.piece(part)
-            rounded = np.empty((rows.shape[0], 4 * words), dtype=np.uint8)
-            round_rows(rows, d, 0, rows.shape[0], step, rounded, error[part], length[part])
+            whole = np.empty((rows.shape[0], 4 * words), dtype=np.int8)
+            round_rows(np.ascontiguousarray(rows[:, :d]), step, 127, whole, error[part], length[part], square[part])
             if rows.shape[1] > d:
                 half[part] = -rows[:, d].astype(np.float64)
-            some = panels[first * count : first * count + -(-rows.shape[0] // PANEL)]
-            pack_panels(rounded.view(np.uint32), 0, some.shape[0], some, sums[part])
+            some = panels[first * count : first * count + -(-rows.shape[0] // width)]
+            pack_panels(whole, 0, some.shape[0], kind.zero, some)
 
     in_slices(fill, -(-n // PIECE_COLUMNS), workers, 1)
-    offset = (half - REACH * error) / step**2
+    offset = (half - REACH * error) / (step * row_step)
     if not np.abs(offset).max() < LARGEST:
         return None
-    starts = np.full(panels.shape[0] * PANEL, -(2**30), dtype=np.int32)
-    starts[:n] = -np.floor(offset).astype(np.int64) - 128 * sums
-    return Bytes(panels.reshape(-1), starts, step, float(length.max()) * (1 + 1e-6), words)
+    starts = np.full(panels.shape[0] * width, -(2**30), dtype=np.int32)
+    starts[:n] = -np.floor(offset).astype(np.int64)
+    return Bytes(kind, panels.reshape(-1), starts, step, row_step, float(length.max()) * (1 + 1e-6), words)

@@ -15,10 +15,10 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
+from matchbound.kernels.bits import list_hits as scan_hits
+from matchbound.kernels.bits import list_hits_of_bits
 from matchbound.kernels.emit import INDEX, cgutils, splat
 from matchbound.kernels.exact import COSINE, EUCLIDEAN
-from matchbound.kernels.scan import list_hits as scan_hits
-from matchbound.kernels.scan import list_hits_of_bits
 
 
 class Enrolled(NamedTuple):
@@ -258,7 +258,7 @@ def keep_best(
         own, length = probes.own[i], probes.lengths[i]
         scaled_row(probes, i, x)
         cut = _below(least_value(score[r, last], least[r], band, scale, kind))
-        for k in range(scan_hits(product, r * columns, 0, columns, cut, found)):
+        for k in range(scan_hits(product, r * columns, columns, cut, found)):
             column = col0 + found[k]
             owner = enrolled.owner[column]
             if product[r * columns + found[k]] >= cut and owner != own:
@@ -270,17 +270,18 @@ def keep_best(
 
 @numba.njit(nogil=True, cache=True)
 def set_cuts(
-    score: Any, least: Any, band: float, scale: float, kind: int, offset: Any, per_unit: float, cuts: Any
+    score: Any, least: Any, band: float, scale: float, kind: int, offset: Any, shift: Any, per_unit: float, cuts: Any
 ) -> None:  # fmt: skip
     """The whole numbers that products of bytes must reach, one per row; see `matchbound.counting.search_scores`.
 
-    offset : float64, shape (B,), u in units; per_unit : 1/s²; cuts : int32, shape (B,)
+    offset : float64, shape (B,), u in units; shift : int64, shape (B,), added to the cuts; per_unit : 1/(s·t);
+    cuts : int32, shape (B,)
     """
     last = score.shape[1] - 1
     for r in range(cuts.shape[0]):
         value = least_value(score[r, last], least[r], band, scale, kind)
         cut = np.floor(value * per_unit + offset[r]) - 1.0 if value > -np.inf else -(2.0**29)
-        cuts[r] = np.int32(min(max(cut, -(2.0**29)), 2.0**29))
+        cuts[r] = np.int32(min(max(cut, -(2.0**29)), 2.0**29) + shift[r])
 
 
 @numba.njit(nogil=True, cache=True)
@@ -301,7 +302,7 @@ def keep_best_of_bits(
         i = at[r]
         own, length = probes.own[i], probes.lengths[i]
         scaled_row(probes, i, x)
-        count = list_hits_of_bits(bits, r * words * 64, 0, columns, found)
+        count = list_hits_of_bits(bits, r * words * 64, 0, columns, 0, 0, found)
         for k in range(count):  # all of them first: nothing in one score waits for another
             values[k] = column_score(x, length, enrolled, col0 + found[k])
         for k in range(count):
@@ -324,7 +325,7 @@ def nth_largest(values: Any, place: int, out: Any) -> None:
         best[:] = np.float32(-np.inf)
         for start in range(0, columns, 256):
             stop = min(start + 256, columns)
-            for k in range(scan_hits(flat, r * columns + start, 0, stop - start, best[place - 1], found)):
+            for k in range(scan_hits(flat, r * columns + start, stop - start, best[place - 1], found)):
                 value = flat[r * columns + start + found[k]]
                 at = place - 1
                 if value <= best[at]:
@@ -357,7 +358,7 @@ def list_hits(
         cut = np.float32(-np.inf)
         if least[r] > -np.inf:
             cut = _below(value_of(least[r], scale, enrolled.kind) - band)
-        for k in range(scan_hits(product, r * columns, 0, columns, cut, listed)):
+        for k in range(scan_hits(product, r * columns, columns, cut, listed)):
             c = listed[k]
             if enrolled.owner[col0 + c] == own:
                 continue

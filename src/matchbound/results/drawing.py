@@ -8,18 +8,21 @@ from typing import Any, Literal
 import numpy as np
 
 from matchbound.arraytypes import IntArray
-from matchbound.counts.tally import Tally
+from matchbound.counts.tally import ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, UsageError
 from matchbound.results.methods import named
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.images import ImagePairs
 from matchbound.stats.resampling import Scheme
+from matchbound.stats.variance import impostor_sums
 
 Correction = Literal["none", "drop-one", "rescale"]
 Units = Literal["identities", "images"]
 CORRECTIONS = ("none", "drop-one", "rescale")
 UNITS = ("identities", "images")
+OVERSTATED = 1.5
+"""How many times the variance a bootstrap must give before that is said."""
 SWAPS = ("rate", "random", "recentre")
 WITH_REPLACEMENT = ("vertex", "subsets", "two-level")
 
@@ -56,6 +59,27 @@ def scheme_of(
         tau = (n_identities - 1) / n_identities  # the variance of multinomial weights
     strata = pooled_sizes(sizes(), LEAST_DRAWN) if fixed else None
     return Scheme(method, swap, weights, tau, strata, correction == "drop-one", units == "images")  # type: ignore[arg-type]
+
+
+def overstated(tally: ImpostorTally, k: int, method: str) -> str | None:
+    """What to say where a bootstrap counts single identity pairs more than once and little else makes the variance.
+
+    Both bootstraps give (4R + 2Q)/N2² to first order, and the plug-in is (4R − 2Q)/N2². Where few identity pairs were
+    compared, as in a protocol, R is hardly larger than Q.
+    """
+    compared = tally.compared
+    size = int(np.count_nonzero(tally.comparisons))
+    if not isinstance(compared, PairTable) or compared.first.size >= size * (size - 1) / 4.0:
+        return None
+    r, q = impostor_sums(tally, k)
+    ratio = float((4 * r + 2 * q) / max(4 * r - 2 * q, 2 * q)) if q > 0 else 1.0
+    if ratio < OVERSTATED:
+        return None
+    share = compared.first.size / (size * (size - 1) / 2.0)
+    return (
+        f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives FAR "
+        f"about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'"
+    )
 
 
 def image_pairs(data: Comparisons, tally: Tally, metric: str, threshold: float) -> ImagePairs:

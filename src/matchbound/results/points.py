@@ -46,8 +46,8 @@ HINTS = dict.fromkeys(
 
 ADVISED_AGAINST = {
     "subsets": (
-        "the subsets bootstrap sees about a quarter of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and R2). "
-        "Use method='auto'"
+        "the subsets bootstrap sees a quarter to a half of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and "
+        "R2). Use method='auto'"
     ),
     "two-level": (
         "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "

@@ -16,7 +16,7 @@ from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
-from matchbound.results.drawing import Correction, Units, image_pairs, scheme_of
+from matchbound.results.drawing import Correction, Units, image_pairs, overstated, scheme_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
 from matchbound.show.numbers import count_text, percent, threshold_text
@@ -45,10 +45,10 @@ ADVISED_AGAINST = {
     ),
     "naive-bootstrap": (
         "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
-        "(Fogliato, Patil & Perona 2024, §3.2). Use method='auto'"
+        "(Fogliato, Patil & Perona 2024, §4.2). Use method='auto'"
     ),
     "subsets": (
-        "the subsets bootstrap sees about a quarter of FAR's variance, and where errors are few it collapses on zero "
+        "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on zero "
         "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'"
     ),
     "two-level": (
@@ -214,7 +214,7 @@ class Rate(Shown):
 
     @property
     def floor(self) -> int:
-        """The least effective number of trials: ⌊G/2⌋ disjoint pairs for FAR, identities for FRR (eq. 7)."""
+        """Least effective number of trials (the paper, below eq. 5): ⌊G/2⌋ pairs for FAR, identities for FRR."""
         return self.n_identities // 2 if self.metric == "far" else self.n_identities
 
     @property
@@ -491,6 +491,10 @@ class Rate(Shown):
             made = resampling.frr_replicates(self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers)
         else:
             tally = self._with_pairs() if method in ("vertex", "double-or-nothing") else self.tally
+            if method in ("vertex", "double-or-nothing"):
+                told = overstated(tally.impostor, self.index, method)
+                if told is not None:
+                    warnings.warn(told, MatchboundWarning, stacklevel=3)
             made = resampling.far_replicates(
                 tally.impostor,
                 self.index,
