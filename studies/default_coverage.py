@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 import matchbound as mb
 from matchbound.stats.intervals import wilson
-from matchbound.stats.latent import settings_named
+from matchbound.stats.latent import LatentModel, settings_named
 
 Array = NDArray[Any]
 FAR, FRR = (1e-3, 1e-2, 1e-1), (1e-2, 1e-1)
@@ -226,26 +226,40 @@ Row = tuple[str, float, float, str, float, float, float]
 """Metric, rate, level, method, estimate, low, high."""
 
 
-def rates_of(source: Half | Model, size: int, rng: np.random.Generator) -> list[Row]:
-    """Intervals of one draw at fixed thresholds."""
+def rates_of(source: Half | Model, size: int, rng: np.random.Generator, check: bool) -> list[Row]:
+    """Intervals of one draw at fixed thresholds; `check` compares them with those of `Rate.interval`."""
     data = source.draw(size, rng)
     asked = np.concatenate([source.far, source.frr])
     series = mb.evaluate(data, -asked if source.distance else asked)
+    levels = (0.95, *LEVELS) if 50 <= size <= 100 else (0.95,)
     made: list[Row] = []
-    for k, target in enumerate((*FAR, *FRR)):
-        metric = "far" if k < len(FAR) else "frr"
-        rate = getattr(series[k], metric)
-        p = rate.estimate
-        made.append((metric, target, 0.95, "default", p, *rate.interval()))
-        made.append((metric, target, 0.95, "default, upper bound", p, 0.0, rate.upper_bound()))
-        made.append((metric, target, 0.95, "wilson", p, *rate.interval("wilson")))
-        model = replace(rate.latent_model(), settings=settings_named("guarded"))
-        low, high = model.limit([rate.errors] * 2, model.deviate(0.95), [False, True])
-        made.append((metric, target, 0.95, "guarded", p, float(low), float(high)))
-        if 50 <= size <= 100 and target > 1e-3 and (metric, target) != ("frr", 1e-2):
-            for level in LEVELS:
-                made.append((metric, target, level, "default", p, *rate.interval(level=level)))
+    for metric, targets in (("far", FAR), ("frr", FRR)):
+        rates = [getattr(series[k + (0 if metric == "far" else len(FAR))], metric) for k in range(len(targets))]
+        fitted = rates[0].latent_model()
+        errors = np.array([rate.errors for rate in rates])
+        low, high = limits(fitted, errors, levels)
+        bound = fitted.limit(errors, fitted.deviate(0.95, "upper"), True)
+        before = limits(replace(fitted, settings=settings_named("guarded")), errors, (0.95,))
+        for k, (target, rate) in enumerate(zip(targets, rates, strict=True)):
+            p = rate.estimate
+            for j, level in enumerate(levels):
+                made.append((metric, target, level, "default", p, float(low[j, k]), float(high[j, k])))
+            made.append((metric, target, 0.95, "default, upper bound", p, 0.0, float(bound[k])))
+            made.append((metric, target, 0.95, "wilson", p, *rate.interval("wilson")))
+            made.append((metric, target, 0.95, "guarded", p, float(before[0][0, k]), float(before[1][0, k])))
+            if check:
+                assert np.allclose(tuple(rate.interval()), (low[0, k], high[0, k]), rtol=1e-3)
+                assert np.isclose(rate.upper_bound(), bound[k], rtol=1e-3)
     return made
+
+
+def limits(model: LatentModel, errors: Array, levels: tuple[float, ...]) -> tuple[Array, Array]:
+    """Limits for some numbers of errors at some levels, shapes (levels, errors), in one go."""
+    count = errors.size * len(levels)
+    x = np.tile(errors, len(levels))
+    deviate = np.repeat([model.deviate(level) for level in levels], errors.size)
+    found = model.limit(np.tile(x, 2), np.tile(deviate, 2), np.repeat([False, True], count), tolerance=1e-4)
+    return found[:count].reshape(len(levels), -1), found[count:].reshape(len(levels), -1)
 
 
 def points_of(source: Half, size: int, rng: np.random.Generator) -> list[Row]:
@@ -295,7 +309,7 @@ def cell(
                 truths["frr@far", target] = source.frr_at(float(source.far[k]))
             truths.setdefault(("eer", 0.0), source.eer() if ("eer", 0.0) not in truths else 0.0)
         else:
-            found = rates_of(source, size, rng)
+            found = rates_of(source, size, rng, check=number == 0)
         for metric, target, level, method, *numbers in found:
             rows.setdefault((metric, target, level, method), []).append((numbers[0], numbers[1], numbers[2]))
     widths: dict[tuple[str, float, float], float] = {}
