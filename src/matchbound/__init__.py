@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from matchbound.planning.rules import ZeroErrors as ZeroErrors
     from matchbound.planning.rules import zero_errors as zero_errors
     from matchbound.planning.search import Expectation as Expectation
+    from matchbound.planning.searches import SearchPlan as SearchPlan
+    from matchbound.planning.searches import plan_search as plan_search
     from matchbound.readers.candidates import read_candidates as read_candidates
     from matchbound.readers.failures import read_failures as read_failures
     from matchbound.readers.read import read as read
@@ -191,6 +193,8 @@ _HOME = {
     "Report": "report.page",
     "roc": "calls.rates",
     "Candidates": "data.candidates",
+    "SearchPlan": "planning.searches",
+    "plan_search": "planning.searches",
     "read_candidates": "readers.candidates",
     "RocCurve": "results.roc",
     "search": "calls.searching",
