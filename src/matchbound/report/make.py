@@ -229,7 +229,7 @@ def make_report(
         What to call the system that the report is about, beside others.
     workers, executor, progress, checkpoint, checkpoint_every
         How large sets of embeddings are counted: see `evaluate`. The curve, which takes longest, is what a checkpoint
-        saves. Other systems are compared on this machine.
+        saves.
     rng, n_resamples
         For bootstraps.
     provenance
@@ -470,7 +470,7 @@ class _Maker:
             "level": self.level,
             "n_resamples": self.n_resamples,
             "rng": self.rng,
-            "workers": self.engine["workers"],
+            **self.engine,
             "known": self.curve.warnings,
         }
 
