@@ -27,6 +27,7 @@ from matchbound.cli.options import (
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.files.names import own_names
 from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
@@ -93,6 +94,7 @@ def report(
             seed,
             {
                 "verb": "report",
+                "files": own_names(files),
                 "far": far or None,
                 "threshold": threshold or None,
                 "method": method,
