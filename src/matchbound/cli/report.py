@@ -86,7 +86,7 @@ def report(
     method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
-        data, attribute = _grouped(files, group, reading)
+        data, attribute = grouped(files, group, reading)
         others = [reading.load_or_scan([path]) for path in against or ()]
         names = common.system_names([files[-1], *(against or ())])
         source = common.provenance(
@@ -128,7 +128,7 @@ def report(
     return 0
 
 
-def _grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
+def grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
     """The data in memory, and the group of each identity where several columns make it."""
     from matchbound.cli.groups import load_with_groups
     from matchbound.readers.loading import in_memory
