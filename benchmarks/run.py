@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-MODULES = ("core", "scale", "curves", "latent", "report")
+MODULES = ("core", "scale", "search", "curves", "costs", "latent", "report")
 
 
 def main() -> int:

@@ -24,7 +24,7 @@ Row = dict[str, object]
 def draw(rng: np.random.Generator, identities: int, offsets: list[int]) -> list[FloatArray]:
     """Vectors of each system, shape (identities·5, 128): the coordinates from its offset on.
 
-    The paper's model (§5.1): instance k of identity i is β_i + ε_ik, β exponential, ε normal with variance 5, scaled to
+    The paper's model (§6.1): instance k of identity i is β_i + ε_ik, β exponential, ε normal with variance 5, scaled to
     length 1. Systems that see different coordinates are equally good, and correlated by the coordinates they share.
     """
     width = SEEN + max(offsets)

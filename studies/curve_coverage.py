@@ -2,7 +2,7 @@
 
     python studies/curve_coverage.py --replications 1000 --seed 7 --out docs/studies/curves-coverage.csv
 
-Model (Fogliato, Patil & Perona 2024, §5.1): identity i has β_i with 128 independent Exp(1) entries; its M = 5 instances
+Model (Fogliato, Patil & Perona 2024, §6.1): identity i has β_i with 128 independent Exp(1) entries; its M = 5 instances
 are β_i + N(0, 5·I), normalised to length 1; scores are Euclidean distances between all pairs of G = 50 identities. The
 true curve comes from a simulated population: `--populations` sets of 14,000 identities for impostor distances (98
 million pairs each) and 300,000 identities with two instances each for genuine ones. Its error, the standard error over

@@ -5,7 +5,7 @@
 A plan promises that with probability 0.95 the interval will be narrow enough (or the bound low enough). Every
 replication simulates all comparisons of the planned people, tallies them and asks `matchbound` for its
 interval. Sixteen settings draw errors from the latent Gaussian model with which the plan was made; four are
-planned from a pilot of another model, embeddings β_i + noise (Fogliato, Patil & Perona 2024, §5.1), and
+planned from a pilot of another model, embeddings β_i + noise (Fogliato, Patil & Perona 2024, §6.1), and
 checked on fresh data of that model.
 """
 

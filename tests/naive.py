@@ -117,40 +117,113 @@ def frr_jackknife(rows: list[Row], threshold: float) -> float:
     return (len(names) - 1) ** 2 / len(names) ** 2 * spread
 
 
-def frr_fixed_sizes(rows: list[Row], threshold: float, identities: list[str]) -> float:
-    """Σ g_i² Var(Ȳ_i | g_i)/T², the variance taken among identities with equally many genuine comparisons."""
-    g: Counter[str] = Counter({i: 0 for i in identities})
-    e: Counter[str] = Counter({i: 0 for i in identities})
+def pooled(sizes: dict[str, int], least: int) -> list[list[str]]:
+    """Identities by size, from the smallest on, neighbouring sizes together until there are enough."""
+    strata: list[list[str]] = []
+    held: list[str] = []
+    for value in sorted(set(sizes.values())):
+        held += [name for name in sizes if sizes[name] == value]
+        if len(held) >= least:
+            strata.append(held)
+            held = []
+    if held and strata:
+        strata[-1] += held
+    elif held:
+        strata.append(held)
+    return strata
+
+
+def kept(weights: list[float]) -> float:
+    """Σ_i Σ_k (how much of u_k is left in w_i(u_i − ū))², over Σw²; ū is the weighted mean."""
+    total = sum(weights)
+    left = 0.0
+    for i, w in enumerate(weights):
+        for k, v in enumerate(weights):
+            left += (w * ((i == k) - v / total)) ** 2
+    return left / sum(w * w for w in weights)
+
+
+def frr_fixed_sizes(rows: list[Row], threshold: float, identities: list[str]) -> float | None:
+    """Squared residuals within strata of equal (or neighbouring) g_i, made good for the estimated mean."""
+    g: Counter[str] = Counter()
+    e: Counter[str] = Counter()
     for a, y in genuine_outcomes(rows, threshold):
         g[a] += 1
         e[a] += y
+    if len(g) < 2:
+        return None
     total = 0.0
-    for i in identities:
-        if g[i] == 0:
-            continue
-        peers = [e[j] / g[j] for j in identities if g[j] == g[i]]
-        mean = sum(peers) / len(peers)
-        total += g[i] ** 2 * sum((x - mean) ** 2 for x in peers) / len(peers)
+    for stratum in pooled(dict(g), 2):
+        rate = sum(e[i] for i in stratum) / sum(g[i] for i in stratum)
+        total += sum((e[i] - rate * g[i]) ** 2 for i in stratum) / kept([float(g[i]) for i in stratum])
     return total / sum(g.values()) ** 2
 
 
-def far_fixed_sizes(rows: list[Row], threshold: float, sizes: dict[str, int]) -> float:
-    """Products of residuals over comparisons that share an identity, each centred at the rate of its pair of sizes."""
-    outcomes = impostor_outcomes(rows, threshold)
-    cells: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for a, b, y in outcomes:
-        cells[tuple(sorted((sizes[a], sizes[b])))].append(y)  # type: ignore[index]
-    rate = {cell: sum(ys) / len(ys) for cell, ys in cells.items()}
+def far_fixed_sizes(rows: list[Row], threshold: float, sizes: dict[str, int], complete: bool) -> float | None:
+    """Effects of identities and rests of pairs, cell of strata by cell of strata, with loops over everything."""
+    m, n = pair_counts(rows, threshold)
+    present = {name: sizes[name] for name in sizes if any(name in pair for pair in m)}
+    if len(present) < 4:
+        return None
+    strata = pooled(present, 4)
+    place = {name: s for s, stratum in enumerate(strata) for name in stratum}
+    ordered = [(i, j) for pair in m for i, j in (tuple(pair), tuple(pair)[::-1])]
 
-    def residual(a: str, b: str, y: int) -> float:
-        return y - rate[tuple(sorted((sizes[a], sizes[b])))]  # type: ignore[index]
+    def cell(i: str, j: str) -> frozenset[int]:
+        return frozenset((place[i], place[j]))
 
+    compared: dict[frozenset[int], float] = defaultdict(float)
+    wrong: dict[frozenset[int], float] = defaultdict(float)
+    for i, j in ordered:
+        compared[cell(i, j)] += m[frozenset((i, j))]
+        wrong[cell(i, j)] += n[frozenset((i, j))]
+    d = {
+        (i, j): n[frozenset((i, j))] - wrong[cell(i, j)] / compared[cell(i, j)] * m[frozenset((i, j))]
+        for i, j in ordered
+    }
+    r: dict[tuple[str, int], float] = defaultdict(float)
+    own: dict[tuple[str, int], float] = defaultdict(float)
+    for i, j in ordered:
+        r[i, place[j]] += d[i, j]
+        own[i, place[j]] += m[frozenset((i, j))]
+
+    def effect(i: str, b: int) -> float:
+        size = len(strata[b])
+        return r[i, b] / own[i, b] * ((size - 1) / (size - 2) if place[i] == b else 1.0)
+
+    rests: dict[tuple[int, int], float] = defaultdict(float)
+    for i, j in ordered:
+        rest = d[i, j] - m[frozenset((i, j))] * (effect(i, place[j]) + effect(j, place[i]))
+        rests[place[i], place[j]] += rest**2
+    everybody = sum(present.values())
     total = 0.0
-    for a, b, y in outcomes:
-        for c, d, w in outcomes:
-            if {a, b} & {c, d}:
-                total += residual(a, b, y) * residual(c, d, w)
-    return total / len(outcomes) ** 2
+    for a, stratum in enumerate(strata):
+        size, noise = len(stratum), 0.0
+        for b, others in enumerate(strata):
+            if a == b:
+                spread = rests[a, a] * (size - 1) / (size - 3)
+                noise += (size - 2) / size * spread
+            else:
+                spread = rests[a, b] * size * len(others) / ((size - 1) * (len(others) - 1))
+                noise += (size - 1) / size * spread
+            total += 2 * spread
+        squares = sum(sum(r[i, b] for b in range(len(strata))) ** 2 for i in stratum)
+        if complete:
+            part = sum(present[i] for i in stratum)
+            pairs = {i: present[i] * (part - present[i]) for i in stratum}
+            left = whole = 0.0
+            for i in stratum:
+                whole += (present[i] * (everybody - present[i])) ** 2
+                for k in stratum:
+                    between = present[i] * (everybody - part) * ((i == k) - present[k] / part)
+                    within = present[i] * present[k] + (i == k) * present[i] * (part - 2 * present[i])
+                    within -= pairs[i] * 2 * pairs[k] / sum(pairs.values())
+                    left += (between + within) ** 2
+            share = left / whole
+        else:
+            share = kept([sum(own[i, b] for b in range(len(strata))) for i in stratum])
+        total += 4 * (squares - noise) / share
+    return total / (2 * sum(m.values())) ** 2
 
 
 def pair_counts(rows: list[Row], threshold: float) -> tuple[dict[frozenset[str], int], dict[frozenset[str], int]]:

@@ -99,3 +99,48 @@ def count_tail(x: int, n: int, p: float, spread: float, upper: bool) -> float:
         return float(binomial.cdf(x) - half if upper else binomial.sf(x) + half)
 
     return mean_over_u(tail)
+
+
+def pair_means(n: dict, m: dict) -> tuple[float, float]:
+    """FAR as a mean over identity pairs, and its plug-in variance; n and m by unordered pair."""
+    y = {pair: n.get(pair, 0) / m[pair] for pair in m}
+    p = sum(y.values()) / len(y)
+    people = sorted({person for pair in m for person in pair})
+    r = {i: sum(value - p for pair, value in y.items() if i in pair) for i in people}
+    big_r = sum(value**2 for value in r.values())
+    big_q = 2 * sum((value - p) ** 2 for value in y.values())
+    return p, (4 * big_r - 2 * big_q) / (2 * len(y)) ** 2
+
+
+def identity_means(e: list[int], g: list[int]) -> tuple[float, float]:
+    """FRR as a mean over identities, and its plug-in variance."""
+    y = [a / b for a, b in zip(e, g, strict=True) if b]
+    q = sum(y) / len(y)
+    return q, sum((value - q) ** 2 for value in y) / len(y) ** 2
+
+
+def own_far_variance(n: dict, m: dict, factor: float) -> tuple[float, float]:
+    """v̂ = max(f(4R − 2Q), 2Q)/(N2·p)² and Σ(r_i² − R/G)²/R², literally."""
+    ordered = 2 * sum(m.values())
+    p = 2 * sum(n.values()) / ordered
+    d = {pair: n.get(pair, 0) - p * m[pair] for pair in m}
+    people = sorted({person for pair in m for person in pair})
+    r2 = [sum(value for pair, value in d.items() if i in pair) ** 2 for i in people]
+    big_r, big_q = sum(r2), 2 * sum(value**2 for value in d.values())
+    relative = max(factor * (4 * big_r - 2 * big_q), 2 * big_q) / (ordered * p) ** 2
+    return relative, sum((value - big_r / len(r2)) ** 2 for value in r2) / big_r**2 if big_r else math.inf
+
+
+def far_variance_without_each(n: dict, m: dict) -> list[float]:
+    """max(0, 4R − 2Q)/N2² of the data without each identity in turn."""
+    people = sorted({person for pair in m for person in pair})
+    found = []
+    for left in people:
+        kept = {pair: m[pair] for pair in m if left not in pair}
+        ordered = 2 * sum(kept.values())
+        p = 2 * sum(n.get(pair, 0) for pair in kept) / ordered
+        d = {pair: n.get(pair, 0) - p * kept[pair] for pair in kept}
+        big_r = sum(sum(v for pair, v in d.items() if i in pair) ** 2 for i in people if i != left)
+        big_q = 2 * sum(v**2 for v in d.values())
+        found.append(max(0.0, 4 * big_r - 2 * big_q) / ordered**2)
+    return found

@@ -59,3 +59,39 @@ def quadratic_form_by_loop(weights: Any, first: Any, second: Any, count: Any) ->
     for i, j, n in zip(first.tolist(), second.tolist(), count.tolist(), strict=True):
         total += 2 * n * weights[i] * weights[j]
     return total
+
+
+def bits_by_loop(rows: Any, columns: Any, starts: Any, cuts: Any) -> Any:
+    """Which rows and columns of whole numbers reach the cut of the row, shape (rows, columns)."""
+    passed = np.zeros((len(rows), len(columns)), dtype=bool)
+    for r, row in enumerate(rows.tolist()):
+        for c, column in enumerate(columns.tolist()):
+            total = int(starts[c]) + sum(x * y for x, y in zip(row, column, strict=True))
+            passed[r, c] = total >= int(cuts[r])
+    return passed
+
+
+def rounded_by_loop(z: Any, step: float, most: int, near: Any) -> tuple[Any, Any, Any, Any]:
+    """Whole multiples of a step, ‖z − step·q‖, ‖step·q‖ and ‖z‖²; halves go where `near` has them."""
+    whole = np.zeros(z.shape, dtype=np.int64)
+    for s in range(z.shape[0]):
+        for c in range(z.shape[1]):
+            exact = float(z[s, c]) / step
+            candidates = [q for q in (int(np.floor(exact)), int(np.ceil(exact))) if abs(q - exact) < 0.5 + 1e-4]
+            q = int(near[s, c]) if int(near[s, c]) in candidates else candidates[0]
+            whole[s, c] = min(max(q, -most), most)
+    wide = z.astype(np.float64)
+    lost = np.sqrt(((wide - step * whole) ** 2).sum(axis=1))
+    return whole, lost, step * np.sqrt((whole**2).sum(axis=1)), (wide**2).sum(axis=1)
+
+
+def chunk_sums_by_loop(whole: Any, chunk: int) -> tuple[Any, Any]:
+    """Σq and Σq² over even and odd pairs of numbers, in chunks of words of four."""
+    n, words = whole.shape[0], whole.shape[1] // 4
+    sums = np.zeros((n, -(-words // chunk), 2), dtype=np.int64)
+    squares = np.zeros_like(sums)
+    for s in range(n):
+        for at, q in enumerate(whole[s].tolist()):
+            sums[s, at // 4 // chunk, at % 4 // 2] += q
+            squares[s, at // 4 // chunk, at % 4 // 2] += q * q
+    return sums, squares

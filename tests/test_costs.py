@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_costs as naive
 from conftest import DATA, golden_table
+from matchbound.counting.along import AlongCurve
 from matchbound.results.costs import PRESETS
-from matchbound.stats.budget import ANGLES, Steps, integrated_limits
+from matchbound.stats.budget import ANGLES, Steps, budget_tables, integrated_limits
 from matchbound.stats.costs import CostWeights, calibrate
 from strategies import Row, comparisons, tables
 
@@ -68,13 +69,9 @@ def test_golden(name: str, prior: float | None, curves: tuple[mb.RocCurve, mb.Ro
     assert best.width > 0.0
 
 
-def both_kinds(rows: list[Row]) -> bool:
-    return any(a == b for a, b, _ in rows) and any(a != b for a, b, _ in rows)
-
-
 @given(tables(max_rows=24), st.sampled_from([0.01, 0.3, 0.5, 0.9]), st.sampled_from([0.5, 1.0, 10.0]))
 def test_costs_equal_their_twins(rows: list[Row], prior: float, miss: float) -> None:
-    assume(both_kinds(rows))
+    rows = [*rows, ("p0", "p0", 0.5), ("p0", "p1", 0.0)]
     curve = mb.roc(comparisons(rows))
     assert curve.min_dcf(prior, miss).estimate == pytest.approx(naive.min_cost(rows, prior, miss), rel=1e-12)
     least = curve.min_dcf(prior)
@@ -87,7 +84,7 @@ def test_costs_equal_their_twins(rows: list[Row], prior: float, miss: float) -> 
 
 @given(tables(max_rows=24))
 def test_cllr_equals_its_twin(rows: list[Row]) -> None:
-    assume(both_kinds(rows))
+    rows = [*rows, ("p0", "p0", 0.5), ("p0", "p1", 0.0)]
     made = mb.roc(comparisons(rows)).cllr()
     assert made.estimate == pytest.approx(naive.cllr([(a == b, s) for a, b, s in rows]), rel=1e-12)
     assert made.variance == pytest.approx(naive.cllr_variance(rows), rel=1e-9, abs=1e-15)
@@ -187,7 +184,7 @@ def test_integrated_limits_equal_a_fine_sum(deviate: float) -> None:
     own, other = np.sort(rng.normal(3.0, 2.0, 300)), np.sort(rng.normal(-3.0, 2.0, 5000))
     far, frr = Shifted(5000), Shifted(300)
     genuine, impostor = Steps(own, np.ones(300)), Steps(other, np.ones(5000))
-    low, high = integrated_limits(far, frr, genuine, impostor, (deviate, deviate))
+    low, high = integrated_limits(budget_tables(far, frr, (deviate, deviate)), genuine, impostor)
     for upper, made in ((False, low), (True, high)):
         values = []
         for angle in ANGLES:
@@ -281,3 +278,43 @@ def test_weights() -> None:
     made = CostWeights(0.01, 1.0, 1.0)
     assert (made.miss, made.false_accept) == pytest.approx((1.0, 99.0))
     assert made.log_odds == pytest.approx(math.log(99.0))
+
+
+@given(tables(min_identities=3, max_rows=40), st.booleans())
+def test_counting_along_a_curve_is_counting_again(rows: list[Row], distance: bool) -> None:
+    """Tallies and thresholds from a curve are those of a pass over the data."""
+    rows = [*rows, ("p0", "p0", 0.5), ("p0", "p1", 0.0)]
+    data = comparisons(rows, distance)
+    curve = mb.roc(data)
+    along = AlongCurve.of(curve.recount, curve.tally)
+    count = len(rows) - int(data.genuine.sum())
+    for kind, wanted in (("impostor", np.arange(1, count + 1)), ("genuine", np.arange(int(data.genuine.sum()) + 1))):
+        assert np.array_equal(along.thresholds_at(wanted, kind), curve.recount.thresholds_at(wanted, kind))
+    grid = np.array([0.25, -1.0, 0.3, 0.25, 2.0, -2.0])
+    one, two = along.tally(grid, pairs=True), curve.recount.tally(grid, pairs=True)
+    assert np.array_equal(one.genuine.errors, two.genuine.errors)
+    assert np.array_equal(along.genuine(grid).genuine.errors, two.genuine.errors)
+    for name in ("comparisons", "errors", "sum_mm", "sum_nm", "sum_nn"):
+        assert np.array_equal(getattr(one.impostor, name), getattr(two.impostor, name)), name
+    made = [(tally.impostor.compared, *tally.impostor.erred) for tally in (one, two)]
+    for mine, theirs in zip(*made, strict=True):
+        for name in ("first", "second", "count"):
+            assert np.array_equal(getattr(mine, name), getattr(theirs, name))
+
+
+def test_where_no_model_can_be_fitted() -> None:
+    """Decisions, and few identities: limits that hold and have a width, and the reason beside them."""
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 30, (2, 3000))
+    decisions = mb.Comparisons(a, b, ((rng.random(3000) < np.where(a == b, 0.9, 0.05)) * 4.0 - 2.0))
+    few = mb.Comparisons(a % 6, b % 6, rng.normal(size=3000) + 3.0 * (a % 6 == b % 6))
+    for data, code in ((decisions, "few-scores"), (few, "few-identities")):
+        curve = mb.roc(data)
+        for number in (curve.min_dcf(0.1), curve.actual_dcf(0.1), curve.cllr(), curve.min_cllr()):
+            made = number.interval()
+            assert made.low < number.estimate < made.high
+            assert made.method in ("wilson", "log-t")
+            assert code in [getattr(note, "code", None) for note in made.notes]
+        measure = mb.evaluate(data, 0.5).precision(0.1)
+        assert measure.interval().method == "logit-t"
+        assert measure.interval().low < measure.estimate < measure.interval().high

@@ -388,10 +388,10 @@ def test_coverage_by_simulation() -> None:
     hits = np.zeros(5)
     for number in range(150):
         curve = simulated(np.random.default_rng([1, number]))
-        hits[0] += frr[0] in curve.at_far(0.03).interval(level=0.9)
-        hits[1] += frr[1] in curve.at_far(0.2).interval(level=0.9)
-        hits[2] += eer in curve.eer().interval(level=0.9)
-        hits[3] += auc in curve.auc().interval(level=0.9)
+        hits[0] += frr[0] in curve.at_far(0.03).interval("influence", level=0.9)
+        hits[1] += frr[1] in curve.at_far(0.2).interval("influence", level=0.9)
+        hits[2] += eer in curve.eer().interval("influence", level=0.9)
+        hits[3] += auc in curve.auc().interval("influence", level=0.9)
         band = curve.band(0.9, simultaneous=True, far_range=(0.01, 0.5), points=60, n_resamples=500)
         hits[4] += band.contains(band.far, ndtr(-ndtri(band.far) * scale - 2.0))
     coverage = hits / 150

@@ -101,4 +101,17 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     for wrong in ({"figure": "fig9"}, {"figure": "fig1", "replications": 0}, {"figure": "fig1", "workers": 0}):
         with pytest.raises(mb.UsageError, match="--"):
             coverage(output=str(tmp_path), **wrong)  # type: ignore[arg-type]
-    assert set(FIGURES) == {"fig1", "fig2", "fig3", "fig4", "fig5", "width", "roc", "diverse", "table"}
+    assert set(FIGURES) == {
+        "fig1",
+        "fig2",
+        "fig3",
+        "fig4",
+        "fig5",
+        "width",
+        "roc",
+        "diverse",
+        "table",
+        "dependence",
+        "bias",
+        "protocol",
+    }

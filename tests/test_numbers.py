@@ -63,7 +63,7 @@ def rate(tally: Tally, metric: Literal["far", "frr"]) -> Rate:
 
 
 def exact_far(pairs: Pairs, size: int) -> tuple[Fraction, Fraction]:
-    """(p, Var) of the paper's eq. 11, term by term in fractions."""
+    """(p, Var) of the paper's eq. 9, term by term in fractions."""
     p = Fraction(sum(n for _, n in pairs.values()), sum(m for m, _ in pairs.values()))
     d = {key: n - p * m for key, (m, n) in pairs.items()}
     r = [sum((value for key, value in d.items() if i in key), Fraction(0)) for i in range(size)]
@@ -72,7 +72,7 @@ def exact_far(pairs: Pairs, size: int) -> tuple[Fraction, Fraction]:
 
 
 def exact_frr(genuine: list[tuple[int, int]]) -> tuple[Fraction, Fraction]:
-    """(q, Var) of eq. 10 in fractions."""
+    """(q, Var) of the paper's eq. 6 in fractions."""
     total = sum(g for g, _ in genuine)
     q = Fraction(sum(e for _, e in genuine), total)
     return q, sum((e - q * g) ** 2 for g, e in genuine) / Fraction(total) ** 2

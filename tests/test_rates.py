@@ -75,10 +75,23 @@ def test_fixed_sizes_equal_the_literal_sums(rows: list, threshold: float) -> Non
     sizes = {str(name): int(count) for name, count in zip(data.identities, data.instance_counts, strict=True)}
     plain = [(r[0], r[2], r[4]) for r in rows]
     rates = mb.evaluate(data, threshold)
-    assert near(rates.far.variance_by("fixed-sizes"), naive.far_fixed_sizes(plain, threshold, sizes))
+    m, _ = naive.pair_counts(plain, threshold)
+    names = {name for pair in m for name in pair}
+    complete = len(m) == len(names) * (len(names) - 1) // 2
+    complete &= all(count == np.prod([sizes[name] for name in pair]) for pair, count in m.items())
+    target = naive.far_fixed_sizes(plain, threshold, sizes, bool(complete))
+    if target is None:
+        with pytest.raises(mb.DataError, match="at least 4 identities"):
+            rates.far.variance_by("fixed-sizes")
+    else:
+        assert near(rates.far.variance_by("fixed-sizes"), target)
     if rates.frr.comparisons:
         target = naive.frr_fixed_sizes(plain, threshold, sorted(sizes))
-        assert near(rates.frr.variance_by("fixed-sizes"), target)
+        if target is None:
+            with pytest.raises(mb.DataError, match="at least 2 identities"):
+                rates.frr.variance_by("fixed-sizes")
+        else:
+            assert near(rates.frr.variance_by("fixed-sizes"), target)
 
 
 def test_bias_correction_repairs_the_plug_in_on_average() -> None:

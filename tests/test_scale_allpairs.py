@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matchbound import scratch as room_module
-from matchbound.counting import coarse as coarse_module
 from matchbound.counting import job as job_module
 from matchbound.counting import layout as layout_module
+from matchbound.counting import screen as screen_module
 from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
-from matchbound.counting.coarse import Coarse
-from matchbound.counting.pruning import Bounds
-from matchbound.counting.tail import score_quantiles
+from matchbound.counting.pairs import impostor_pairs
+from matchbound.counting.speeds import Speeds
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
+from matchbound.kernels.screen import SCREENS, Screen
 from naive_scale import tally_by_loop
 
+SCREENED = [kind.__name__.lower() for kind in SCREENS if kind.available()]
+SPEEDS = Speeds(0.02, 0.5, 0.005, 0.2, 0.1)
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -77,7 +79,7 @@ def some_thresholds(rng: np.random.Generator, data: Embeddings, count: int) -> A
     pairs=st.booleans(),
     workers=st.sampled_from([1, 2]),
     span=st.sampled_from([4, 16, 1024]),
-    prune=st.sampled_from(["none", "axes", "bytes"]),
+    prune=st.sampled_from(["none", *SCREENED]),
 )
 def test_counts_equal_a_loop(
     seed: int, n: int, similarity: Any, dtype: Any, count: int, pairs: bool, workers: int, span: int, prune: Any
@@ -108,9 +110,10 @@ def test_rounding_never_decides() -> None:
         picked = rng.choice(data.comparisons().score, size=12, replace=False)
         thresholds = np.concatenate([picked, np.nextafter(picked, -np.inf), np.nextafter(picked, np.inf)])
         for chosen in (thresholds, thresholds[:1], thresholds[12:13], thresholds[24:25]):
-            for prune in ("none", "axes", "bytes"):
+            expected = tally_by_loop(data, chosen)
+            for prune in ("none", *SCREENED):
                 tally = tally_embeddings(data, chosen, pairs=True, prune=prune)
-                assert_equal(tally, tally_by_loop(data, chosen), pairs=True)
+                assert_equal(tally, expected, pairs=True)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-160, 1e30, 1e150])
@@ -125,11 +128,11 @@ def test_vectors_of_any_size(scale: float, similarity: Any) -> None:
     assert_equal(tally_embeddings(data, thresholds[:1]), tally_by_loop(data, thresholds[:1]), pairs=False)
 
 
-@pytest.mark.parametrize("prune", ["none", "axes", "bytes"])
+@pytest.mark.parametrize("prune", ["none", *SCREENED])
 @pytest.mark.parametrize("count", [1, 40])
 def test_an_identity_with_half_of_all_rows(count: int, prune: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout_module.lay_out, "__defaults__", (200, 64))
-    monkeypatch.setattr(job_module, "COARSE_PIECE_ROWS", 130)
+    monkeypatch.setattr(job_module, "SCREENED_PIECE_ROWS", 130)
     rng = np.random.default_rng(10)
     identity = np.where(rng.random(900) < 0.5, 0, rng.integers(1, 150, size=900))
     vectors = rng.standard_normal((150, 8))[identity] + rng.standard_normal((900, 8))
@@ -164,24 +167,26 @@ def structured(n: int, d: int, seed: int, decay: float = 1.0) -> Embeddings:
     return Embeddings(vectors.astype(np.float32), identity)
 
 
-@pytest.mark.parametrize(
-    ("similarity", "decay", "kind"),
-    [
-        ("cosine", 1.0, Bounds),
-        ("cosine", 1.0, Coarse),
-        ("euclidean", 1.0, Bounds),
-        ("euclidean", 0.3, Coarse),
-    ],
-)
-def test_pruning_pays_on_structured_data_and_changes_nothing(
-    similarity: Any, decay: float, kind: Any, monkeypatch: pytest.MonkeyPatch
+def score_quantiles(source: Embeddings, rates: Any) -> Any:
+    """Scores that about these shares of the impostor comparisons reach; from a fixed sample."""
+    scores = source.score_pairs(*impostor_pairs(source, 1_000_000, np.random.default_rng(0)))
+    found = np.quantile(-scores if source.distance else scores, 1.0 - rates)
+    return -found if source.distance else found
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SCREENS if kind.available()])
+@pytest.mark.parametrize(("similarity", "decay"), [("cosine", 1.0), ("euclidean", 1.0), ("euclidean", 0.3)])
+def test_a_screen_pays_on_structured_data_and_changes_nothing(
+    similarity: Any, decay: float, kind: type[Screen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coarse_module, "_fast_here", lambda: kind is Coarse)
+    monkeypatch.setattr(job_module, "measured_speeds", lambda seconds: SPEEDS)
+    monkeypatch.setattr(screen_module, "best_kind", lambda force=False: kind)
     base = structured(5000, 64, 11, decay)
     data = Embeddings(base.vectors, base.codes, similarity)
     threshold = score_quantiles(data, np.array([1e-3]))
-    oriented = -threshold if data.distance else threshold
-    assert isinstance(job_module.make_job(data, oriented, False).bounds, kind)
+    screen = job_module.make_job(data, -threshold if data.distance else threshold, False).screen
+    assert isinstance(screen, kind)
+    assert 4 * screen.steps <= (32 if decay == 1.0 else 64)
     plain = tally_embeddings(data, threshold, pairs=True, prune="none")
     pruned = tally_embeddings(data, threshold, pairs=True)
     np.testing.assert_array_equal(plain.genuine.errors, pruned.genuine.errors)
@@ -193,16 +198,18 @@ def test_pruning_pays_on_structured_data_and_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("fast", "far", "kind"), [(False, 1e-3, NoneType), (True, 1e-3, Coarse), (True, 0.5, NoneType)]
-)
-def test_pruning_is_left_where_it_would_not_pay(
-    fast: bool, far: float, kind: Any, monkeypatch: pytest.MonkeyPatch
+    ("fast", "far", "screened"), [(False, 1e-3, False), (True, 1e-3, True), (True, 0.5, False)]
+)  # fmt: skip
+def test_a_screen_is_left_where_it_would_not_pay(
+    fast: bool, far: float, screened: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without structure, axes rule nothing out; bytes do, but not where most comparisons match."""
-    monkeypatch.setattr(coarse_module, "_fast_here", lambda: fast)
+    """Where bytes are no faster than floats, and where most comparisons match."""
+    speeds = SPEEDS if fast else SPEEDS._replace(byte=2 * SPEEDS.column)
+    monkeypatch.setattr(job_module, "measured_speeds", lambda seconds: speeds)
     rng = np.random.default_rng(12)
     data = Embeddings(rng.standard_normal((5000, 64)).astype(np.float32), rng.integers(0, 900, size=5000))
-    assert isinstance(job_module.make_job(data, score_quantiles(data, np.array([far])), False).bounds, kind)
+    job = job_module.make_job(data, score_quantiles(data, np.array([far])), False)
+    assert (job.screen is not None) == screened
 
 
 def test_memory_maps_and_large_factors(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +218,7 @@ def test_memory_maps_and_large_factors(tmp_path: Any, monkeypatch: pytest.Monkey
     mapped = Embeddings(np.load(tmp_path / "vectors.npy", mmap_mode="r"), data.codes)
     expected = tally_embeddings(data, np.array([0.5]), prune="none")
     monkeypatch.setattr(room_module, "MEMORY_BYTES", 0)
-    for prune in ("none", "axes", "bytes"):
+    for prune in ("none", *SCREENED):
         tally = tally_embeddings(mapped, np.array([0.5]), prune=prune)
         np.testing.assert_array_equal(tally.impostor.errors, expected.impostor.errors)
         np.testing.assert_array_equal(tally.genuine.errors, expected.genuine.errors)
@@ -254,20 +261,25 @@ def errors_in_float64(data: Embeddings, threshold: float) -> tuple[Any, Any]:
     return accepted, rejected
 
 
+@cache
+def brute_force(name: str, similarity: Any) -> tuple[Embeddings, Any, Any, Any]:
+    """Real data, a threshold at FAR 1e-3, and the errors there by identity."""
+    with np.load(SHARED / f"{name}.npz", allow_pickle=False) as stored:
+        data = Embeddings(stored["embeddings"], stored["identity"], similarity)
+    threshold = score_quantiles(data, np.array([1e-3]))
+    return data, threshold, *errors_in_float64(data, float(threshold[0]))
+
+
 @pytest.mark.shared
-@pytest.mark.parametrize("prune", ["axes", "bytes"])
+@pytest.mark.parametrize("prune", SCREENED)
 @pytest.mark.parametrize(
     ("name", "similarity"), [("face_lfw_dlib", "euclidean"), ("text_clinc150_minilm", "cosine")]
 )  # fmt: skip
 def test_real_data_equal_brute_force(name: str, similarity: Any, prune: Any) -> None:
-    path = SHARED / f"{name}.npz"
-    if not path.exists():
+    if not (SHARED / f"{name}.npz").exists():
         pytest.skip("the shared data are not here")
-    with np.load(path, allow_pickle=False) as stored:
-        data = Embeddings(stored["embeddings"], stored["identity"], similarity)
-    threshold = score_quantiles(data, np.array([1e-3]))
+    data, threshold, accepted, rejected = brute_force(name, similarity)
     tally = tally_embeddings(data, threshold, prune=prune)
-    accepted, rejected = errors_in_float64(data, float(threshold[0]))
     assert accepted.sum() > 10_000
     np.testing.assert_array_equal(tally.impostor.errors[0], accepted)
     np.testing.assert_array_equal(tally.genuine.errors[0], rejected)

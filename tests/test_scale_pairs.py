@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchbound.counting import tail as tail_module
 from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
 from matchbound.counting.pairs import BlockScores, GenuinePairs, impostor_pairs
-from matchbound.counting.tail import genuine_scores
 from matchbound.data.embeddings import Embeddings
 from naive_io import genuine_pairs_by_loop
 
@@ -77,14 +75,6 @@ def test_impostor_pairs_are_all_of_them_or_a_sample() -> None:
     assert np.all(source.codes[first] != source.codes[second])
     again = impostor_pairs(source, 434, np.random.default_rng(0))
     np.testing.assert_array_equal(again[0], first)
-
-
-def test_genuine_scores_in_parts_are_those_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = some_embeddings(4, 50, "euclidean")
-    whole = genuine_scores(source)
-    monkeypatch.setattr(tail_module, "GENUINE_AT_ONCE", 7)
-    for one, two in zip(whole, genuine_scores(source), strict=True):
-        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])

@@ -517,7 +517,7 @@ def test_a_block_that_fails_on_a_cluster_is_one_clear_error(cluster: Any, monkey
         tally_embeddings(clustered(3000), THRESHOLDS, executor=DaskExecutor(cluster.scheduler_address))
 
 
-@pytest.mark.parametrize("prune", ["none", "axes", "bytes"])
+@pytest.mark.parametrize("prune", ["none", "portable", "best"])
 def test_a_job_travels_as_its_data(prune: Any) -> None:
     """What is sent is little more than the vectors, and what arrives counts the same."""
     data = clustered()

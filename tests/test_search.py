@@ -14,6 +14,7 @@ import matchbound as mb
 import naive_search
 from conftest import DATA
 from matchbound.counting import search as counting
+from matchbound.counting import search_scores
 from matchbound.stats.search import mated, nonmated, sizes
 
 GOLDEN = DATA / "search"
@@ -178,14 +179,26 @@ def test_the_model_recovers_its_own_larger_galleries(rho: float) -> None:
     assert rate[400] <= 1.0 - (1.0 - 0.001) ** 400 + 1e-12
 
 
+@pytest.mark.parametrize("bytes_from", [1, 10**9])
 @pytest.mark.parametrize("fuse", ["max", "mean"])
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(st.integers(0, 10_000))
-def test_lists_are_those_of_exact_scores(similarity: Any, fuse: Any, seed: int) -> None:
+def test_lists_are_those_of_exact_scores(similarity: Any, fuse: Any, bytes_from: int, seed: int) -> None:
+    """Whether products of bytes rule candidates out or floats, and whether a guess at the last place was too high."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_scores, "FEWEST_FOR_BYTES", bytes_from)
+        patch.setattr(search_scores, "SAMPLE_COLUMNS", 5)
+        patch.setattr(search_scores, "PIECE_COLUMNS", 64)
+        patch.setattr(counting, "PIECE_COLUMNS", 64)
+        patch.setattr(counting, "GUESS", 0.5)
+        _compare_lists(similarity, fuse, seed)
+
+
+def _compare_lists(similarity: Any, fuse: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    d, m, n, size = int(rng.integers(1, 40)), int(rng.integers(8, 60)), int(rng.integers(1, 90)), 8
-    kinds = rng.choice([np.float32, np.float64], 2)
+    d, m, n, size = int(rng.integers(1, 40)), int(rng.integers(40, 200)), int(rng.integers(1, 90)), 40
+    kinds = (np.float32, np.float64) if seed % 2 else (np.float32, np.float32)
     vectors = (
         np.round(rng.standard_normal((m, d)) + 0.01, 1).astype(kinds[0]),
         rng.standard_normal((n, d)).astype(kinds[1]),

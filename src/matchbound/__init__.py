@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from matchbound.results.group_gaps import GroupGap as GroupGap
     from matchbound.results.groups import GroupRates as GroupRates
     from matchbound.results.groups import GroupRow as GroupRow
+    from matchbound.results.hter import HalfTotalError as HalfTotalError
     from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
     from matchbound.results.latent import LatentInterval as LatentInterval
@@ -159,6 +160,7 @@ _HOME = {
     "GroupRates": "results.groups",
     "GroupRow": "results.groups",
     "Hub": "results.searches",
+    "HalfTotalError": "results.hter",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
     "LatentModel": "stats.latent.model",

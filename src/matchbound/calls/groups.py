@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.counting.recount import AnySource, Recount, RecountOfPart
+from matchbound.counting.executors import Executor, Progress
+from matchbound.counting.recount import AnySource, Recount, RecountOfPart, tally_source
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
@@ -29,7 +30,10 @@ def by_group(
     *,
     group: Any = None,
     far: float | None = None,
+    weighting: str = "comparisons",
     workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> GroupRates:
     """Error rates within each group of identities and between groups, with gaps and ratios.
 
@@ -46,8 +50,10 @@ def by_group(
         identity: contradictions are an error.
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
-    workers
-        Threads for embeddings.
+    weighting
+        ``"comparisons"`` or ``"identities"``, as in `evaluate`; gaps between groups are of pooled rates.
+    workers, executor, progress
+        How embeddings are counted; see `evaluate`.
 
     Returns
     -------
@@ -78,15 +84,15 @@ def by_group(
     if not isinstance(threshold, (int, float)) or math.isnan(threshold):
         raise UsageError(f"threshold must be a number; got {threshold!r}")
     grid = np.array([threshold], dtype=np.float64)
-    recount = Recount(data, workers=workers)
-    whole = recount.tally(grid, pairs=True)
-    overall = error_rates(whole, (), recount)[0]
+    recount = Recount(data, workers, executor)
+    whole = tally_source(data, grid, pairs=True, workers=workers, executor=executor, progress=progress)
+    overall = error_rates(whole, (), recount, weighting)[0]
     labels, codes = np.unique(_labels_of(whole, group) if labelled is None else labelled, return_inverse=True)
     codes = codes.astype(np.int64).reshape(-1)
     names = tuple(str(label) for label in labels)
     within = []
     for g, name in enumerate(names):
-        rates = _rates_of_part(recount, grid, whole, codes == g)
+        rates = _rates_of_part(recount, grid, whole, codes == g, weighting)
         within.append(rates)
         told += [f"group {name}: {text}" for text in rates.warnings if not text.startswith("only ")]
     sizes = np.bincount(codes, minlength=len(names))
@@ -120,19 +126,19 @@ def _labels_of(tally: Tally, group: Any) -> LabelArray:
     return identity_labels(Comparisons.from_codes(tally.identities, none, none, none), group)
 
 
-def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: BoolArray) -> ErrorRates:
+def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: BoolArray, weighting: str) -> ErrorRates:
     """The rates of a group; a group without comparisons has the identities and nothing else."""
     if isinstance(recount.source, ScoreFile):
         found = _tally_among(whole, members)
         if not found.n_identities:
-            return error_rates(_tally_of_none(whole, members), ())[0]
+            return error_rates(_tally_of_none(whole, members), (), None, weighting)[0]
         among = RecountOfPart(recount.source, recount.workers, recount.executor, identities=found.identities)
-        return error_rates(found, (), among)[0]
+        return error_rates(found, (), among, weighting)[0]
     part = recount.among(np.flatnonzero(members))
     source = part.source
     if isinstance(source, Embeddings | Comparisons) and len(source) >= (2 if isinstance(source, Embeddings) else 1):
-        return error_rates(part.tally(grid, pairs=True), (), part)[0]
-    return error_rates(_tally_of_none(whole, members), ())[0]
+        return error_rates(part.tally(grid, pairs=True), (), part, weighting)[0]
+    return error_rates(_tally_of_none(whole, members), (), None, weighting)[0]
 
 
 def _tally_among(whole: Tally, members: BoolArray) -> Tally:

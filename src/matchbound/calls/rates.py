@@ -20,6 +20,8 @@ from matchbound.files.mapping import check_unchanged
 from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates, few_identities
+from matchbound.results.methods import named
+from matchbound.results.weighted import WEIGHTINGS
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
@@ -31,6 +33,7 @@ def evaluate(
     data: AnySource | Readable,
     threshold: float,
     *,
+    weighting: str = "comparisons",
     pairs: bool | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -43,6 +46,7 @@ def evaluate(
     data: AnySource | Readable,
     threshold: Sequence[float] | FloatArray,
     *,
+    weighting: str = "comparisons",
     pairs: bool | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -50,10 +54,28 @@ def evaluate(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
 ) -> ErrorRatesSeries: ...
+@overload
 def evaluate(
     data: AnySource | Readable,
-    threshold: float | Sequence[float] | FloatArray,
+    threshold: None = None,
     *,
+    threshold_from: AnySource | Readable,
+    criterion: str = "eer",
+    weighting: str = "comparisons",
+    pairs: bool | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
+) -> ErrorRates: ...
+def evaluate(
+    data: AnySource | Readable,
+    threshold: float | Sequence[float] | FloatArray | None = None,
+    *,
+    threshold_from: AnySource | Readable | None = None,
+    criterion: str = "eer",
+    weighting: str = "comparisons",
     pairs: bool | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -70,6 +92,13 @@ def evaluate(
         data frame that `read` understands without help.
     threshold
         One number, or several: several cost one pass over the data and give a series.
+    threshold_from, criterion
+        Instead of a threshold: other people's comparisons (a development set) to choose it on, and how: ``"eer"``,
+        ``"min-hter"``, ``"far=0.001"`` (the most lenient threshold with at most this FAR) or ``"frr=0.05"``.
+    weighting
+        ``"comparisons"``: rates pool all comparisons, so that an identity weighs by how many it takes part in.
+        ``"identities"``: every identity counts once; FRR is the mean over identities of e_i/g_i, FAR the mean over
+        identity pairs of n_ij/m_ij.
     pairs
         Keep the errors of each identity pair. By default they are kept for `Comparisons`, and for `Embeddings` they are
         counted again when a bootstrap first asks for them.
@@ -96,19 +125,26 @@ def evaluate(
     >>> rates = mb.evaluate(mb.demo_data(), threshold=0.62)
     >>> low, high = rates.far.interval()
     """
+    if threshold is None:
+        if threshold_from is None:
+            raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
+        threshold = roc(threshold_from, workers=workers).threshold_at(criterion)
+    elif threshold_from is not None:
+        raise UsageError("give threshold or threshold_from, not both")
     grid = _thresholds(threshold)
+    weighting = named(weighting, WEIGHTINGS, "weighting")
     data = as_source(data)
     counted = tally(
         data,
         grid,
-        pairs=pairs,
+        pairs=True if weighting == "identities" else pairs,
         workers=workers,
         executor=executor,
         progress=progress,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
-    series = ErrorRatesSeries(error_rates(counted, data.findings(), Recount(data, workers, executor)))
+    series = ErrorRatesSeries(error_rates(counted, data.findings(), Recount(data, workers, executor), weighting))
     for text in series.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return series[0] if np.ndim(threshold) == 0 else series
@@ -208,8 +244,9 @@ def roc(
     >>> curve = mb.roc(mb.demo_data())
     >>> low, high = curve.at_far(1e-2).interval()
     """
+    from matchbound.counting.along import AlongCurve
     from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings
-    from matchbound.counts.curve import CurveTally
+    from matchbound.counts.curve import CurveTally, SortedCurve
     from matchbound.results.roc import RocCurve
 
     data = as_source(data)
@@ -231,7 +268,10 @@ def roc(
     notes = (*data.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return RocCurve(counted, Recount(data, workers, executor), notes)
+    recount = Recount(data, workers, executor)
+    if isinstance(counted, SortedCurve):
+        recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
+    return RocCurve(counted, recount, notes)
 
 
 def check_source(data: AnySource) -> None:

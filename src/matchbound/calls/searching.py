@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting.search import DEPTH, Behind, BehindMatrix, Fuse, SearchJob, assemble, make_job, search_all
+from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
+from matchbound.counting.search_tally import Behind, BehindMatrix, assemble
 from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
@@ -39,6 +40,7 @@ def search(
     executor: Executor | None = None,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> Searches:
     """Search a gallery with every probe (1:N), and keep what rates and their intervals need.
 
@@ -61,7 +63,7 @@ def search(
     failed_probes
         Whom failed probes show, one per search. A failed probe of an enrolled person is a miss, one of another person
         returns nobody.
-    workers, executor, progress, checkpoint
+    workers, executor, progress, checkpoint, checkpoint_every
         How to run; see `evaluate`.
 
     Returns
@@ -113,7 +115,10 @@ def search(
     size = int(enrolled.labels.size)
     depth = max(2, min(int(candidates) + 1, size))
     job = make_job(gallery, probes, enrolled.codes, searched.own[: len(probes)], size, fuse, depth)
-    mate, holder, score = search_all(job, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint)
+    mate, holder, score = search_all(
+        job, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )  # fmt: skip
     notes = [*_said("gallery", gallery), *_said("probes", probes), *_repeated(job, mate, holder, score)]
     failed = searched.own.size - len(probes)
     mate = np.append(mate, np.full(failed, -np.inf))

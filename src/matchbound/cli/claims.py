@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NOT_SHOWN = 3
 """The exit code when a claim is not shown."""
-AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "gfar", "gfrr")
+AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "hter", "gfar", "gfrr")
 
 ClaimOption = Annotated[
     list[str] | None,

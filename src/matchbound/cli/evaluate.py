@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -40,9 +40,17 @@ from matchbound.readers.scan import ScoreFile
 from matchbound.results.linkage import check_prior
 from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
-from matchbound.results.rates import METHODS
+from matchbound.results.rates import METHODS, VARIANCES
+from matchbound.stats.resampling import BOOTSTRAPS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
+Weighting = Annotated[
+    Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
+]
+Variance = Annotated[
+    str | None,
+    Parameter(help="Of wilson, wald, agresti-coull and jeffreys: plug-in, bias-corrected, fixed-sizes, vertex, …"),
+]
 ProtocolFile = Annotated[
     str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
 ]
@@ -53,6 +61,10 @@ Prior = Annotated[
         help="Share of genuine comparisons at which precision and F1 are wanted; repeatable.", negative_iterable=""
     ),
 ]
+ThresholdFrom = Annotated[
+    str | None, Parameter(help="Comparisons of other people (a development set) to choose the threshold on.")
+]
+Criterion = Annotated[str, Parameter(help="With --threshold-from: eer, min-hter, far=RATE or frr=RATE.")]
 Linkage = Annotated[
     bool, Parameter(help="Precision, recall and F1 at the data's own share of genuine comparisons.", negative="")
 ]
@@ -61,9 +73,13 @@ Linkage = Annotated[
 def evaluate(
     *files: Files,
     threshold: Threshold = None,
+    threshold_from: ThresholdFrom = None,
+    criterion: Criterion = "eer",
     method: Method = "auto",
     level: Level = 0.95,
     settings: Settings = None,
+    weighting: Weighting = "comparisons",
+    variance: Variance = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
     reading: Reading = READING,
@@ -85,14 +101,16 @@ def evaluate(
     from matchbound.calls.rates import roc
     from matchbound.show.costs import cost_records, linkage_records, linkage_table
     from matchbound.show.curve import curve_records, curve_table
-    from matchbound.show.failures import generalised_records, generalised_table
+    from matchbound.show.failures import generalised_records, generalised_table, hter_record
     from matchbound.show.records import rate_record
     from matchbound.show.text import rates_table
 
     claims = read_claims(claim)
     failures.check()
-    if not threshold and (not claims or needs_threshold(claims)):
-        raise UsageError("give at least one --threshold")
+    if threshold and threshold_from is not None:
+        raise UsageError("give --threshold or --threshold-from, not both")
+    if not threshold and threshold_from is None and (not claims or needs_threshold(claims)):
+        raise UsageError("give at least one --threshold, or --threshold-from another file")
     for value in prior or ():
         check_prior(value)
     priors: list[float | None] = [*([None] if linkage else []), *(prior or [])]
@@ -100,13 +118,19 @@ def evaluate(
     if settings is not None and method not in ("auto", "latent"):
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
+    if variance is not None:
+        if method not in ("auto", "wilson", "wald", "agresti-coull", "jeffreys"):
+            raise UsageError("--variance goes with --method wilson, wald, agresti-coull or jeffreys")
+        chosen["variance"] = variance = named(variance, (*VARIANCES, *BOOTSTRAPS), "--variance")
     with common.listening(quiet) as told:
         failed = failures.load()
         data = reading.load_or_scan(files)
         if protocol is not None:
             data = _scored(data, protocol)
+        if threshold_from is not None:
+            threshold = [roc(reading.load([threshold_from])).threshold_at(criterion)]
         with running.started(quiet) as how:
-            series = run(data, threshold, **how) if threshold else ()
+            series = run(data, threshold, weighting=weighting, **how) if threshold else ()
             curve = roc(_in_order(data), **how) if needs_curve(claims) else None
             records, linked, general = [], [], []
             for rates in series:
@@ -118,6 +142,8 @@ def evaluate(
                 if priors:
                     own = {"n_resamples": resamples, "rng": seed, **chosen}
                     linked += linkage_records(rates, priors, method, level, **own)
+                if threshold_from is not None and rates.far.comparisons and rates.frr.comparisons:
+                    general += [hter_record(rates, level)]
                 if failed is not None:
                     general += generalised_records(rates.generalised(failed), level)
             asked = [said for _, said in claims if said.metric not in AT_A_THRESHOLD]
@@ -133,7 +159,11 @@ def evaluate(
             "threshold": threshold or None,
             "method": method,
             "level": level,
+            "threshold_from": threshold_from,
+            "criterion": None if threshold_from is None else criterion,
             "settings": settings,
+            "weighting": None if weighting == "comparisons" else weighting,
+            "variance": variance,
             "resamples": resamples,
             **reading.parameters(data, series[0].distance if series else getattr(data, "distance", None)),
             "protocol": protocol,

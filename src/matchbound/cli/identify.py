@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -21,7 +22,7 @@ from matchbound.cli.options import (
     Threshold,
 )
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.methods import named
 from matchbound.stats.intervals import check_level
 
@@ -56,6 +57,9 @@ SearchProtocol = Annotated[
     Parameter(name="--protocol", help="Whether enrolled people are searched for with their own template left out."),
 ]
 Hubs = Annotated[int, Parameter(help="List so many of the enrolled people who receive most false hits (names people).")]
+ReportFile = Annotated[
+    str | None, Parameter(help="Write a page (.html) or tables (.md) about the searches to this file too.")
+]
 ClaimText = Annotated[
     list[str] | None,
     Parameter(
@@ -83,6 +87,7 @@ def identify(
     keep: Keep = 50,
     protocol: SearchProtocol = "auto",
     hubs: Hubs = 0,
+    report: ReportFile = None,
     reading: Reading = READING,
     running: Running = RUNNING,
     answer: Answer = ANSWER,
@@ -154,6 +159,12 @@ def identify(
             "reader": reading.reader,
         },
     )
+    if report is not None:
+        from matchbound.report.make import write_report
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchboundWarning)
+            write_report(report, found, threshold=threshold, level=level, show_labels=hubs > 0, provenance=source)
     if hubs:
         source["hubs"] = [
             {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in people

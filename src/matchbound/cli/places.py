@@ -24,6 +24,7 @@ READ = (
     "pilot",
     "protocol",
     "failures",
+    "threshold_from",
     "gallery_file",
     "probe_file",
     "option",

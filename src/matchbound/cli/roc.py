@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from matchbound.cli import common
 from matchbound.cli.claims import ClaimOption, exit_code, needs_threshold, read_claims, verdicts
+from matchbound.cli.costs import ActDcf, CllrOption, MinDcf, read_priors
 from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
     ANSWER,
@@ -26,7 +27,6 @@ from matchbound.cli.options import (
     Seed,
 )
 from matchbound.errors import UsageError
-from matchbound.results.costs import weights_of
 from matchbound.results.methods import named
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
@@ -41,22 +41,19 @@ CurveMethod = Annotated[
     str,
     Parameter(help="auto, latent, influence, union, vertex, double-or-nothing, subsets or two-level."),
 ]
-MinDcf = Annotated[
-    list[str] | None,
+Every = Annotated[
+    bool,
     Parameter(
-        help="Prior at which the least detection cost is wanted, or an evaluation's name (sre08, sre16, voxsrc, …).",
-        negative_iterable="",
+        name="--points", help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.", negative=""
     ),
 ]
-ActDcf = Annotated[
-    list[str] | None,
-    Parameter(
-        help="Prior at which the actual detection cost is wanted; scores are natural log-likelihood ratios.",
-        negative_iterable="",
-    ),
-]
-CllrOption = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.", negative="")]
 MinCllr = Annotated[bool, Parameter(help="minCllr, for scores of any scale.", negative="")]
+LevelFar = Annotated[
+    float | None, Parameter(help="Of the union rule: the level of FAR's interval (0.1 as in the paper's figures).")
+]
+SmoothOption = Annotated[
+    str | None, Parameter(help="Of the bootstraps: read each curve smoothed by binormal, log-normal or kernel.")
+]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.")]
 Kind = Annotated[Literal["det", "roc", "scores"], Parameter(help="What the picture shows.")]
 
@@ -67,8 +64,11 @@ def roc(
     frr: Frr = None,
     method: CurveMethod = "auto",
     level: Level = 0.95,
+    level_far: LevelFar = None,
+    smooth: SmoothOption = None,
     resamples: Resamples = 2000,
     seed: Seed = 0,
+    every: Every = False,
     min_dcf: MinDcf = None,
     act_dcf: ActDcf = None,
     cllr: CllrOption = False,
@@ -93,10 +93,11 @@ def roc(
     from matchbound.show.curve import curve_records, curve_table
 
     method = named(method, (*OperatingPoint.methods, "log-t"), "--method")
+    chosen = _chosen(method, level_far, smooth)
     claims = read_claims(claim)
     if needs_threshold(claims):
         raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
-    priors = {"min_dcf": _priors("--min-dcf", min_dcf), "actual_dcf": _priors("--act-dcf", act_dcf)}
+    priors = {"min_dcf": read_priors("--min-dcf", min_dcf), "actual_dcf": read_priors("--act-dcf", act_dcf)}
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():
             if not 0.0 <= rate <= 1.0:
@@ -107,11 +108,14 @@ def roc(
         data = reading.load(files)
         with running.started(quiet) as how:
             curve = run(data, **how)
-            wanted = far or ([] if frr else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0])
+            wanted = far or (
+                [] if frr or every else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0]
+            )
             points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
+            points += [point for point in curve.points() if isinstance(point, OperatingPoint)] if every else []
             numbers = [*points, curve.eer(), curve.auc()]
             records = curve_records(
-                numbers, method, level, n_resamples=resamples, rng=seed, workers=running.workers or 1
+                numbers, method, level, n_resamples=resamples, rng=seed, workers=running.workers or 1, **chosen
             )
             costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
             costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
@@ -127,6 +131,7 @@ def roc(
             "frr": frr or None,
             "method": method,
             "level": level,
+            **chosen,
             "resamples": resamples,
             "min_dcf": min_dcf or None,
             "act_dcf": act_dcf or None,
@@ -142,20 +147,19 @@ def roc(
     return exit_code(made)
 
 
-def _priors(option: str, words: list[str] | None) -> list[float | str]:
-    """Priors as numbers, or names of evaluations, checked before any work is done."""
-    made: list[float | str] = []
-    for word in words or ():
-        try:
-            value: float | str = float(word)
-        except ValueError:
-            value = word
-        try:
-            weights_of(value, 1.0, 1.0)
-        except UsageError as error:
-            raise UsageError(f"{option}: {error}") from None
-        made.append(value)
-    return made
+def _chosen(method: str, level_far: float | None, smooth: str | None) -> dict[str, Any]:
+    """Options of one method, refused with others."""
+    from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
+    from matchbound.stats.curve.smooth import SMOOTHS
+
+    if level_far is not None and method != "union":
+        raise UsageError("--level-far goes with --method union")
+    if level_far is not None and not 0.0 <= level_far < 1.0:
+        raise UsageError(f"--level-far must lie between 0 and 1; got {level_far:g}")
+    if smooth is not None and method not in CURVE_BOOTSTRAPS:
+        raise UsageError("--smooth goes with the bootstraps")
+    made: dict[str, Any] = {} if level_far is None else {"level_far": level_far}
+    return made if smooth is None else made | {"smooth": named(smooth, SMOOTHS, "--smooth")}
 
 
 def _picture(curve: Any, kind: Literal["det", "roc", "scores"], level: float, form: str) -> bytes:

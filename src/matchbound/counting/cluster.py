@@ -57,15 +57,17 @@ def connected(client: Any) -> Iterator[Any]:
 
 def close(client: Any) -> None:
     """Close a client; one whose scheduler is gone would log what it tried in vain."""
-    log = logging.getLogger("distributed")
-    level = log.level
-    if client.status != "running":
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+    logs = [logging.getLogger(name) for name in names] if client.status != "running" else []
+    levels = [log.level for log in logs]
+    for log in logs:
         log.setLevel(logging.CRITICAL + 1)
     try:
         with contextlib.suppress(TimeoutError, OSError):
             client.close(timeout=5)
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 def run_blocks(job: Job, blocks: Sequence[int], n_blocks: int) -> Held:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
-from matchbound.counts.curve import CurveTally, SortedCurve, both_kinds, curve_of_tally
+from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
+from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
 CURVE_POINTS = 1500
+MOST_CELLS = 20_000_000
+REFINEMENTS = 8
+"""Passes over the data, at most, that make the threshold of a target rate exact."""
 
 
 def curve_of_comparisons(source: Comparisons) -> SortedCurve:
@@ -113,3 +119,108 @@ def curve_of_embeddings(
             checkpoint_every=checkpoint_every,
         )
     )
+
+
+def refined_curve(
+    curve: SteppedCurve,
+    count: Callable[[FloatArray], Tally],
+    matches: Sequence[int] = (),
+    nonmatches: Sequence[int] = (),
+) -> SteppedCurve:
+    """The curve with points added until the thresholds of given numbers of errors are exact.
+
+    The threshold of a number of false matches is the most lenient one with at most so many; of false non-matches, the
+    strictest one with at most so many. Between the two points of the curve where that changes, some hundred thresholds
+    are counted, then as many between the two where it changes now, until at most one impostor comparison and no genuine
+    one (for false non-matches: at most one genuine one) lies between them, or no number does.
+
+    Parameters
+    ----------
+    count
+        Counts the comparisons at thresholds, in the units of the scores.
+    """
+    points = int(np.clip(MOST_CELLS // max(curve.n_identities, 1), 16, 512))
+    for _ in range(REFINEMENTS):
+        places = [_bracket(curve, wanted, True) for wanted in matches]
+        places += [_bracket(curve, wanted, False) for wanted in nonmatches]
+        grids = [_between(curve, k, points // max(len(places), 1) + 2) for k in sorted({k for k in places if k >= 0})]
+        added = np.unique(np.concatenate([np.empty(0), *grids]))
+        if not added.size:
+            break
+        found = count(-added if curve.distance else added)
+        curve = curve_of_tally(_merged(curve.tally, found))
+        curve = curve_of_tally(_taken(curve.tally, _needed(curve, matches, nonmatches, found)))
+    return curve
+
+
+def _bracket(curve: SteppedCurve, wanted: int, far: bool) -> int:
+    """The last point before the number of errors passes `wanted`; −1 where the answer is exact already."""
+    matched, missed = curve.false_matches, curve.false_nonmatches
+    k = int(np.searchsorted(matched, wanted, side="right" if far else "left")) - 1
+    if not far:
+        k = int(np.searchsorted(-missed, -wanted, side="left")) - 1
+    if k < 0 or k + 1 >= matched.size:
+        return -1
+    settled = missed[k] == missed[k + 1] and matched[k + 1] - matched[k] <= 1
+    if not far:
+        settled = missed[k] - missed[k + 1] <= 1 and matched[k] == matched[k + 1]
+    return -1 if settled else k
+
+
+def _between(curve: SteppedCurve, k: int, points: int) -> FloatArray:
+    """Similarities strictly between two neighbouring points; none where no number lies between them."""
+    high, low = float(curve.similarity[k]), float(curve.similarity[k + 1])
+    grid = np.unique(np.linspace(low, high, points))
+    return grid[(grid > low) & (grid < high)]
+
+
+def _needed(curve: SteppedCurve, matches: Sequence[int], nonmatches: Sequence[int], found: Tally) -> IntArray:
+    """The points to keep: those that were there, and of the new ones those beside a wanted number of errors."""
+    beside = {
+        int(np.searchsorted(curve.false_matches, wanted, side="right")) + step for wanted in matches for step in (-1, 0)
+    }
+    beside |= {
+        int(np.searchsorted(-curve.false_nonmatches, -wanted, side="left")) + step
+        for wanted in nonmatches
+        for step in (-1, 0)
+    }
+    new = np.isin(curve.thresholds, found.thresholds)
+    kept = ~new
+    kept[[k for k in beside if 0 <= k < kept.size]] = True
+    return np.flatnonzero(kept)
+
+
+def _taken(tally: Tally, rows: IntArray) -> Tally:
+    """The tally at some of its thresholds."""
+    impostor, genuine = tally.impostor, tally.genuine
+    return replace(
+        tally,
+        thresholds=tally.thresholds[rows],
+        genuine=replace(genuine, errors=genuine.errors[rows]),
+        impostor=replace(
+            impostor,
+            errors=impostor.errors[rows],
+            sum_nm=impostor.sum_nm[rows],
+            sum_nn=impostor.sum_nn[rows],
+            erred=None,
+        ),
+    )
+
+
+def _merged(one: Tally, two: Tally) -> Tally:
+    """Two tallies of the same comparisons as one, thresholds from the strictest to the most lenient, each once."""
+    thresholds = np.concatenate([one.thresholds, two.thresholds])
+    rows = np.unique(thresholds, return_index=True)[1]
+    joined = replace(
+        one,
+        thresholds=thresholds,
+        genuine=replace(one.genuine, errors=np.concatenate([one.genuine.errors, two.genuine.errors])),
+        impostor=replace(
+            one.impostor,
+            errors=np.concatenate([one.impostor.errors, two.impostor.errors]),
+            sum_nm=np.concatenate([one.impostor.sum_nm, two.impostor.sum_nm]),
+            sum_nn=np.concatenate([one.impostor.sum_nn, two.impostor.sum_nn]),
+            erred=None,
+        ),
+    )
+    return _taken(joined, rows if one.distance else rows[::-1])

@@ -72,16 +72,19 @@ def _genuine(source: Embeddings, threshold: float, most: int) -> ErringRows:
 
 def _impostor(again: Recount, source: Embeddings, threshold: float, errors: int, most: int) -> ErringRows:
     """Impostor pairs beyond the threshold: every row is taken for an identity, and genuine pairs are left out."""
-    from matchbound.counting.tail import tail_embeddings
+    from matchbound.counting.allpairs import tally_embeddings
 
     if errors > 2 * most:  # a stricter threshold, beyond which there are about as many as wanted
         near = float(again.thresholds_at(np.array([min(int(1.5 * most) + 100, errors)]), "impostor")[0])
         threshold = min(near, threshold) if source.distance else max(near, threshold)
     rows = np.arange(len(source), dtype=np.int64)
     each = Embeddings.from_codes(source.vectors, rows, rows, source.similarity)
-    tail = tail_embeddings(each, threshold, workers=again.workers)
-    other = source.codes[tail.first] != source.codes[tail.second]
-    return _worst(tail.first[other], tail.second[other], tail.score[other], "far", source.distance, most)
+    tables = tally_embeddings(each, np.array([threshold]), pairs=True, workers=again.workers).impostor.erred
+    assert tables is not None
+    first, second = tables[0].first, tables[0].second
+    other = source.codes[first] != source.codes[second]
+    first, second = first[other], second[other]
+    return _worst(first, second, source.score_pairs(first, second), "far", source.distance, most)
 
 
 def _worst(first: IntArray, second: IntArray, score: FloatArray, metric: str, distance: bool, most: int) -> ErringRows:

@@ -43,6 +43,11 @@ class Factors:
     scale: float
     similarity: Similarity
 
+    @property
+    def dimension(self) -> int:
+        """How many columns are coordinates."""
+        return int(self.left.shape[1]) - (2 if self.similarity == "euclidean" else 0)
+
     def values(self, thresholds: FloatArray) -> FloatArray:
         """Thresholds among oriented values, from thresholds among oriented scores (distances negated)."""
         if self.similarity == "cosine":

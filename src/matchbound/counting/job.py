@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.coarse import Coarse, coarse_that_pays
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.layout import PIECE_ROWS, Layout, lay_out
-from matchbound.counting.pruning import Bounds, bounds_that_pay
+from matchbound.counting.screen import FEWEST_ROWS, screen_that_pays
+from matchbound.counting.speeds import best_kind, measured_speeds
 from matchbound.counting.threads import in_slices, one_blas_thread
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.scratch import room_for
@@ -21,9 +22,11 @@ from matchbound.scratch import room_for
 if TYPE_CHECKING:
     from matchbound.counting.workers import AllPairsWorker
     from matchbound.kernels.blocks import Rows
+    from matchbound.kernels.screen import Screen
 
-COARSE_PIECE_ROWS = 1024
-Pruning = Literal["axes", "bytes", "none"]
+SCREENED_PIECE_ROWS = 1024
+Pruning = Literal["none", "best", "vnni512", "vnni256", "avx2", "neondot", "portable"]
+"""Whether to screen comparisons (`matchbound.counting.screen`), and with which instructions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +36,14 @@ class AllPairsJob:
     thresholds : float64, shape (K,)
         Distinct thresholds among oriented scores, ascending.
     panels : float32, flat, or None
-        The right factors (of the bounds, where there are any) packed for `matchbound.kernels.product`.
+        The right factors packed for `matchbound.kernels.product`, where there is no screen.
     raw : float32 or float64, shape (n, d)
     lengths, scales : float64, shape (n,)
     """
 
     layout: Layout
     factors: Factors
-    bounds: Bounds | Coarse | None
+    screen: Screen | None = field(repr=False)
     panels: NDArray[np.float32] | None = field(repr=False)
     thresholds: FloatArray
     raw: NDArray[Any] = field(repr=False)
@@ -70,11 +73,10 @@ class AllPairsJob:
 
     def rows(self) -> Rows:
         """The data as the kernels see them."""
-        from matchbound.kernels.blocks import BOUNDED, COARSE, PLAIN, Rows
+        from matchbound.kernels.blocks import Rows
         from matchbound.kernels.exact import CODES, frozen
 
-        layout, factors, bounds = self.layout, self.factors, self.bounds
-        none = np.empty((0, 0), dtype=np.float32)
+        layout, factors = self.layout, self.factors
         return Rows(
             frozen(layout.owner),
             frozen(layout.start[1:]),
@@ -85,10 +87,8 @@ class AllPairsJob:
             frozen(self.scales),
             frozen(factors.left),
             frozen(factors.right),
-            frozen(bounds.stage_left if isinstance(bounds, Bounds) else none),
-            frozen(bounds.stage_right if isinstance(bounds, Bounds) else none),
             CODES[factors.similarity],
-            PLAIN if bounds is None else BOUNDED if isinstance(bounds, Bounds) else COARSE,
+            self.screen is not None,
         )
 
 
@@ -122,9 +122,9 @@ def make_job(
     """Prepare a run at distinct thresholds among oriented scores, ascending.
 
     prune
-        Whether to rule comparisons out by a bound from their first principal axes (``"axes"``), by products of
-        their rows rounded to bytes (``"bytes"``) or not at all (``"none"``); by default what is cheapest
-        according to a sample of the data. The counts are the same.
+        Whether to rule comparisons out by products of their rows rounded to bytes: not at all (``"none"``), with the
+        best instructions of this processor (``"best"``) or with others by name; by default what is cheapest according
+        to a sample of the data. The counts are the same.
     workers
         Threads to prepare with; by default one a core.
     """
@@ -154,29 +154,50 @@ def prepare_job(
         one = thresholds.size == 1
         layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
         factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
-        bounds = _choose_bounds(layout, factors, thresholds, prune, workers)
+        screen = _choose_screen(layout, factors, thresholds, prune, workers)
         panels = None
-        if isinstance(bounds, Coarse):
-            layout = replace(layout, piece_rows=COARSE_PIECE_ROWS)
+        if screen is not None:
+            layout = replace(layout, piece_rows=SCREENED_PIECE_ROWS)
         else:
-            panels = _pack((bounds or factors).right, workers)
-    return AllPairsJob(layout, factors, bounds, panels, thresholds, raw, lengths, scales, n_identities, pairs, prune)
+            panels = _pack(factors.right, workers)
+    return AllPairsJob(layout, factors, screen, panels, thresholds, raw, lengths, scales, n_identities, pairs, prune)
 
 
-def _choose_bounds(
+def _choose_screen(
     layout: Layout, factors: Factors, thresholds: FloatArray, prune: Pruning | None, workers: int | None
-) -> Bounds | Coarse | None:
+) -> Screen | None:
     if not thresholds.size or prune == "none":
         return None
     sizes, n = np.diff(layout.start).astype(np.float64), layout.owner.size
     genuine_share = float((sizes * (sizes - 1)).sum()) / max(1.0, n * (n - 1.0))
     lowest = float(factors.values(thresholds)[0])
-    found: Bounds | Coarse | None = None
-    if prune != "axes":
-        found = coarse_that_pays(factors, lowest, genuine_share, force=prune is not None, workers=workers)
-    if found is None and prune != "bytes":
-        found = bounds_that_pay(factors, lowest, genuine_share, force=prune is not None)
-    return found
+    kind = None
+    if prune not in (None, "best"):
+        from matchbound.kernels.screen import SCREENS
+
+        kind = next(kind for kind in SCREENS if kind.__name__.lower() == prune)
+    speeds = None
+    if prune is None:
+        if factors.left.shape[0] < FEWEST_ROWS or best_kind() is None:
+            return None
+        speeds = measured_speeds(_seconds)
+    return screen_that_pays(factors, lowest, genuine_share, speeds=speeds, workers=workers, kind=kind)
+
+
+def _seconds(rows: NDArray[np.float32], threshold: float, screened: bool, turns: int = 5) -> float:
+    """The least time of a run over all pairs of rows, each an identity of its own, on one thread."""
+    codes = np.arange(rows.shape[0], dtype=np.int64)
+    prune: Pruning = "best" if screened else "none"
+    job = prepare_job(rows, codes, rows.shape[0], "cosine", np.array([threshold]), False, prune)
+    worker = job.worker()
+    times = []
+    with one_blas_thread():
+        for _ in range(turns + 1):
+            start = time.thread_time()
+            for block in range(job.n_blocks):
+                worker.add(block)
+            times.append(time.thread_time() - start)
+    return min(times[1:])
 
 
 def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:

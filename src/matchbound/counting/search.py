@@ -11,32 +11,30 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.checkpoint import fingerprint
-from matchbound.counting.factors import rounding_band
 from matchbound.counting.held import Held
 from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
+from matchbound.counting.search_scores import PIECE_COLUMNS, Bytes, Scores
 from matchbound.counting.threads import available_cores, one_blas_thread
-from matchbound.counts.searches import Mated, NonMated, SearchTally
-from matchbound.data.candidates import ScoreMatrix
-from matchbound.data.embeddings import BLOCK_ROWS, Embeddings, Similarity
+from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError
 from matchbound.scratch import room_for
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
-    from matchbound.kernels.search import Enrolled, Searched
 
 Fuse = Literal["max", "mean"]
 DEPTH = 50
 """How many candidates of each search are kept by default."""
-PIECE_COLUMNS = 2048
 MOST_ROWS = 512
+GUESS = 2.5
+"""A guess at the last place of a list aims at this many times as many candidates."""
 MOST_HITS = 50_000_000
 """Hits that are listed one by one; beyond this, only how many there are."""
 
@@ -82,7 +80,8 @@ class SearchJob:
     @cached_property
     def scores(self) -> Scores:
         """What all workers of one process share."""
-        return Scores(self)
+        mean = self.fuse == "mean"
+        return Scores(self.gallery, self.probes, self.owner, self.own, self.size, self.similarity, mean)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What goes to another process is the data; the rest is made there."""
@@ -137,94 +136,6 @@ class Found(Held):
         return Found(dict(zip(sizes, zip(*lists, strict=True), strict=True)), blocks)
 
 
-class Scores:
-    """Float32 products of probes and pieces of a gallery, and how far they can be below the exact values."""
-
-    def __init__(self, job: SearchJob) -> None:
-        from matchbound.kernels.exact import CODES, frozen, row_lengths
-        from matchbound.kernels.search import Enrolled, Searched
-
-        kind = CODES[job.similarity]
-        order = np.argsort(job.owner, kind="stable")
-        sorted_owner = job.owner[order]
-        begins = np.flatnonzero(np.append(True, sorted_owner[1:] != sorted_owner[:-1]))
-        mean = job.fuse == "mean"
-        start = np.append(begins if mean else np.arange(order.size), order.size).astype(np.int64)
-        owner = sorted_owner[begins] if mean else sorted_owner
-        self.similarity = job.similarity
-        self.columns = int(owner.size)
-        lengths, scales = row_lengths(job.gallery, kind)
-        self.enrolled: Enrolled = Enrolled(
-            frozen(job.gallery), frozen(lengths), frozen(scales), frozen(owner), frozen(order), frozen(start), kind
-        )
-        lengths, scales = row_lengths(job.probes, kind)
-        self.probes: Searched = Searched(frozen(job.probes), frozen(lengths), frozen(scales), frozen(job.own))
-        self.first_column = np.searchsorted(owner, np.arange(job.size + 1)).astype(np.int64)
-        self.centre = np.zeros(job.gallery.shape[1])
-        self.scale = 1.0
-        if job.similarity == "euclidean":
-            step = max(1, job.gallery.shape[0] // 2048)
-            self.centre = np.mean(job.gallery[::step], axis=0, dtype=np.float64)
-        if job.similarity != "cosine":
-            largest = max(_largest(job.gallery, self.centre), _largest(job.probes, self.centre))
-            length = largest * np.sqrt(job.gallery.shape[1])
-            self.scale = 2.0 ** min(-float(np.frexp(length)[1]), 1020.0) if largest > 0.0 else 1.0
-
-    def band(self) -> float:
-        """How far a product can be from the oriented value (`matchbound.counting.factors.Factors.band`)."""
-        width = self.enrolled.raw.shape[1] + (2 if self.similarity == "euclidean" else 0)
-        under = 0.0 if self.similarity == "cosine" else float((width + 8) * (2.0**-1074 * self.scale) * self.scale)
-        reach = 1.0 + 1e-9
-        return 1.01 * rounding_band(width, self.similarity, reach, reach) + under
-
-    def rows(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Factors of probes, float32, shape (b, w)."""
-        return self._factors(
-            self.probes.raw[start:stop], self.probes.lengths[start:stop], self.probes.scales[start:stop]
-        )
-
-    def piece(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Factors of columns, float32, shape (c, w)."""
-        enrolled = self.enrolled
-        begins = enrolled.start[start : stop + 1]
-        at = enrolled.order[begins[0] : begins[-1]]
-        ordered = at.size and int(at[-1] - at[0]) == at.size - 1 and bool(np.all(at[1:] > at[:-1]))
-        at_rows: Any = slice(int(at[0]), int(at[-1]) + 1) if ordered else at
-        rows, lengths, scales = enrolled.raw[at_rows], enrolled.lengths[at_rows], enrolled.scales[at_rows]
-        if begins.size - 1 == at.size:
-            return self._factors(rows, lengths, scales, right=True)
-        unit = self._unit(rows, lengths, scales)
-        mean = np.add.reduceat(unit, begins[:-1] - begins[0], axis=0) / np.diff(begins)[:, None]
-        return self._finished(mean, True)
-
-    def _unit(self, rows: NDArray[Any], lengths: FloatArray, scales: FloatArray) -> FloatArray:
-        wide = np.asarray(rows, dtype=np.float64)
-        if self.similarity == "cosine":
-            return np.asarray(wide * scales[:, None] / lengths[:, None])
-        return np.asarray((wide - self.centre) * self.scale)
-
-    def _factors(
-        self, rows: NDArray[Any], lengths: FloatArray, scales: FloatArray, right: bool = False
-    ) -> NDArray[np.float32]:
-        return self._finished(self._unit(rows, lengths, scales), right)
-
-    def _finished(self, rows: FloatArray, right: bool) -> NDArray[np.float32]:
-        """For distances −‖x−y‖²/2 is the product of (x, 1, −‖x‖²/2) and (y, −‖y‖²/2, 1)."""
-        if self.similarity != "euclidean":
-            return rows.astype(np.float32)
-        half = -0.5 * np.einsum("ij,ij->i", rows, rows)
-        ends = [half, np.ones(half.size)] if right else [np.ones(half.size), half]
-        return np.column_stack([rows, *ends]).astype(np.float32)
-
-
-def _largest(rows: NDArray[Any], centre: FloatArray) -> float:
-    largest = 0.0
-    for start in range(0, rows.shape[0], BLOCK_ROWS):
-        part = np.abs(np.asarray(rows[start : start + BLOCK_ROWS], dtype=np.float64) - centre)
-        largest = max(largest, float(part.max(initial=0.0)))
-    return largest
-
-
 class SearchWorker:
     """Searches with one block of probes at a time."""
 
@@ -235,7 +146,7 @@ class SearchWorker:
 
     def add(self, block: int) -> None:
         """Search with the probes of a block."""
-        from matchbound.kernels.search import keep_best, mate_scores
+        from matchbound.kernels.search import mate_scores
 
         job, scores = self._job, self._scores
         start = block * job.rows
@@ -244,11 +155,61 @@ class SearchWorker:
         mate_scores(scores.probes, scores.enrolled, scores.first_column, start, mate)
         score = np.full((stop - start, job.depth), -np.inf)
         holder = np.full(score.shape, -1, dtype=np.int64)
-        rows, band = scores.rows(start, stop), scores.band()
-        for at in range(0, scores.columns, PIECE_COLUMNS):
-            product = np.dot(rows, scores.piece(at, min(at + PIECE_COLUMNS, scores.columns)).T)
-            keep_best(product, band, scores.scale, scores.probes, scores.enrolled, start, at, score, holder)
+        rows, short = scores.rows(start, stop), np.arange(stop - start)
+        enough = GUESS * job.depth * scores.columns / job.size
+        while short.size:  # lists that a guess leaves unfilled are made again with a lower one
+            least = scores.guess(rows[short], enough)
+            part, holders = np.full((short.size, job.depth), -np.inf), np.full((short.size, job.depth), -1)
+            self._search(rows[short], start + short, least, part, holders)
+            score[short], holder[short] = part, holders
+            short = short[np.isneginf(part[:, -1]) & (least > -np.inf)]
+            enough *= 4.0
         self.partial.parts[block] = (mate, holder, score)
+
+    def _search(
+        self, rows: NDArray[np.float32], places: IntArray, least: FloatArray, score: FloatArray, holder: IntArray
+    ) -> None:
+        """Fill the lists of some probes, whose factors are given."""
+        from matchbound.kernels.search import keep_best
+
+        scores = self._scores
+        coarse = scores.bytes
+        if coarse is not None:
+            self._search_bytes(coarse, rows, places, least, score, holder)
+            return
+        for at in range(0, scores.columns, PIECE_COLUMNS):
+            end = min(at + PIECE_COLUMNS, scores.columns)
+            keep_best(
+                scores.product(rows, at, end), end - at, scores.band, scores.scale, scores.probes, scores.enrolled,
+                places, at, least, score, holder,
+            )  # fmt: skip
+
+    def _search_bytes(
+        self,
+        coarse: Bytes,
+        rows: NDArray[np.float32],
+        places: IntArray,
+        least: FloatArray,
+        score: FloatArray,
+        holder: IntArray,
+    ) -> None:
+        from matchbound.kernels.blocks import Tile
+        from matchbound.kernels.screen import STRIP, WORD, fill_bits
+        from matchbound.kernels.search import keep_best_of_bits, set_cuts
+
+        scores, n = self._scores, rows.shape[0]
+        screen, offset, shift = coarse.screen(rows, scores.enrolled.raw.shape[1])
+        bits = np.empty((n + STRIP) * (PIECE_COLUMNS // WORD), dtype=np.uint64)
+        kind = scores.enrolled.kind
+        for at in range(0, scores.columns, PIECE_COLUMNS):
+            columns = min(PIECE_COLUMNS, scores.columns - at)
+            wide = -(-columns // WORD)
+            set_cuts(score, least, scores.band, scores.scale, kind, offset, shift, 1.0 / coarse.unit, screen.cuts)
+            tile = Tile(0, n, at, columns, False, False, 0.0, 0.0)
+            fill_bits(screen, tile, wide, bits)
+            keep_best_of_bits(
+                bits, wide, columns, scores.scale, scores.probes, scores.enrolled, places, at, least, score, holder
+            )
 
 
 def make_job(
@@ -256,7 +217,7 @@ def make_job(
 ) -> SearchJob:
     """Prepare a run; see `SearchJob` for the arguments."""
     n = len(probes)
-    rows = int(np.clip(n // (8 * available_cores()), 32, MOST_ROWS))
+    rows = int(np.clip(n // 32, 32, MOST_ROWS))
     return SearchJob(
         _scorable(gallery.settled), _scorable(probes.settled), owner, own, size, gallery.similarity, fuse, depth, rows
     )
@@ -329,15 +290,16 @@ def reached(job: SearchJob, least: FloatArray, strict: bool = False, workers: in
     total = 0
 
     def block(start: int, stop: int) -> IntArray:
-        rows, band = scores.rows(start, stop), scores.band()
+        rows = scores.rows(start, stop)
         found: list[IntArray] = []
         for at in range(0, scores.columns, PIECE_COLUMNS):
-            product = np.dot(rows, scores.piece(at, min(at + PIECE_COLUMNS, scores.columns)).T)
+            end = min(at + PIECE_COLUMNS, scores.columns)
+            product = scores.product(rows, at, end)
             room = np.empty((4096, 2), dtype=np.int64)
             while True:
                 count = list_hits(
-                    product, band, scores.scale, scores.probes, scores.enrolled, start, at, least[start:stop], strict,
-                    room, 0,
+                    product, end - at, scores.band, scores.scale, scores.probes, scores.enrolled, start, at,
+                    least[start:stop], strict, room, 0,
                 )  # fmt: skip
                 if count <= room.shape[0]:
                     break
@@ -357,146 +319,3 @@ def reached(job: SearchJob, least: FloatArray, strict: bool = False, workers: in
         return Reached(counts, None, None)
     pairs = np.concatenate(lists) if lists else np.empty((0, 2), dtype=np.int64)
     return Reached(counts, pairs[:, 0], pairs[:, 1])
-
-
-class Further(Protocol):
-    """Goes back to the data for what is behind the end of the lists."""
-
-    def hits(self, threshold: float) -> Reached:
-        """Who reaches an oriented threshold in the searches without a mate."""
-
-    def beaten(self) -> Reached:
-        """Which non-mates are ahead of the mate in the searches with one."""
-
-
-@dataclass(frozen=True, eq=False)
-class BehindMatrix:
-    """The same for a matrix of scores.
-
-    nonmated, mated : int64 arrays
-        The row of each search.
-    """
-
-    matrix: ScoreMatrix
-    nonmated: IntArray = field(repr=False)
-    mated: IntArray = field(repr=False)
-    mate: FloatArray = field(repr=False)
-
-    def hits(self, threshold: float) -> Reached:
-        """Who reaches an oriented threshold in the searches without a mate."""
-        return self._of(self.nonmated, np.full(self.nonmated.size, threshold), False)
-
-    def beaten(self) -> Reached:
-        """Which non-mates are ahead of the mate in the searches with one."""
-        return self._of(self.mated, np.where(np.isneginf(self.mate), np.inf, self.mate), True)
-
-    def _of(self, rows: IntArray, least: FloatArray, strict: bool) -> Reached:
-        counts = np.zeros(rows.size, dtype=np.int64)
-        probes, holders, total = [], [], 0
-        for start in range(0, rows.size, MOST_ROWS):
-            part = rows[start : start + MOST_ROWS]
-            table = self.matrix.fused(part)
-            own = self.matrix.own[part]
-            table[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
-            cut = least[start : start + MOST_ROWS, None]
-            probe, holder = np.nonzero((table > cut) if strict else (table >= cut))
-            counts[start : start + part.size] = np.bincount(probe, minlength=part.size)
-            total += probe.size
-            if total <= MOST_HITS:
-                probes.append(probe + start)
-                holders.append(holder)
-        if total > MOST_HITS:
-            return Reached(counts, None, None)
-        none = np.empty(0, dtype=np.int64)
-        return Reached(counts, np.concatenate([none, *probes]), np.concatenate([none, *holders]))
-
-
-@dataclass(frozen=True, eq=False)
-class Behind:
-    """Goes back to the data for what is behind the end of the lists.
-
-    nonmated, mated : int64 arrays, shapes (n,) and (T,)
-        The probe of each search, −1 for searches that failed.
-    mate : float64 array, shape (T,)
-    """
-
-    job: SearchJob
-    nonmated: IntArray = field(repr=False)
-    mated: IntArray = field(repr=False)
-    mate: FloatArray = field(repr=False)
-
-    def hits(self, threshold: float) -> Reached:
-        """Who reaches an oriented threshold in the searches without a mate."""
-        return self._of(self.nonmated, np.full(self.nonmated.size, threshold), False)
-
-    def beaten(self) -> Reached:
-        """Which non-mates are ahead of the mate in the searches with one; where there is no mate, none are listed."""
-        return self._of(self.mated, np.where(np.isneginf(self.mate), np.inf, self.mate), True)
-
-    def _of(self, rows: IntArray, least: FloatArray, strict: bool) -> Reached:
-        known = rows >= 0
-        wanted = np.full(self.job.probes.shape[0], np.inf)
-        wanted[rows[known]] = least[known]
-        found = reached(self.job, wanted, strict)
-        counts = np.zeros(rows.size, dtype=np.int64)
-        counts[known] = found.hits[rows[known]]
-        if found.probe is None or found.holder is None:
-            return Reached(counts, None, None)
-        place = np.full(self.job.probes.shape[0], -1, dtype=np.int64)
-        place[rows[known]] = np.flatnonzero(known)
-        return Reached(counts, place[found.probe], found.holder)
-
-
-def assemble(
-    gallery: LabelArray,
-    size: int,
-    labels: LabelArray,
-    own: IntArray,
-    mate: FloatArray,
-    holder: IntArray,
-    score: FloatArray,
-    *,
-    rotating: bool,
-    distance: bool,
-    end: FloatArray | None = None,
-    ranks: int | None = None,
-    floor: float = -np.inf,
-) -> SearchTally:
-    """Divide searches into those with a mate and those without.
-
-    Parameters
-    ----------
-    labels : array, shape (n,)
-        Whom each probe shows.
-    own : int64 array, shape (n,)
-        The position of that person in the gallery, or −1.
-    mate, holder, score
-        Of each probe, without its own enrolment among the candidates.
-    rotating
-        Whether searches of enrolled people count as searches without a mate too, their own enrolment left out.
-    end
-        See `matchbound.counts.searches.NonMated`; by default lists are as long as they are deep, complete where that
-        is the gallery.
-    ranks
-        The largest rank that the lists can decide; by default one less than they are deep, or any.
-    """
-    depth = score.shape[1]
-    if end is None:
-        end = np.where(depth < size - (own >= 0), score[:, -1], -np.inf)
-    if ranks is None:
-        ranks = depth - 1 if np.any(np.isfinite(end)) else max(size, 1)
-    mated = own >= 0
-    chosen = np.ones(own.size, dtype=bool) if rotating else ~mated
-    people, person = np.unique(labels[chosen], return_inverse=True)
-    enrolled = np.full(people.size, -1, dtype=np.int64)
-    person = person.astype(np.int64).reshape(-1)
-    enrolled[person] = own[chosen]
-    return SearchTally(
-        gallery,
-        size,
-        NonMated(people, person, enrolled, holder[chosen], score[chosen], end[chosen]),
-        Mated(own[mated], mate[mated], holder[mated], score[mated], end[mated]),
-        distance,
-        ranks,
-        floor,
-    )

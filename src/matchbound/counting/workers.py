@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.counting.coarse import Coarse
 from matchbound.counting.layout import Layout, Piece
 from matchbound.counting.partial import Partial
-from matchbound.counting.pruning import Bounds
 
 if TYPE_CHECKING:
     from matchbound.counting.job import AllPairsJob
-    from matchbound.kernels.blocks import Block, Tile
+    from matchbound.kernels.blocks import Block, Sums, Tile
     from matchbound.kernels.grid import Grid
 
 DENSE_SHARE = 0.04
+WORD = 64
 
 
 class PieceWorker:
@@ -30,25 +29,23 @@ class PieceWorker:
         self._job = job
         self._rows = job.rows()
         self._values = job.factors.values(job.thresholds)
-        coarse = isinstance(job.bounds, Coarse)
+        screened = job.screen is not None
         room = _padded_size(layout)
-        self._product = np.empty(0 if coarse else room, dtype=np.float32)
-        self._bits = np.empty(room // 64 if coarse else 0, dtype=np.uint64)
+        self._product = np.empty(0 if screened else room, dtype=np.float32)
+        self._bits = np.empty(room // WORD if screened else 0, dtype=np.uint64)
         self._roundings = None if job.panels is None else roundings(job.factors.left.shape[1])
-        self._left = (job.bounds if isinstance(job.bounds, Bounds) else job.factors).left.reshape(-1)
+        self._left = job.factors.left.reshape(-1)
         self._reach = np.maximum.reduceat(job.factors.reach, layout.edges[:-1]).tolist()
 
     def _cut(self, first: int, second: int) -> tuple[float, float]:
         """The product below which a task's comparisons reach no threshold, and the band of its full products."""
         job = self._job
         lengths = self._reach[first], self._reach[second]
-        if job.bounds is None:
-            band = room = job.factors.band(*lengths, self._roundings)
+        if job.screen is None:
+            band = job.factors.band(*lengths, self._roundings)
         else:
-            band = room = job.factors.brief_band(*lengths)
-        if isinstance(job.bounds, Bounds):
-            room = job.bounds.allowance(*lengths)
-        return _round_down(float(self._values[0]) - room), band
+            band = job.factors.brief_band(*lengths)
+        return _round_down(float(self._values[0]) - band), band
 
     def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
         from matchbound.kernels.blocks import Tile
@@ -57,20 +54,18 @@ class PieceWorker:
 
     def _block(self, piece: Piece, tile: Tile) -> Block:
         from matchbound.kernels.blocks import Block
-        from matchbound.kernels.coarse import fill_bits
         from matchbound.kernels.product import fill_product
-        from matchbound.kernels.strips import PANEL
+        from matchbound.kernels.screen import fill_bits
 
-        job, shift = self._job, piece.col0 % PANEL
-        panels = -(-(shift + piece.cols) // PANEL)
-        bounds = job.bounds
-        if isinstance(bounds, Coarse):
-            fill_bits(bounds.rows, bounds.panels, bounds.starts, bounds.cuts, bounds.steps, tile, panels, self._bits)
-            return Block(self._product, self._bits, PANEL * panels, shift)
-        factors = bounds or job.factors
+        job, shift = self._job, piece.col0 % WORD
+        words = -(-(shift + piece.cols) // WORD)
+        if job.screen is not None:
+            fill_bits(job.screen, tile, words, self._bits)
+            return Block(self._product, self._bits, WORD * words, shift)
+        factors = job.factors
         if job.panels is not None:
-            fill_product(self._left, job.panels, factors.left.shape[1], tile, PANEL * panels, self._product)
-            return Block(self._product, self._bits, PANEL * panels, shift)
+            fill_product(self._left, job.panels, factors.left.shape[1], tile, WORD * words, self._product)
+            return Block(self._product, self._bits, WORD * words, shift)
         np.dot(
             factors.left[piece.row0 : piece.row0 + piece.rows],
             factors.right[piece.col0 : piece.col0 + piece.cols].T,
@@ -86,6 +81,7 @@ class AllPairsWorker(PieceWorker):
         super().__init__(job, job.thresholds.size)
         layout, count = job.layout, job.thresholds.size
         size, many = layout.piece_size, count > 1
+        self._found = np.empty(size + 4 if count == 1 else 0, dtype=np.int64)
         self._touched = np.empty(layout.span_rows, dtype=np.int64)
         self._seen = np.full(layout.span_rows, -1 if many else 0, dtype=np.int64)
         self._events = np.empty((max(size, layout.span_rows * count) if job.pairs else 0, 4), dtype=np.int64)
@@ -106,19 +102,23 @@ class AllPairsWorker(PieceWorker):
             else:
                 self._bin(first, second, cut, band)
 
-    def _count(self, first: int, second: int, cut: float, band: float) -> None:
-        from matchbound.kernels.blocks import count_block
+    def _sums(self) -> Sums:
+        """Where kernels add to; the partial tally may be another one from block to block."""
+        from matchbound.kernels.blocks import Sums
 
-        job, total = self._job, self.partial
-        n_touched = 0
+        return Sums(self.partial.impostor, self.partial.genuine, self.partial.moments, self._events)
+
+    def _count(self, first: int, second: int, cut: float, band: float) -> None:
+        from matchbound.kernels.blocks import Level, Marks
+        from matchbound.kernels.count import count_block
+
+        job, sums = self._job, self._sums()
+        level = Level(float(self._values[0]), float(job.thresholds[0]))
+        marks = Marks(self._seen, self._touched, np.zeros(2, dtype=np.int64), self._found)
         for piece in job.layout.pieces(first, second):
             tile = self._tile(piece, cut, band)
-            n_touched, n_events = count_block(
-                self._block(piece, tile), tile, self._rows, float(self._values[0]), float(job.thresholds[0]),
-                self._seen, self._touched, n_touched, total.impostor, total.genuine, total.moments,
-                self._events, 0, job.pairs,
-            )  # fmt: skip
-            total.keep(self._events[:n_events])
+            count_block(self._block(piece, tile), tile, self._rows, level, marks, sums)
+            self.partial.keep(self._events[: marks.counts[1]])
 
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block
@@ -134,7 +134,7 @@ class AllPairsWorker(PieceWorker):
             n_columns = int(owners[-1] - owners[0]) + 1
         carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
         n_dense = 0
-        may_be_dense = job.bounds is None and not (
+        may_be_dense = job.screen is None and not (
             large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
         )
         base = int(layout.owner[layout.edges[second]])
@@ -171,10 +171,10 @@ class AllPairsWorker(PieceWorker):
 
 def _padded_size(layout: Layout) -> int:
     """The products, or bits, that the largest piece takes, with room for whole strips and panels."""
-    from matchbound.kernels.strips import PANEL, ROWS
+    from matchbound.kernels.screen import STRIP
 
-    rows = layout.piece_size // layout.span_rows + ROWS
-    return rows * (layout.span_rows // PANEL + 2) * PANEL
+    rows = layout.piece_size // layout.span_rows + STRIP
+    return rows * (layout.span_rows // WORD + 2) * WORD
 
 
 def _round_down(x: float) -> float:

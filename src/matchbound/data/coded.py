@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from matchbound.data.labels import Coded, Said, coded_values, merge
 
-__all__ = ["Coded", "coded_column", "first_null", "merge", "values_of"]
+__all__ = ["Coded", "coded_column", "first_null", "in_one_piece", "merge", "values_of"]
 
 
 def coded_column(column: Any, said: Said) -> Coded:
@@ -25,7 +25,9 @@ def values_of(column: Any) -> NDArray[Any]:
     """
     import pyarrow as pa
 
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = column
+    if isinstance(column, pa.ChunkedArray):
+        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         return np.concatenate([values_of(chunk) for chunk in array.chunks])
     letter = "f" if pa.types.is_floating(array.type) else "i" if pa.types.is_signed_integer(array.type) else "u"
@@ -33,6 +35,30 @@ def values_of(column: Any) -> NDArray[Any]:
     if not len(array):
         return np.empty(0, dtype=kind)
     return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array)]
+
+
+def in_one_piece(held: list[Any]) -> Any:
+    """An Arrow table whose columns are one chunk each, made column by column so that little is held twice.
+
+    Parameters
+    ----------
+    held
+        The table, alone in a list, from which it is taken: nobody else should hold it.
+    """
+    import pyarrow as pa
+
+    data = held.pop()
+    made: list[Any] = []
+    names = data.column_names
+    for _ in names:
+        column = data.column(0)
+        data = data.remove_column(0)
+        if pa.types.is_dictionary(column.type):
+            column = column.unify_dictionaries()
+        made.append(column.combine_chunks())
+        del column
+        pa.default_memory_pool().release_unused()
+    return pa.table(made, names=names)
 
 
 def first_null(column: Any) -> int:

@@ -141,7 +141,7 @@ class Comparisons:
         names
             The names of instances, shape (k,); `instance_a` and `instance_b` are positions in it.
         """
-        values = _scores(score)
+        values = _scores(score, copy=False)
         _same_length({"a": a, "b": b, "score": values})
         made = cls.__new__(cls)
         instances: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
@@ -391,7 +391,7 @@ class Comparisons:
         return tuple(found)
 
 
-def _scores(score: ArrayLike) -> FloatArray:
+def _scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
     try:
         raw = np.asarray(score)
     except ValueError:
@@ -402,7 +402,7 @@ def _scores(score: ArrayLike) -> FloatArray:
         raise DataError(f"score must be one-dimensional, one number per row; it has shape {raw.shape}")
     try:
         with np.errstate(over="ignore"):
-            values = np.array(raw, dtype=np.float64)
+            values = np.array(raw, dtype=np.float64) if copy else np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"score must hold numbers: {error}") from None
     check_finite(values, lambda row: f"score: row {row} holds")

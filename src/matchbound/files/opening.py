@@ -29,7 +29,7 @@ MAX_BYTES = 16 * 2**30
 MAX_RATIO = 100
 """How many times its size a compressed file may unpack to: score tables and embeddings stay far below that."""
 
-SMALL_BYTES = 96 * 2**20
+SMALL_BYTES = 80 * 2**20
 """What any compressed file may unpack to, however small it is."""
 
 MAX_LINE = 64 * 2**20

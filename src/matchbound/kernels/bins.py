@@ -13,10 +13,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchbound.kernels.blocks import BOUNDED, COARSE, PLAIN
+from matchbound.kernels.bits import hits_of_bits, hits_of_row, lowest_bit
 from matchbound.kernels.dots import dot32
 from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin
-from matchbound.kernels.scan import hits_of_bits, hits_of_row, lowest_bit
 
 
 @numba.njit(nogil=True, cache=True)
@@ -61,10 +60,9 @@ def bin_block(
     -------
     n_events
     """
-    owner, mode, product, bits = data.owner, data.mode, block.product, block.bits
-    left, right, stage_left, stage_right = data.left, data.right, data.stage_left, data.stage_right
-    width, stage = left.shape[1], stage_left.shape[1]
-    order, raw, lengths, scales, kind = data.order, data.raw, data.lengths, data.scales, data.kind
+    owner, screened, product, bits = data.owner, data.screened, block.product, block.bits
+    left, right = data.left, data.right
+    width = left.shape[1]
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     table, values, thresholds = grid.table, grid.values, grid.thresholds
     low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
@@ -105,31 +103,29 @@ def bin_block(
             begin = min(max(data.stop[i] - col0, 0), cols)
             for c in range(max(g + 1 - col0, 0), begin):
                 b: Any = np.int64(0)
-                if mode == COARSE:
+                if screened:
                     hit = hits_of_bits(bits, at + c, at + c + 1) != np.uint64(0)
                 else:
                     hit = product[at + c] >= cut
                 if hit:
-                    v = product[at + c] if mode == PLAIN else dot32(left, right, g, col0 + c, width)
+                    v = dot32(left, right, g, col0 + c, width) if screened else product[at + c]
                     b = np.int64(table[cell_of(v, low, per_cell)])
                     if b < 0:
                         b = fine_bin(b, v, left, g, right, col0 + c, values, band, fine)
                         if b < 0:
-                            b = exact_bin(order, raw, lengths, scales, g, col0 + c, kind, thresholds)
+                            b = exact_bin(data, g, col0 + c, thresholds)
                 if b < n_levels:
                     genuine[i, b] += 1
         c = begin
         while c < cols:
-            if mode == COARSE:
+            if screened:
                 word = hits_of_bits(bits, at + c, at + cols)
             else:
                 word = hits_of_row(product, at, c, cols, cut)
             while word != np.uint64(0):
                 k = c + lowest_bit(word)
                 word &= word - np.uint64(1)
-                if mode == BOUNDED and product[at + k] + dot32(stage_left, stage_right, g, col0 + k, stage) < cut:
-                    continue
-                v = product[at + k] if mode == PLAIN else dot32(left, right, g, col0 + k, width)
+                v = dot32(left, right, g, col0 + k, width) if screened else product[at + k]
                 b = np.int64(table[cell_of(v, low, per_cell)])
                 if b < 0:
                     above = 0.0
@@ -142,7 +138,7 @@ def bin_block(
                     else:
                         b = fine_bin(b, v, left, g, right, col0 + k, values, band, fine)
                         if b < 0:
-                            b = exact_bin(order, raw, lengths, scales, g, col0 + k, kind, thresholds)
+                            b = exact_bin(data, g, col0 + k, thresholds)
                 if b > 0:
                     j = owner[col0 + k] - base
                     if carried:

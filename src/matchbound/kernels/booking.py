@@ -13,8 +13,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
+from matchbound.kernels.bits import bits_set
 from matchbound.kernels.emit import cgutils, splat
-from matchbound.kernels.scan import bits_set
 
 FEW = 128
 MOST_COLS = 1024

@@ -11,11 +11,11 @@ from typing import Any
 import numba
 import numpy as np
 
+from matchbound.kernels.bits import bits_set, hits64, list_bits
 from matchbound.kernels.booking import book_identity
 from matchbound.kernels.dots import dot32
 from matchbound.kernels.grid import MANY, exact_bin, fine_bin
 from matchbound.kernels.lookup import look64
-from matchbound.kernels.scan import bits_set, hits64, list_bits
 
 
 @numba.njit(nogil=True, cache=True)
@@ -159,9 +159,7 @@ def _bins_of_row(
         entry = MANY if t > last else -1 - t
         b = fine_bin(entry, product[at + k], left, r, right, col0 + k, values, band, fine)
         if b < 0:
-            b = exact_bin(
-                data.order, data.raw, data.lengths, data.scales, r, col0 + k, data.kind, thresholds
-            )  # fmt: skip
+            b = exact_bin(data, r, col0 + k, thresholds)
         bins[to + k] = b
 
 

@@ -1,14 +1,37 @@
-"""What kernels that are written instruction by instruction share."""
+"""What kernels that are written instruction by instruction share: vectors, pointers without a type, features."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils as untyped_cgutils
 
 cgutils: Any = untyped_cgutils
-INDEX, WHOLE = ir.IntType(64), ir.IntType(32)
+INDEX, WHOLE, SHORT, BYTE, BIT = (ir.IntType(width) for width in (64, 32, 16, 8, 1))
+SINGLE, DOUBLE = ir.FloatType(), ir.DoubleType()
+POINTER = ir.PointerType()
+
+
+@cache
+def processor_has(feature: str) -> bool:
+    """Whether code is compiled for a processor with a feature, by the name that LLVM gives it."""
+    from numba.core.registry import cpu_target
+
+    target: Any = cpu_target.target_context
+    features: str = target.codegen().magic_tuple()[2]
+    return f"+{feature}" in features.split(",")
+
+
+def number(value: int) -> Any:
+    """A 64-bit whole number."""
+    return ir.Constant(INDEX, value)
+
+
+def every(kind: Any, value: float) -> Any:
+    """A constant vector of the type `kind`."""
+    return ir.Constant(kind, [value] * kind.count)
 
 
 def splat(builder: Any, value: Any, kind: Any) -> Any:
@@ -17,3 +40,37 @@ def splat(builder: Any, value: Any, kind: Any) -> Any:
     seed = builder.insert_element(undefined, value, ir.Constant(WHOLE, 0))
     lanes = ir.Constant(ir.VectorType(WHOLE, kind.count), [0] * kind.count)
     return builder.shuffle_vector(seed, undefined, lanes)
+
+
+def data_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """The pointer to the first element of an array."""
+    typed = context.make_array(kind)(context, builder, array).data
+    return builder.inttoptr(builder.ptrtoint(typed, INDEX), POINTER)
+
+
+def place(builder: Any, pointer: Any, at: Any, element: Any) -> Any:
+    """The pointer to element number `at`."""
+    return builder.gep(pointer, [at], source_etype=element)
+
+
+def load(builder: Any, pointer: Any, at: Any, kind: Any) -> Any:
+    """One number, or the vector of numbers that begins with number `at`; nothing has to be aligned."""
+    element = kind.element if isinstance(kind, ir.VectorType) else kind
+    return builder.load(place(builder, pointer, at, element), typ=kind, align=max(1, _bytes(element)))
+
+
+def store(builder: Any, value: Any, pointer: Any, at: Any) -> None:
+    """The opposite of `load`."""
+    kind = value.type
+    element = kind.element if isinstance(kind, ir.VectorType) else kind
+    builder.store(value, place(builder, pointer, at, element), align=max(1, _bytes(element)))
+
+
+def call(builder: Any, name: str, kind: Any, *args: Any) -> Any:
+    """An instruction by the name that LLVM gives it."""
+    signature = ir.FunctionType(kind, [arg.type for arg in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), list(args))
+
+
+def _bytes(element: Any) -> int:
+    return {SINGLE: 4, DOUBLE: 8}.get(element) or int(element.width) // 8

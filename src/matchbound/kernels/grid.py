@@ -107,9 +107,9 @@ def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, values: 
 
 
 @numba.njit(nogil=True, cache=True)
-def exact_bin(order: Any, raw: Any, lengths: Any, scales: Any, r: int, c: int, kind: int, thresholds: Any) -> int:
+def exact_bin(data: Any, r: int, c: int, thresholds: Any) -> int:
     """The bin of a comparison, from its score."""
-    return rank(thresholds, oriented64(order, raw, lengths, scales, r, c, kind))
+    return rank(thresholds, oriented64(data, r, c))
 
 
 @numba.njit(nogil=True, cache=True)

@@ -15,6 +15,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
+from matchbound.kernels.bits import list_hits as scan_hits
+from matchbound.kernels.bits import list_hits_of_bits
 from matchbound.kernels.emit import INDEX, cgutils, splat
 from matchbound.kernels.exact import COSINE, EUCLIDEAN
 
@@ -130,28 +132,32 @@ dot_between: Any = _emit_dot_between
 squares_between: Any = _emit_squares_between
 
 
-@numba.njit(nogil=True, cache=True)
-def template_score(probes: Any, enrolled: Any, i: int, j: int) -> float:
-    """The oriented score of probe i and template j (a row of `enrolled.raw`)."""
-    width = probes.raw.shape[1]
-    if enrolled.kind == EUCLIDEAN:
-        return -float(np.sqrt(squares_between(probes.raw, enrolled.raw, i, j, width)))
-    product: float = dot_between(probes.raw, enrolled.raw, i, j, width, probes.scales[i], enrolled.scales[j])
-    if enrolled.kind == COSINE:
-        product /= probes.lengths[i] * enrolled.lengths[j]
-    return product
+@numba.njit(nogil=True, cache=True, inline="always")
+def scaled_row(probes: Any, i: int, x: Any) -> None:
+    """Probe i times its scale, in float64, as row 0 of x, shape (1, d)."""
+    for k in range(x.shape[1]):
+        x[0, k] = np.float64(probes.raw[i, k]) * probes.scales[i]
 
 
-@numba.njit(nogil=True, cache=True)
-def column_score(probes: Any, enrolled: Any, i: int, column: int) -> float:
-    """The oriented score of probe i and a column: the mean over its templates, added up in their order."""
+@numba.njit(nogil=True, cache=True, inline="always")
+def column_score(x: Any, length: float, enrolled: Any, column: int) -> float:
+    """The oriented score of a probe (`scaled_row`) and a column: the mean over its templates, added in their order."""
     begin, end = enrolled.start[column], enrolled.start[column + 1]
-    total: float = template_score(probes, enrolled, i, enrolled.order[begin])
-    if end == begin + 1:
-        return total
-    for at in range(begin + 1, end):
-        total += template_score(probes, enrolled, i, enrolled.order[at])
-    return total / float(end - begin)
+    width = x.shape[1]
+    total = 0.0
+    for at in range(begin, end):
+        j = enrolled.order[at]
+        if enrolled.kind == EUCLIDEAN:
+            score = -np.sqrt(squares_between(x, enrolled.raw, 0, j, width))
+        else:
+            if enrolled.scales[j] == 1.0:  # what is multiplied by one stays as it is
+                score = dot_between(x, enrolled.raw, 0, j, width, 1.0, 1.0)
+            else:
+                score = dot_between(x, enrolled.raw, 0, j, width, 1.0, enrolled.scales[j])
+            if enrolled.kind == COSINE:
+                score /= length * enrolled.lengths[j]
+        total = score if at == begin else total + score
+    return total if end == begin + 1 else total / float(end - begin)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -161,17 +167,19 @@ def mate_scores(probes: Any, enrolled: Any, first_column: Any, row0: int, out: A
     first_column : int64, shape (N + 1,)
         Where the columns of each enrolled person begin.
     """
+    x = np.empty((1, probes.raw.shape[1]))
     for r in range(out.shape[0]):
         own = probes.own[row0 + r]
         best = -np.inf
         if own >= 0:
+            scaled_row(probes, row0 + r, x)
             for column in range(first_column[own], first_column[own + 1]):
-                score = column_score(probes, enrolled, row0 + r, column)
+                score = column_score(x, probes.lengths[row0 + r], enrolled, column)
                 best = score if score > best else best
         out[r] = best
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, inline="always")
 def value_of(score: float, scale: float, kind: int) -> float:
     """The oriented value (see `matchbound.counting.factors`) of an oriented score."""
     if kind == COSINE:
@@ -183,62 +191,42 @@ def value_of(score: float, scale: float, kind: int) -> float:
 
 
 @numba.njit(nogil=True, cache=True)
-def insert(score: Any, holder: Any, value: float, owner: int, shared: bool) -> None:
-    """Put a candidate into a list in descending order, behind those with the same score; the last one falls out.
+def insert(score: Any, holder: Any, r: int, value: float, owner: int, shared: bool) -> None:
+    """Put a candidate into list r in descending order, behind those with the same score; the last one falls out.
 
-    score, holder : shape (k,)
+    score, holder : shape (B, k)
     shared : whether the person may have other columns, of which only the best counts.
     """
-    last = score.shape[0] - 1
-    if value <= score[last]:
+    last = score.shape[1] - 1
+    if value <= score[r, last]:
         return
     if shared:
         for at in range(last + 1):
-            if holder[at] == owner:
-                if score[at] >= value:
+            if holder[r, at] == owner:
+                if score[r, at] >= value:
                     return
                 last = at
                 break
-    while last > 0 and score[last - 1] < value:
-        score[last] = score[last - 1]
-        holder[last] = holder[last - 1]
+    while last > 0 and score[r, last - 1] < value:
+        score[r, last] = score[r, last - 1]
+        holder[r, last] = holder[r, last - 1]
         last -= 1
-    score[last] = value
-    holder[last] = owner
+    score[r, last] = value
+    holder[r, last] = owner
 
 
-@numba.njit(nogil=True, cache=True)
-def keep_best(
-    product: Any, band: float, scale: float, probes: Any, enrolled: Any, row0: int, col0: int, score: Any, holder: Any
-) -> None:
-    """Add the candidates of some columns to the lists of some probes.
+@numba.njit(nogil=True, cache=True, inline="always")
+def least_value(worst: float, least: float, band: float, scale: float, kind: int) -> float:
+    """The oriented value that a candidate must reach, less what a product may be off.
 
-    product : float32, shape (B, c)
-        Oriented values of probes row0.. and columns col0.., each at most `band` below the exact one.
-    score, holder : shape (B, k)
-        The lists so far; −∞ and −1 where they are not full.
+    worst : the last score of the list, −∞ while it is not full; least : a value below which candidates do not count
     """
-    rows, columns = product.shape
-    last = score.shape[1] - 1
-    shared = enrolled.owner.shape[0] > 0 and enrolled.owner[-1] + 1 < enrolled.owner.shape[0]
-    for r in range(rows):
-        i = row0 + r
-        own = probes.own[i]
-        worst = score[r, last]
-        cut = np.float32(-np.inf) if worst == -np.inf else _below(value_of(worst, scale, enrolled.kind) - band)
-        for c in range(columns):
-            if product[r, c] < cut:
-                continue
-            owner = enrolled.owner[col0 + c]
-            if owner == own:
-                continue
-            insert(score[r], holder[r], column_score(probes, enrolled, i, col0 + c), owner, shared)
-            if score[r, last] > worst:
-                worst = score[r, last]
-                cut = _below(value_of(worst, scale, enrolled.kind) - band)
+    if worst == -np.inf:
+        return least - band
+    return max(value_of(worst, scale, kind), least) - band
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, inline="always")
 def _below(x: float) -> Any:
     """A float32 that is at most x."""
     near = np.float32(x)
@@ -248,9 +236,111 @@ def _below(x: float) -> Any:
 
 
 @numba.njit(nogil=True, cache=True)
+def keep_best(
+    product: Any, columns: int, band: float, scale: float, probes: Any, enrolled: Any, at: Any, col0: int, least: Any,
+    score: Any, holder: Any,
+) -> None:  # fmt: skip
+    """Add the candidates of some columns to the lists of some probes.
+
+    product : float32, flat, `columns` per row
+        Oriented values of the probes `at`, shape (B,), and columns col0.., each at most `band` below the exact one.
+    least : float64, shape (B,)
+        Candidates below this oriented value are left out.
+    score, holder : shape (B, k)
+        The lists so far; −∞ and −1 where they are not full.
+    """
+    shared = enrolled.owner.shape[0] > 0 and enrolled.owner[-1] + 1 < enrolled.owner.shape[0]
+    found = np.empty(columns + 4, dtype=np.int64)
+    kind, last = enrolled.kind, score.shape[1] - 1
+    x = np.empty((1, probes.raw.shape[1]))
+    for r in range(score.shape[0]):
+        i = at[r]
+        own, length = probes.own[i], probes.lengths[i]
+        scaled_row(probes, i, x)
+        cut = _below(least_value(score[r, last], least[r], band, scale, kind))
+        for k in range(scan_hits(product, r * columns, columns, cut, found)):
+            column = col0 + found[k]
+            owner = enrolled.owner[column]
+            if product[r * columns + found[k]] >= cut and owner != own:
+                exact = column_score(x, length, enrolled, column)
+                if value_of(exact, scale, kind) >= least[r]:
+                    insert(score, holder, r, exact, owner, shared)
+                    cut = _below(least_value(score[r, last], least[r], band, scale, kind))
+
+
+@numba.njit(nogil=True, cache=True)
+def set_cuts(
+    score: Any, least: Any, band: float, scale: float, kind: int, offset: Any, shift: Any, per_unit: float, cuts: Any
+) -> None:  # fmt: skip
+    """The whole numbers that products of bytes must reach, one per row; see `matchbound.counting.search_scores`.
+
+    offset : float64, shape (B,), u in units; shift : int64, shape (B,), added to the cuts; per_unit : 1/(s·t);
+    cuts : int32, shape (B,)
+    """
+    last = score.shape[1] - 1
+    for r in range(cuts.shape[0]):
+        value = least_value(score[r, last], least[r], band, scale, kind)
+        cut = np.floor(value * per_unit + offset[r]) - 1.0 if value > -np.inf else -(2.0**29)
+        cuts[r] = np.int32(min(max(cut, -(2.0**29)), 2.0**29) + shift[r])
+
+
+@numba.njit(nogil=True, cache=True)
+def keep_best_of_bits(
+    bits: Any, words: int, columns: int, scale: float, probes: Any, enrolled: Any, at: Any, col0: int, least: Any,
+    score: Any, holder: Any,
+) -> None:  # fmt: skip
+    """The same from bits that say which columns may be among the best.
+
+    bits : uint64, flat, `words` per row
+    """
+    shared = enrolled.owner.shape[0] > 0 and enrolled.owner[-1] + 1 < enrolled.owner.shape[0]
+    found = np.empty(columns + 4, dtype=np.int64)
+    values = np.empty(columns + 4)
+    kind, last = enrolled.kind, score.shape[1] - 1
+    x = np.empty((1, probes.raw.shape[1]))
+    for r in range(score.shape[0]):
+        i = at[r]
+        own, length = probes.own[i], probes.lengths[i]
+        scaled_row(probes, i, x)
+        count = list_hits_of_bits(bits, r * words * 64, 0, columns, 0, 0, found)
+        for k in range(count):  # all of them first: nothing in one score waits for another
+            values[k] = column_score(x, length, enrolled, col0 + found[k])
+        for k in range(count):
+            owner = enrolled.owner[col0 + found[k]]
+            if values[k] > score[r, last] and owner != own and value_of(values[k], scale, kind) >= least[r]:
+                insert(score, holder, r, values[k], owner, shared)
+
+
+@numba.njit(nogil=True, cache=True)
+def nth_largest(values: Any, place: int, out: Any) -> None:
+    """The place-th largest number of each row, by a list that is kept in order.
+
+    values : float32, shape (B, c); out : float64, shape (B,)
+    """
+    rows, columns = values.shape
+    flat = values.reshape(-1)
+    best = np.empty(place, dtype=np.float32)
+    found = np.empty(columns + 4, dtype=np.int64)
+    for r in range(rows):
+        best[:] = np.float32(-np.inf)
+        for start in range(0, columns, 256):
+            stop = min(start + 256, columns)
+            for k in range(scan_hits(flat, r * columns + start, stop - start, best[place - 1], found)):
+                value = flat[r * columns + start + found[k]]
+                at = place - 1
+                if value <= best[at]:
+                    continue
+                while at > 0 and best[at - 1] < value:
+                    best[at] = best[at - 1]
+                    at -= 1
+                best[at] = value
+        out[r] = best[place - 1]
+
+
+@numba.njit(nogil=True, cache=True)
 def list_hits(
-    product: Any, band: float, scale: float, probes: Any, enrolled: Any, row0: int, col0: int, least: Any, strict: bool,
-    out: Any, found: int,
+    product: Any, columns: int, band: float, scale: float, probes: Any, enrolled: Any, row0: int, col0: int, least: Any,
+    strict: bool, out: Any, found: int,
 ) -> int:  # fmt: skip
     """Columns that reach the least score of each probe, written as (probe, column) into `out`; how many there are.
 
@@ -259,17 +349,20 @@ def list_hits(
     out : int64, shape (H, 2)
         What does not fit is counted and not written; `found` is where to begin.
     """
-    rows, columns = product.shape
-    for r in range(rows):
+    listed = np.empty(columns + 4, dtype=np.int64)
+    x = np.empty((1, probes.raw.shape[1]))
+    for r in range(least.shape[0]):
         i = row0 + r
-        own = probes.own[i]
+        own, length = probes.own[i], probes.lengths[i]
+        scaled_row(probes, i, x)
         cut = np.float32(-np.inf)
         if least[r] > -np.inf:
             cut = _below(value_of(least[r], scale, enrolled.kind) - band)
-        for c in range(columns):
-            if product[r, c] < cut or enrolled.owner[col0 + c] == own:
+        for k in range(scan_hits(product, r * columns, columns, cut, listed)):
+            c = listed[k]
+            if enrolled.owner[col0 + c] == own:
                 continue
-            score = column_score(probes, enrolled, i, col0 + c)
+            score = column_score(x, length, enrolled, col0 + c)
             if score > least[r] or (score == least[r] and not strict):
                 if found < out.shape[0]:
                     out[found, 0] = i

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from matchbound.data.coded import in_one_piece
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.finite import FAILED
@@ -19,6 +20,8 @@ from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
 from matchbound.readers.tables import Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
+MAX_COLUMNS = 20_000
+"""Columns of numbers that a text file may have: each takes kilobytes to read, however few the lines are."""
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 """How a finite number is written."""
 
@@ -61,10 +64,20 @@ def read_delimited(
             "number (feature_0, feature_1, …), or use Parquet or .npz"
         )
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
+    check_width(source.name, len(numbers))
     check_missing(missing)
     allowed = missing != "error" and isinstance(roles, PairRoles)
     table = _parse(source, names, roles.labels(), numbers, delimiter, at, may_miss=allowed)
     return build(table, roles, distance=distance, similarity=similarity, missing=missing)
+
+
+def check_width(source: str, columns: int) -> None:
+    """Refuse so many columns of numbers that a line would cost more than it says."""
+    if columns > MAX_COLUMNS:
+        raise DataError(
+            f"{source} has {columns:,} columns of numbers, more than {MAX_COLUMNS:,}; write vectors of that length as "
+            ".npz or Parquet"
+        )
 
 
 def read_header(source: Input) -> tuple[int, str]:
@@ -110,6 +123,7 @@ def load_text_table(
     if numbers is None:
         first = next(_rows(source, delimiter, at), (0, []))[1]
         numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and NUMBER.match(text.strip())]
+    check_width(source.name, len(names))
     wanted = set(numbers)
     chosen = tuple(name for name in names if name in wanted)
     return _parse(source, names, tuple(n for n in names if n not in wanted), chosen, delimiter, at)
@@ -151,7 +165,9 @@ def _parse(
     if problem or (not may_miss and any(data.column(name).null_count for name in numbers)):
         _diagnose(source, names, numbers, delimiter, header_at)
         raise DataError(f"{source.name}: {problem or 'a number is missing'}")
-    return Table(source.name, data, where)
+    pieces = [data]
+    del data
+    return Table(source.name, in_one_piece(pieces), where)
 
 
 def _rows(source: Input, delimiter: str, header_at: int) -> Iterator[tuple[int, list[str]]]:

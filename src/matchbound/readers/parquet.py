@@ -44,9 +44,11 @@ def read_parquet(
     wanted = [*roles.labels(), roles.score]
     parts = []
     for source in sources:
-        with open_parquet(source) as file:
+        with open_parquet(source, read_dictionary=survey.text) as file:
             check_size(file, wanted, source.name, source.max_bytes)
-            parts.append(file.read(columns=wanted))
+            part = file.read(columns=wanted)
+            _check_bytes(part.nbytes, source.name, source.max_bytes)
+            parts.append(part)
     return build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
 
 
@@ -115,23 +117,31 @@ class _Survey:
         Of all files together.
     dtype : numpy.dtype or None
         The smallest type that holds the vectors of every file, where they hold vectors.
+    text : list of str
+        The columns of labels that hold text in every file.
     """
 
     roles: PairRoles | RowRoles
     rows: int
     dtype: np.dtype[Any] | None
+    text: list[str]
 
 
 def _survey(sources: Sequence[Input], columns: Mapping[str, str] | None, group: str | None) -> _Survey:
     """What the columns are, the same in every file, and how many rows there are."""
+    import pyarrow as pa
+
     roles: PairRoles | RowRoles | None = None
     rows = 0
     kinds: list[np.dtype[Any]] = []
+    texts: list[set[str]] = []
     for source in sources:
         with open_parquet(source) as file:
             found = find_roles(file.schema_arrow.names, source.name, columns=columns, group=group)
             if isinstance(found, RowRoles):
                 kinds.append(vector_type(file.schema_arrow, found, source.name))
+            kind_of = {field.name: field.type for field in file.schema_arrow}
+            texts.append({name for name in found.labels() if pa.types.is_string(kind_of[name])})
             groups = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
             if sum(groups) != file.metadata.num_rows:
                 raise DataError(f"{source.name}: not a Parquet file that can be read (its numbers of rows disagree)")
@@ -140,7 +150,8 @@ def _survey(sources: Sequence[Input], columns: Mapping[str, str] | None, group: 
             raise DataError(f"{source.name}: its columns differ from those of {sources[0].name}")
         roles = found
     assert roles is not None
-    return _Survey(roles, rows, np.result_type(*kinds) if kinds else None)
+    text = sorted(set.intersection(*texts))
+    return _Survey(roles, rows, np.result_type(*kinds) if kinds else None, text)
 
 
 def _together(sources: Sequence[Input], parts: Sequence[Any]) -> Table:

@@ -68,7 +68,7 @@ def read(
     **options
         For plain files: ``columns={"id_a": "my column", …}``, ``group="gender"``, ``delimiter=";"``,
         ``labels=`` (for ``.npy``), ``max_bytes=`` (how much a file may unpack to; by default 100 times its size and at
-        least 96 MiB). Readers take further options; an unknown one is an error that lists them.
+        least 80 MiB). Readers take further options; an unknown one is an error that lists them.
 
     Returns
     -------

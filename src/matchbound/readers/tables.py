@@ -80,7 +80,8 @@ class Table:
             raise DataError(f"{self.source}: the column {name!r} holds {kind}; labels must be text or integers")
         if not pa.types.is_dictionary(kind):
             column = column.dictionary_encode()
-        column = column.unify_dictionaries().combine_chunks()
+        if column.num_chunks > 1:
+            column = column.unify_dictionaries().combine_chunks()
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([], pa.string()).dictionary_encode()
         try:
@@ -104,7 +105,7 @@ class Table:
         if column.null_count:
             row = first_null(column)
             raise DataError(f"{self.where(row)}: {name} is missing; {remedy}")
-        values = values_of(column).astype(np.float64)
+        values = values_of(column).astype(np.float64, copy=False)
         check_finite(values, lambda row: f"{self.where(row)}: {name} is", remedy)
         return values
 
@@ -249,7 +250,7 @@ def _scores(
         notes.append(f"{count} of {lost.size} comparisons have no score and were left out (missing='drop')")
         rest = whole.kept(~lost)
         return rest, rest.numbers(name)
-    score = whole.numbers(name)
+    score = whole.numbers(name).copy()
     score[lost] = rejected_score(score[~lost], distance)
     notes.append(
         f"{count} of {lost.size} comparisons have no score and count as rejected (missing='reject'), with a score of "

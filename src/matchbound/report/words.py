@@ -5,6 +5,7 @@ from __future__ import annotations
 from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
+from matchbound.show.claims import stated
 from matchbound.show.numbers import MINUS, area_text, level_text, percent, ratio_text, span, target_text
 
 
@@ -33,15 +34,15 @@ def headline(report: Report) -> str:
     point = report.points[report.focus]
     level = level_text(report.level)
     if point.target is not None and none_erred(point.frr):
-        return f"At FAR {target_text(point.target)}, {stated(point.frr, level)}."
+        return f"At FAR {target_text(point.target)}, {said_of(point.frr, level)}."
     if point.target is not None:
         claim = point.frr
         return (
             f"FRR at FAR {target_text(point.target)} is {percent(claim.estimate)}, {level} interval {span_text(claim)}"
             f"{_naive(claim)}."
         )
-    second = stated(point.frr, level)
-    return f"At threshold {point.reading}, {stated(point.far, level)}. {second[:1].upper()}{second[1:]}."
+    second = said_of(point.frr, level)
+    return f"At threshold {point.reading}, {said_of(point.far, level)}. {second[:1].upper()}{second[1:]}."
 
 
 def none_erred(claim: Claim) -> bool:
@@ -56,7 +57,7 @@ def card(claim: Claim) -> tuple[str, str]:
     return value_text(claim), span_text(claim)
 
 
-def stated(claim: Claim, level: str) -> str:
+def said_of(claim: Claim, level: str) -> str:
     """A rate in a sentence: "FAR is 1.08%, 95% interval …", or that there was no error and what that shows."""
     name = "FRR" if claim.metric.startswith("frr") else claim.metric.upper()
     if none_erred(claim):
@@ -253,6 +254,15 @@ def _fixed(report: Report) -> str:
         "it is because the variance that it uses is estimated from the few people who made errors, and most samples "
         "miss some of those who would."
     )
+
+
+def verdict_lines(report: Report) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """(verdict, requirement, why, rules of thumb beside it) of each claim."""
+    made: list[tuple[str, str, str, tuple[str, ...]]] = []
+    for item in report.verdicts:
+        at = "" if item.threshold is None else f" at threshold {item.threshold:g}"
+        made.append((item.claim.verdict, f"{stated(item.claim)}{at}", item.claim.reason, item.claim.rules))
+    return made
 
 
 PARAMETERS = {

@@ -14,10 +14,12 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.results.latent_pair import CurveModels, PairFit
 from matchbound.results.methods import named
+from matchbound.results.rates import Rate
 from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import (
@@ -154,7 +156,8 @@ class CostStatistic:
         else:
             low, high, name = self._auto(level, side)
         low, high = (0.0 if side == "upper" else float(low)), (self._top if side == "lower" else float(high))
-        return Interval(low, high, level, name, side, self.notes)
+        told = (self._reason,) if method == "auto" and self._reason is not None else ()
+        return Interval(low, high, level, name, side, (*self.notes, *told))
 
     def claim(
         self,
@@ -187,12 +190,28 @@ class CostStatistic:
         raise NotImplementedError
 
     def _auto(self, level: float, side: Side) -> tuple[float, float, str]:
-        return *self._latent(level, side), self._fit.method
+        if self._reason is None:
+            return *self._latent(level, side), self._fit.method
+        return self._without_models(level, side)
+
+    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
+        """Limits where the latent models cannot be fitted."""
+        return *self._log_t(level, side), "log-t"
+
+    @cached_property
+    def _reason(self) -> Note | None:
+        """Why the latent models cannot be fitted, or None where they can."""
+        return self.models.why_not(self._index)
+
+    @property
+    def _index(self) -> int:
+        """The point of the curve at which the models are fitted."""
+        raise NotImplementedError
 
     @property
     def _fit(self) -> PairFit:
         """The models of both rates."""
-        raise NotImplementedError
+        return self.models.at(self._index)
 
 
 @dataclass(frozen=True)
@@ -337,8 +356,23 @@ class DetectionCost(CostStatistic):
         return float(point.matched), float(point.missed)
 
     @property
-    def _fit(self) -> PairFit:
-        return self.models.at(self.points[0].index)
+    def _index(self) -> int:
+        return self.points[0].index
+
+    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
+        """The default limits of FAR and FRR put into the cost, both at once: careful, and never of width zero."""
+        low = high = 0.0
+        for point in self.points:
+            k = max(point.index, 1) if self.metric == "mindcf" else point.index
+            at = self.curve.thresholds[k : k + 1]
+            tally = self.models.recount.tally(at)
+            ends = [
+                [Rate(metric, float(at[0]), tally, 0).interval(level=level, side=end) for end in _ends(side)]
+                for metric in ("far", "frr")
+            ]
+            low += point.weights.false_accept * ends[0][0].low + point.weights.miss * ends[1][0].low
+            high += point.weights.false_accept * ends[0][1].high + point.weights.miss * ends[1][1].high
+        return low / len(self.points), min(high / len(self.points), self._top), "wilson"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -407,15 +441,24 @@ class LogCost(CostStatistic):
         return self.genuine, self.impostor
 
     def _latent(self, level: float, side: Side) -> tuple[float, float]:
-        fit, llr = self._fit, self._finite()
+        return self._integrated(self._fit, level, side)
+
+    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
+        """log-t, or where it has no width, limits that count only comparisons that share nobody."""
+        if self.estimate > 0.0 and self.variance > 0.0:
+            return *self._log_t(level, side), "log-t"
+        return *self._integrated(self.models.disjoint(), level, side), "wilson"
+
+    def _integrated(self, fit: PairFit, level: float, side: Side) -> tuple[float, float]:
+        llr = self._finite()
         steps = [Steps(llr[count > 0], count[count > 0]) for count in self._counts]
-        low, high = integrated_limits(fit.far, fit.frr, steps[0], steps[1], fit.deviates(level, side))
+        low, high = integrated_limits(fit.tables(level, side), steps[0], steps[1])
         return min(low, self.estimate), min(max(high, self.estimate), self._top)
 
     @property
-    def _fit(self) -> PairFit:
+    def _index(self) -> int:
         far, frr = self.curve.false_matches / self.curve.n_impostor, self.curve.false_nonmatches / self.curve.n_genuine
-        return self.models.at(crossing(far, frr).index)
+        return crossing(far, frr).index
 
     def _finite(self) -> FloatArray:
         if self.metric == "cllr":
@@ -423,11 +466,18 @@ class LogCost(CostStatistic):
         return Calibration(np.empty(0, dtype=np.int64), self.genuine, self.impostor, self.llr).capped()
 
     def _auto(self, level: float, side: Side) -> tuple[float, float, str]:
+        if self._reason is not None:
+            return self._without_models(level, side)
         low, high = self._latent(level, side)
         if not (self.estimate > 0.0 and self.variance > 0.0):
             return low, high, self._fit.method
         quick = self._log_t(level, side)
         return min(low, quick[0]), min(max(high, quick[1]), self._top), f"{self._fit.method}+log-t"
+
+
+def _ends(side: Side) -> tuple[Side, Side]:
+    """The sides at which a lower and an upper limit are asked for."""
+    return ("two-sided", "two-sided") if side == "two-sided" else ("lower", "upper")
 
 
 def min_dcf(

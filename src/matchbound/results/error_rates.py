@@ -17,8 +17,11 @@ from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
 from matchbound.results.claims import Claim, parse_claim
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
+from matchbound.results.hter import HalfTotalError
 from matchbound.results.linkage import LinkageMeasure, Recall
+from matchbound.results.methods import named
 from matchbound.results.rates import Rate
+from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
 
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from matchbound.show.tables import Table
 
 FEW_IDENTITIES = 20
+FEWEST, LARGE_SHARE = 10, 0.3
+"""Of at least so many identities, one that takes part in more than this share of the comparisons is named."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +73,7 @@ class ErrorRates(Shown):
         Precision = π(1−FRR)/(π(1−FRR) + (1−π)FAR). Without `prior`, π is the share of genuine comparisons in the
         sample, and the result belongs to a sample of this size.
         """
+        self._pooled("precision")
         return LinkageMeasure("precision", self.far, self.frr, prior)
 
     def recall(self) -> Recall:
@@ -76,7 +82,21 @@ class ErrorRates(Shown):
 
     def f1(self, prior: float | None = None) -> LinkageMeasure:
         """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`."""
+        self._pooled("F1")
         return LinkageMeasure("f1", self.far, self.frr, prior)
+
+    def hter(self) -> HalfTotalError:
+        """The half total error rate, (FAR + FRR)/2, at this threshold.
+
+        The threshold should be chosen on other people: ``evaluate(data, threshold_from=dev)``.
+        """
+        self._pooled("HTER")
+        return HalfTotalError(self.far, self.frr)
+
+    def _pooled(self, name: str) -> None:
+        """Refuse numbers that are defined for pooled comparisons only."""
+        if self.far.weighting != "comparisons":
+            raise UsageError(f"{name} is of pooled comparisons; evaluate with weighting='comparisons'")
 
     def generalised(self, failures: Failures) -> GeneralisedRates:
         """GFAR and GFRR: the rates of these comparisons together with failures to enrol and to acquire.
@@ -84,6 +104,7 @@ class ErrorRates(Shown):
         For a single attempt GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR) and GFAR = (1−FTE)(1−FTA)·FMR, with FNMR and FMR what
         this library calls FRR and FAR.
         """
+        self._pooled("GFAR and GFRR")
         return GeneralisedRates(
             GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
         )
@@ -101,13 +122,14 @@ class ErrorRates(Shown):
         """
         said = parse_claim(text)
         options = dict(said.options)
-        made: Rate | LinkageMeasure | Recall
+        made: Rate | LinkageMeasure | Recall | HalfTotalError
         if said.metric in ("precision", "f1"):
-            made = LinkageMeasure(
-                "precision" if said.metric == "precision" else "f1", self.far, self.frr, options.pop("prior", None)
-            )
+            prior = options.pop("prior", None)
+            made = self.precision(prior) if said.metric == "precision" else self.f1(prior)
         elif said.metric == "recall":
             made = self.recall()
+        elif said.metric == "hter":
+            made = self.hter()
         elif said.metric in ("far", "frr"):
             made = self.far if said.metric == "far" else self.frr
         else:
@@ -209,12 +231,15 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
         return tuple(dict.fromkeys(text for rates in self.rates for text in rates.warnings))
 
 
-def error_rates(tally: Tally, findings: Sequence[str] = (), recount: Recount | None = None) -> tuple[ErrorRates, ...]:
+def error_rates(
+    tally: Tally, findings: Sequence[str] = (), recount: Recount | None = None, weighting: str = "comparisons"
+) -> tuple[ErrorRates, ...]:
     """Results at each threshold of a tally, with what must be said about them."""
     made = []
+    kind = IdentityRate if named(weighting, WEIGHTINGS, "weighting") == "identities" else Rate
     for k, threshold in enumerate(tally.thresholds):
-        far = Rate("far", float(threshold), tally, k, recount)
-        frr = Rate("frr", float(threshold), tally, k, recount)
+        far = kind("far", float(threshold), tally, k, recount)
+        frr = kind("frr", float(threshold), tally, k, recount)
         asked = [text for text in _of_both(far, frr, tally.distance) if text not in findings]
         notes = (*findings, *_of_identities(tally), *asked, *_of_rate(far), *_of_rate(frr))
         made.append(ErrorRates(float(threshold), far, frr, tally.n_identities, tally.distance, notes))
@@ -271,6 +296,13 @@ def _of_rate(rate: Rate) -> list[str]:
         return [f"no {kind} comparisons: {name} is not defined"]
     notes = []
     made = count_text(rate.comparisons)
+    part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
+    share = float(part.comparisons.max()) / rate.comparisons
+    if rate.weighting == "comparisons" and rate.n_identities >= FEWEST and share > LARGE_SHARE:
+        notes.append(
+            f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name}, which is mostly its rate: "
+            "weighting='identities' counts every identity once"
+        )
     if rate.errors == 0:
         notes.append(
             f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {made} comparisons: {name} is not "

@@ -186,6 +186,8 @@ class GroupRates(Shown):
     def gap(self, metric: Metric, group_a: str, group_b: str) -> GroupGap:
         """The rate of one group minus that of another, each within its own group."""
         rates = [getattr(self[group], _metric(metric)) for group in (group_a, group_b)]
+        if rates[0].weighting != "comparisons":
+            raise UsageError("gaps between groups are of pooled rates; use by_group(…, weighting='comparisons')")
         for group, rate in zip((group_a, group_b), rates, strict=True):
             if rate.comparisons == 0:
                 raise DataError(f"group {group} has no comparisons for {metric.upper()}")

@@ -93,6 +93,8 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     """Why the latent model cannot be fitted, or None where it can."""
     part = tally.impostor if metric == "far" else tally.genuine
     people = int(np.count_nonzero(part.comparisons))
+    if recount is not None and getattr(recount.source, "anonymous", False):
+        return Note("anonymous", "nobody is known, so that errors that go together cannot be seen")
     if recount is None:
         return Note("no-recount", "the comparisons are not at hand to be counted at other thresholds")
     if people < FEWEST_IDENTITIES:
@@ -107,8 +109,8 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     if usable < FEWEST_THRESHOLDS:
         return Note(
             "few-scores",
-            f"the scores tell only {usable} thresholds apart, too few to see how correlations of errors depend on "
-            "the rate (are these decisions?)",
+            f"the scores give {usable} usable threshold{'' if usable == 1 else 's'}, too few to see how correlations "
+            "of errors depend on the rate (are these decisions?)",
         )
     if float(model.design.sharing) + float(model.design.within) < model.comparisons:
         return Note("sparse", "too few comparisons share an identity to estimate how their errors go together")
@@ -169,7 +171,7 @@ def _far(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -
     return fit_far(sample, out, whole, errors=errors, settings=constants)
 
 
-def interval(model: LatentModel, errors: int, level: float, side: Side, notes: tuple[Note, ...] = ()) -> LatentInterval:
+def interval(model: LatentModel, errors: float, level: float, side: Side) -> LatentInterval:
     """The model's interval for a number of errors."""
     made = model.limits(errors, level, side)
     return LatentInterval(
@@ -178,7 +180,7 @@ def interval(model: LatentModel, errors: int, level: float, side: Side, notes: t
         level,
         "latent",
         side,
-        (*made.notes, *notes),
+        made.notes,
         made.rho_identity,
         made.rho_pair,
         made.beta,

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
+from matchbound.counting.along import AlongCurve
 from matchbound.counting.recount import Recount
-from matchbound.counts.curve import CurveTally
+from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.notes import Note
 from matchbound.results.interval import Side, tail_of
+from matchbound.stats.budget import BudgetTables, budget_tables
 from matchbound.stats.intervals import normal_quantile, wilson_limits
 
 if TYPE_CHECKING:
@@ -20,9 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Independent:
-    """A rate whose comparisons are taken as independent, because nobody is known: Wilson's limits."""
+    """A rate with Wilson's limits: of independent comparisons, or of fewer effective ones.
+
+    comparisons
+        How many there are.
+    trials
+        How many independent ones they count as; None for all of them.
+    """
 
     comparisons: float
+    trials: float | None = None
 
     def deviate(self, level: float, side: Side) -> float:
         """The normal quantile."""
@@ -31,7 +41,7 @@ class Independent:
     def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate)."""
         rate = np.asarray(errors, dtype=np.float64) / self.comparisons
-        low, high = wilson_limits(rate, self.comparisons, deviate)
+        low, high = wilson_limits(rate, self.comparisons if self.trials is None else self.trials, deviate)
         return np.where(upper, high, low)
 
 
@@ -41,11 +51,19 @@ class PairFit:
 
     far: LatentModel | Independent
     frr: LatentModel | Independent
+    _tables: dict[tuple[float, Side], BudgetTables] = field(default_factory=dict, repr=False)
 
     @property
     def method(self) -> str:
         """What to call limits from it."""
         return "naive" if isinstance(self.far, Independent) else "latent"
+
+    def tables(self, level: float, side: Side) -> BudgetTables:
+        """Limits of both rates for every number of errors; made once."""
+        key = (level, side)
+        if key not in self._tables:
+            self._tables[key] = budget_tables(self.far, self.frr, self.deviates(level, side))
+        return self._tables[key]
 
     def deviates(self, level: float, side: Side) -> tuple[float, float]:
         """The t quantiles of FAR and of FRR."""
@@ -54,11 +72,32 @@ class PairFit:
 
 @dataclass(frozen=True, eq=False)
 class CurveModels:
-    """Fits of both rates at points of a curve; each is made once."""
+    """Fits of both rates at points of a curve; one for each side of ½ that the two rates are on."""
 
     curve: CurveTally
     recount: Recount
-    _fits: dict[int, PairFit] = field(default_factory=dict, repr=False)
+    _fits: dict[tuple[bool, bool], PairFit] = field(default_factory=dict, repr=False)
+
+    def disjoint(self) -> PairFit:
+        """Limits that count only comparisons that share nobody: ⌊G/2⌋ impostor pairs, one genuine per identity."""
+        impostor = int((self.curve.impostor_comparisons > 0).sum()) // 2
+        genuine = int((self.curve.genuine_comparisons > 0).sum())
+        return PairFit(Independent(self.curve.n_impostor, impostor), Independent(self.curve.n_genuine, genuine))
+
+    def why_not(self, index: int) -> Note | None:
+        """Why the models cannot be fitted, or None where they can."""
+        from matchbound.results import latent
+
+        if getattr(self.recount.source, "anonymous", False):
+            return None
+        recount = self._along()
+        near = latent.tally_along(self.curve, recount)
+        far = latent.why_not("far", near, int(self.curve.false_matches[index]), recount)
+        return far or latent.why_not("frr", near, int(self.curve.false_nonmatches[index]), recount)
+
+    def _along(self) -> Recount:
+        """Where to count again: along the curve where it has every step."""
+        return AlongCurve.of(self.recount, self.curve) if isinstance(self.curve, SortedCurve) else self.recount
 
     def at(self, index: int) -> PairFit:
         """The models fitted around the threshold of a point."""
@@ -66,10 +105,12 @@ class CurveModels:
 
         if getattr(self.recount.source, "anonymous", False):
             return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
-        if index not in self._fits:
-            near = latent.tally_along(self.curve, self.recount)
-            matched, missed = int(self.curve.false_matches[index]), int(self.curve.false_nonmatches[index])
-            self._fits[index] = PairFit(
-                latent.fit("far", near, matched, self.recount), latent.fit("frr", near, missed, self.recount)
+        matched, missed = int(self.curve.false_matches[index]), int(self.curve.false_nonmatches[index])
+        key = 2.0 * matched > self.curve.n_impostor, 2.0 * missed > self.curve.n_genuine
+        if key not in self._fits:
+            recount = self._along()
+            near = latent.tally_along(self.curve, recount)
+            self._fits[key] = PairFit(
+                latent.fit("far", near, matched, recount), latent.fit("frr", near, missed, recount)
             )
-        return self._fits[index]
+        return self._fits[key]

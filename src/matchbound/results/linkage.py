@@ -12,6 +12,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.results.latent_pair import Independent
@@ -180,7 +181,10 @@ class LinkageMeasure:
         if math.isnan(self.estimate):
             raise DataError(f"nothing matches at threshold {self.threshold:g}, so that precision is not defined")
         notes = self.notes
-        if name == "auto":
+        if name == "auto" and self._reason is not None:
+            notes = (*notes, str(self._reason))
+            low, high, name = self._without_models(level, side)
+        elif name == "auto":
             try:
                 low, high = self._latent(level, side)
                 name = "naive" if self._anonymous else "latent"
@@ -212,6 +216,28 @@ class LinkageMeasure:
                 "interval. Use method='auto'"
             )
         return logit_t(self.estimate, variance, t_quantile(tail, self.effective_identities - 1.0))
+
+    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
+        """logit-t, or where that is not defined the default limits of FAR and FRR, both at once."""
+        if self.logit_variance > 0.0:
+            return *self._logit_t(tail_of(level, side)), "logit-t"
+        opposite: dict[Side, Side] = {"upper": "lower", "lower": "upper"}
+        far, frr = (rate.interval(level=level, side=opposite.get(side, side)) for rate in (self.far, self.frr))
+        low, high = (
+            float(np.nan_to_num(self._value(np.array(p), np.array(q)), nan=0.0))
+            for p, q in ((far.high, frr.high), (far.low, frr.low))
+        )
+        return low, high, "wilson"
+
+    @cached_property
+    def _reason(self) -> Note | None:
+        """Why the latent models cannot be fitted, or None where they can (or where nobody is known)."""
+        from matchbound.results import latent
+
+        if self._anonymous:
+            return None
+        found = [latent.why_not(rate.metric, rate.tally, rate.errors, rate.recount) for rate in (self.far, self.frr)]
+        return found[0] or found[1]
 
     @property
     def _anonymous(self) -> bool:

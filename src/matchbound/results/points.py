@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
+from matchbound.results.drawing import scheme_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
 from matchbound.show.shown import Shown
@@ -25,7 +26,7 @@ from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.rates import area_terms
 from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_replicates
 from matchbound.stats.curve.union import Calibration
-from matchbound.stats.resampling import seed_of
+from matchbound.stats.resampling import Scheme, seed_of
 
 if TYPE_CHECKING:
     from matchbound.show.tables import Table
@@ -45,8 +46,8 @@ HINTS = dict.fromkeys(
 
 ADVISED_AGAINST = {
     "subsets": (
-        "the subsets bootstrap sees about a quarter of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and R2). "
-        "Use method='auto'"
+        "the subsets bootstrap sees a quarter to a half of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and "
+        "R2). Use method='auto'"
     ),
     "two-level": (
         "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
@@ -174,7 +175,8 @@ class CurveStatistic(Shown):
         smooth
             For bootstraps: read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
         options
-            ``level_far`` (or ``level_frr``) for ``"union"``; ``settings`` for ``"latent"``.
+            ``level_far`` (or ``level_frr``) and ``base`` (``"wilson"`` or ``"wald"``) for ``"union"``; ``settings`` for
+            ``"latent"``; ``swap``, ``weights``, ``tau``, ``fixed_sizes`` and ``correction`` for bootstraps.
         """
         tail = tail_of(level, side)
         method = named(method, self.methods, hints=HINTS if "union" in self.methods else None)
@@ -189,12 +191,13 @@ class CurveStatistic(Shown):
             return self._union(level, side, options)
         if method == "latent":
             return self._latent(level, side, options)
-        if options:
+        if options and method == "influence":
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
         if method == "influence":
             low, high = wilson_t(self._rate, tail)
             return Interval(*one_side(low, high, side), level, method, side, (*self._said(), *why))
-        made = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers).interval(level, side=side)
+        drawn = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers, **options)
+        made = drawn.interval(level, side=side)
         for note in made.notes:
             warnings.warn(str(note), MatchboundWarning, stacklevel=2)
         return made
@@ -219,16 +222,33 @@ class CurveStatistic(Shown):
         *,
         smooth: Smooth | None = None,
         workers: int = 1,
+        **options: Any,
     ) -> Bootstrap:
-        """Draw identities again and again and read each replicate's curve; any level can be asked afterwards."""
+        """Draw identities again and again and read each replicate's curve; any level can be asked afterwards.
+
+        Parameters
+        ----------
+        method
+            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
+        n_resamples, rng, workers
+            Replicates, seed or generator, threads.
+        smooth
+            Read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
+        options
+            ``swap``, ``weights``, ``tau``, ``fixed_sizes`` and ``correction``, as for `Rate.bootstrap`.
+        """
         method = named(method, CURVE_BOOTSTRAPS)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
         seed = seed_of(rng)
         far_targets, frr_targets = self._targets()
-        made = replicates(self.curve, method, n_resamples, seed, far_targets, frr_targets, smooth, workers)
+        scheme = curve_scheme(self.curve, method, n_resamples, options)
+        made = replicates(self.curve, scheme, n_resamples, seed, far_targets, frr_targets, smooth, workers)
         name = method if smooth is None else f"{method} ({smooth})"
-        return Bootstrap(self._pick(made), self.estimate, name, seed, 1.0, self._rate.floor)
+        values = self._pick(made)
+        if scheme.swap == "recentre":
+            values = np.clip(values - values.mean() + self.estimate, 0.0, 1.0)
+        return Bootstrap(values, self.estimate, name, seed, scheme.tau, self._rate.floor)
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         return NONE, NONE
@@ -376,14 +396,16 @@ class OperatingPoint(CurveStatistic):
     def _union(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         name = f"level_{self.given}"
         other = float(options.pop(name, 0.1))
+        base = named(options.pop("base", "wilson"), ("wilson", "wald"), "base")
         if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name}")
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name} and base")
         if not 0.0 <= other < 1.0:
             raise UsageError(f"{name} must lie between 0 and 1; got {other!r}")
         limits = curves_union.union_limits if self.given == "far" else curves_union.union_limits_far
-        made = curves_union.rates_and_variances(self.curve)
+        made = curves_union.rates_and_variances(self.curve, base)
         low, high = limits(made, self.target, tail_of(level, side), (1.0 - other) / 2.0)
-        return Interval(*one_side(low, high, side), level, "union", side, self.notes)
+        label = "union" if base == "wilson" else "union (wald)"
+        return Interval(*one_side(low, high, side), level, label, side, self.notes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -480,9 +502,23 @@ def every_step(curve: CurveTally) -> SortedCurve:
     return curve
 
 
+def curve_scheme(curve: CurveTally, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
+    """How to draw identities for curves, with checked options."""
+
+    def sizes() -> IntArray:
+        if curve.instances is not None:
+            return curve.instances
+        known = (1.0 + np.sqrt(1.0 + 8.0 * curve.genuine_comparisons)) / 2.0
+        return np.asarray(known.round(), dtype=np.int64)
+
+    if "units" in options:
+        raise UsageError("curves are drawn by identity; units goes with rates at a fixed threshold")
+    return scheme_of(named(method, CURVE_BOOTSTRAPS), n_resamples, options, sizes, curve.n_identities)
+
+
 def replicates(
     curve: CurveTally,
-    method: str,
+    method: Scheme,
     n_resamples: int,
     seed: int,
     far_targets: FloatArray,
@@ -491,9 +527,6 @@ def replicates(
     workers: int,
 ) -> CurveReplicates:
     """Bootstrap curves with checked arguments, of steps or smoothed."""
-    method = named(method, CURVE_BOOTSTRAPS)
-    if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
-        raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
     whole = every_step(curve)
     if smooth is None:
         return curve_replicates(

@@ -16,13 +16,15 @@ from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
+from matchbound.results.drawing import Correction, Units, image_pairs, overstated, scheme_of
 from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
-from matchbound.stats import resampling, variance
-from matchbound.stats.intervals import careful_wilson, effective_n, wald, wilson
-from matchbound.stats.resampling import BOOTSTRAPS, Scheme, Swap, Weights
+from matchbound.stats import fixed_sizes, resampling, variance
+from matchbound.stats.images import image_replicates
+from matchbound.stats.intervals import agresti_coull, careful_wilson, effective_n, jeffreys, wald, wilson
+from matchbound.stats.resampling import BOOTSTRAPS, Swap, Weights
 
 if TYPE_CHECKING:
     from matchbound.results.erring import Erring
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
-METHODS = ("auto", "latent", "wilson", "wald", "naive-wilson", *BOOTSTRAPS)
+METHODS = ("auto", "latent", "wilson", "wald", "agresti-coull", "jeffreys", "naive-wilson", *BOOTSTRAPS)
 
 WARNED = ("strong-correlation",)
 """Notes of an interval that are also warnings."""
@@ -43,10 +45,10 @@ ADVISED_AGAINST = {
     ),
     "naive-bootstrap": (
         "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
-        "(Fogliato, Patil & Perona 2024, §3.2). Use method='auto'"
+        "(Fogliato, Patil & Perona 2024, §4.2). Use method='auto'"
     ),
     "subsets": (
-        "the subsets bootstrap sees about a quarter of FAR's variance, and where errors are few it collapses on zero "
+        "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on zero "
         "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'"
     ),
     "two-level": (
@@ -120,6 +122,21 @@ class Rate(Shown):
         return int(self.tally.genuine.comparisons.sum())
 
     @property
+    def weighting(self) -> str:
+        """``"comparisons"``: every comparison counts once."""
+        return "comparisons"
+
+    @property
+    def units(self) -> int:
+        """What the rate is a mean of: the comparisons."""
+        return self.comparisons
+
+    @property
+    def _seen(self) -> float:
+        """Units that erred."""
+        return float(self.errors)
+
+    @property
     def estimate(self) -> float:
         """errors / comparisons; NaN without comparisons."""
         return self.errors / self.comparisons if self.comparisons else float("nan")
@@ -174,8 +191,13 @@ class Rate(Shown):
                 )
             return corrected * self.variance
         if far:
-            return variance.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
-        return variance.frr_fixed_sizes(self.tally.genuine, self.index)
+            value = fixed_sizes.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
+        else:
+            value = fixed_sizes.frr_fixed_sizes(self.tally.genuine, self.index)
+        if np.isnan(value):
+            least = fixed_sizes.LEAST_FAR if far else fixed_sizes.LEAST_FRR
+            raise DataError(f"{self.metric}: a variance given the sizes needs at least {least} identities")
+        return value
 
     @cached_property
     def effective_identities(self) -> float:
@@ -192,7 +214,7 @@ class Rate(Shown):
 
     @property
     def floor(self) -> int:
-        """The least effective number of trials: ⌊G/2⌋ disjoint pairs for FAR, identities for FRR (eq. 7)."""
+        """Least effective number of trials (the paper, below eq. 5): ⌊G/2⌋ pairs for FAR, identities for FRR."""
         return self.n_identities // 2 if self.metric == "far" else self.n_identities
 
     @property
@@ -226,8 +248,8 @@ class Rate(Shown):
             ``"auto"``: ``"latent"`` wherever the model can be fitted, else Wilson with bias-corrected variance,
             Student's t and an effective number of comparisons of at most N; the result's `method` and `notes` say which
             and why. ``"latent"``: the latent-correlation model. ``"wilson"``: the paper's recommendation. ``"wald"``,
-            ``"naive-wilson"``, or a bootstrap: ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``,
-            ``"naive-bootstrap"``.
+            ``"agresti-coull"``, ``"jeffreys"``, ``"naive-wilson"``, or a bootstrap: ``"vertex"``,
+            ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
         level
             The coverage promised.
         side
@@ -258,19 +280,20 @@ class Rate(Shown):
         notes: tuple[Note | str, ...] = ()
         if method == "naive-wilson":
             low, high = wilson(self.estimate, self.comparisons, tail)
-        elif method in ("wilson", "wald"):
+        elif method in ("wilson", "wald", "agresti-coull", "jeffreys"):
             spread = self._spread(variance or "plug-in", n_resamples, rng, options)
-            if method == "wilson":
-                low, high = wilson(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
-            else:
+            if method == "wald":
                 low, high = wald(self.estimate, spread, tail)
+            else:
+                rule = {"wilson": wilson, "agresti-coull": agresti_coull, "jeffreys": jeffreys}[method]
+                low, high = rule(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
         else:
             made = self._bootstrap(method, n_resamples, rng, options).interval(1.0 - 2.0 * tail)
             low, high, notes = made.low, made.high, made.notes
         if low >= high and method == "wald":
-            made = self._instead(method, level, side)
-            bound = f"{made.method}: {percent(made.low)} to {percent(made.high)}"
-            notes = (Note("no-width", f"{str(made.notes[0]).split(';')[0]}; the default interval is right ({bound})"),)
+            right = self._auto_interval(level, side, {})
+            bound = f"{right.method}: {percent(right.low)} to {percent(right.high)}"
+            notes = (Note("no-width", f"{self._no_width(method)}; the default interval is right ({bound})"),)
         elif low >= high:
             return self._instead(method, level, side)
         for note in notes:
@@ -315,6 +338,8 @@ class Rate(Shown):
         weights: Weights | None = None,
         tau: float = 1.0,
         fixed_sizes: bool = False,
+        correction: Correction = "none",
+        units: Units = "identities",
         workers: int = 1,
     ) -> Bootstrap:
         """Draw identities again and again, and keep the replicates: any level can be asked of them afterwards.
@@ -334,7 +359,14 @@ class Rate(Shown):
             Double-or-nothing: a function ``weights(rng, shape)`` that draws weights of mean 1 and variance `tau`;
             without it, weights are 0 or 1 + tau.
         fixed_sizes
-            Exchange identities only for identities with as many instances.
+            Exchange identities only for identities with as many instances; sizes that few identities have are pooled
+            with their neighbours.
+        correction
+            Replicates vary too little, by (G−1)/G where FRR is drawn (the paper's Prop. 4). ``"drop-one"`` draws G−1
+            identities; ``"rescale"`` moves replicates away from the estimate by √(G/(G−1)).
+        units
+            With ``swap="recentre"``: ``"images"`` draws the images of each identity instead of identities, as Conti &
+            Clémençon do. Such an interval holds for these identities only.
         workers
             Threads.
         """
@@ -347,6 +379,8 @@ class Rate(Shown):
             "weights": weights,
             "tau": tau,
             "fixed_sizes": fixed_sizes,
+            "correction": correction,
+            "units": units,
             "workers": workers,
         }
         return self._bootstrap(method, n_resamples, rng, options)
@@ -409,7 +443,7 @@ class Rate(Shown):
         factor = variance.far_bias_factor(identities) if self.metric == "far" else variance.frr_bias_factor(identities)
         spread = self.variance * factor if np.isfinite(factor) else 0.0
         low, high = careful_wilson(
-            self.estimate, spread, self.floor, self.comparisons, tail_of(level, side), identities - 1.0
+            self.estimate, spread, self.floor, self.units, tail_of(level, side), identities - 1.0
         )
         told = Note("wilson", "Wilson's interval with bias-corrected variance and Student's t")
         return Interval(*one_side(low, high, side), level, "wilson", side, (self._no_latent, told))
@@ -417,11 +451,15 @@ class Rate(Shown):
     def _instead(self, method: str, level: float, side: Side) -> Interval:
         """The default interval where a method gives one without width."""
         made = self._auto_interval(level, side, {})
+        note = Note("no-width", f"{self._no_width(method)}; this is the default interval ({made.method})")
+        return replace(made, notes=(note, *made.notes))
+
+    def _no_width(self, method: str) -> str:
+        """Why a method gives an interval without width."""
         why = "no comparison erred" if self.errors == 0 else "every comparison erred"
         if 0 < self.errors < self.comparisons:
             why = "its variance is not positive"
-        note = Note("no-width", f"{method} has no width here ({why}); this is the default interval ({made.method})")
-        return replace(made, notes=(note, *made.notes))
+        return f"{method} has no width here ({why})"
 
     def _latent_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         from matchbound.results import latent
@@ -430,7 +468,7 @@ class Rate(Shown):
         settings = options.pop("settings", "default")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
-        made = latent.interval(self.latent_model(settings), self.errors, level, side)
+        made = latent.interval(self.latent_model(settings), self._seen, level, side)
         for note in made.notes:
             if isinstance(note, Note) and note.code in WARNED:
                 warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
@@ -441,12 +479,22 @@ class Rate(Shown):
     ) -> Bootstrap:
         options = dict(options)
         workers = int(options.pop("workers", 1))
-        scheme = self._scheme(method, n_resamples, options)
+        scheme = scheme_of(method, n_resamples, options, self._sizes, self.tally.n_identities)
         seed = resampling.seed_of(rng)
+        if scheme.images:
+            if self.recount is None:
+                raise DataError("drawing images needs the single comparisons, and the data are not at hand")
+            pairs = image_pairs(self.recount.comparisons(), self.tally, self.metric, self.threshold)
+            made = image_replicates(pairs, n_resamples, seed)
+            return Bootstrap(made, self.estimate, f"{method} (images)", seed, 1.0, self.floor)
         if self.metric == "frr":
             made = resampling.frr_replicates(self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers)
         else:
             tally = self._with_pairs() if method in ("vertex", "double-or-nothing") else self.tally
+            if method in ("vertex", "double-or-nothing"):
+                told = overstated(tally.impostor, self.index, method)
+                if told is not None:
+                    warnings.warn(told, MatchboundWarning, stacklevel=3)
             made = resampling.far_replicates(
                 tally.impostor,
                 self.index,
@@ -457,25 +505,6 @@ class Rate(Shown):
                 workers=workers,
             )
         return Bootstrap(made, self.estimate, method, seed, scheme.tau, self.floor)
-
-    def _scheme(self, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
-        if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
-            raise UsageError(f"n_resamples must be a whole number ≥ 1; got {n_resamples!r}")
-        swap, weights = options.pop("swap", "rate"), options.pop("weights", None)
-        tau, fixed = float(options.pop("tau", 1.0)), bool(options.pop("fixed_sizes", False))
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
-        if swap not in ("rate", "random", "recentre"):
-            raise UsageError(f"swap must be 'rate', 'random' or 'recentre'; got {swap!r}")
-        if (swap != "rate") and method != "vertex":
-            raise UsageError("swap goes with method='vertex'")
-        if (weights is not None or tau != 1.0) and method != "double-or-nothing":
-            raise UsageError("weights and tau go with method='double-or-nothing'")
-        if not tau > 0.0:
-            raise UsageError(f"tau must be positive; got {tau!r}")
-        if fixed and method not in ("vertex", "subsets", "two-level"):
-            raise UsageError("fixed_sizes goes with the bootstraps that draw identities with replacement")
-        return Scheme(method, swap, weights, tau, self._sizes() if fixed else None)
 
     def _spread(
         self, kind: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
-from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.errors import DataError, UsageError
 from matchbound.results import costs
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
@@ -21,13 +22,23 @@ from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import tail_of
 from matchbound.results.latent_pair import CurveModels
 from matchbound.results.methods import named
-from matchbound.results.points import FEW_ERRORS, NONE, Auc, CurveStatistic, Eer, OperatingPoint, replicates
+from matchbound.results.points import (
+    FEW_ERRORS,
+    NONE,
+    Auc,
+    CurveStatistic,
+    Eer,
+    OperatingPoint,
+    curve_scheme,
+    replicates,
+)
 from matchbound.show.shown import Shown
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
 from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
+    count_within,
     crossing,
     curve_variances,
     index_at_far,
@@ -60,6 +71,17 @@ __all__ = [
 
 BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
 """A band begins where so many impostor comparisons match: pointwise, simultaneous."""
+
+
+POINTS: dict[str, tuple[str, float]] = {
+    "FMR20": ("far", 0.05),
+    "FMR100": ("far", 0.01),
+    "FMR1000": ("far", 0.001),
+    "ZeroFMR": ("far", 0.0),
+    "ZeroFNMR": ("frr", 0.0),
+}
+"""Points by the names of PyEER: which rate is given, and its value."""
+FIELD_FARS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
 @dataclass(frozen=True)
@@ -277,17 +299,87 @@ class RocCurve(Shown):
             float(self.frr_variance[k]),
         )
 
+    def at(self, name: str) -> OperatingPoint:
+        """A point by the name that other tools use.
+
+        ``"FMR20"``, ``"FMR100"``, ``"FMR1000"`` (FRR at FAR 5%, 1%, 0.1%), ``"ZeroFMR"`` (FRR where no impostor
+        comparison matches), ``"ZeroFNMR"`` (FAR where every genuine comparison matches), with FMR and FNMR what this
+        library calls FAR and FRR.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> curve = mb.roc(mb.demo_data())
+        >>> curve.at("FMR100").estimate == curve.at_far(0.01).estimate
+        True
+        """
+        chosen = named(name, tuple(POINTS), "name")
+        given, rate = POINTS[chosen]
+        return self.at_far(rate) if given == "far" else self.at_frr(rate)
+
+    def points(self) -> list[OperatingPoint | Eer]:
+        """The numbers that the field reports at once: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
+
+        A FAR is supported when at least one comparison would match there by chance: N·FAR ≥ 1.
+        """
+        supported = [far for far in FIELD_FARS if far * self.tally.n_impostor >= 1.0]
+        return [*[self.at_far(far) for far in supported], self.at("ZeroFMR"), self.eer()]
+
+    def threshold_at(self, criterion: str = "eer") -> float:
+        """The threshold at which this curve meets a criterion, to be used on other people.
+
+        Parameters
+        ----------
+        criterion
+            ``"eer"``, ``"min-hter"``, ``"far=0.001"`` (the most lenient threshold with at most this FAR) or
+            ``"frr=0.05"`` (the strictest with at most this FRR).
+        """
+        name, equals, word = "".join(criterion.lower().split()).partition("=")
+        if name not in ("eer", "min-hter", "far", "frr") or bool(equals) != (name in ("far", "frr")):
+            raise UsageError(f"criterion must be eer, min-hter, far=RATE or frr=RATE; got {criterion!r}")
+        try:
+            rate = float(word.removesuffix("%")) / (100.0 if word.endswith("%") else 1.0) if word else 0.0
+        except ValueError:
+            raise UsageError(f"criterion {criterion!r}: {word!r} is not a rate") from None
+        if name == "eer":
+            return self.eer().threshold
+        if name == "min-hter":
+            return self.min_dcf(0.5).threshold
+        return self.at_far(rate).threshold if name == "far" else self.at_frr(rate).threshold
+
     def at_far(self, far: float) -> OperatingPoint:
         """FRR at the most lenient threshold whose FAR is at most `far`."""
         _rate("far", far)
-        k = index_at_far(self.far, far)
-        return OperatingPoint(self.tally, self.recount, float(self.frr[k]), k, float(far), "far")
+        exact = self.refined(far=[far])
+        k = index_at_far(exact.far, far)
+        return OperatingPoint(exact.tally, self.recount, float(exact.frr[k]), k, float(far), "far")
 
     def at_frr(self, frr: float) -> OperatingPoint:
         """FAR at the strictest threshold whose FRR is at most `frr`."""
         _rate("frr", frr)
-        k = index_at_frr(self.frr, frr)
-        return OperatingPoint(self.tally, self.recount, float(self.far[k]), k, float(frr), "frr")
+        exact = self.refined(frr=[frr])
+        k = index_at_frr(exact.frr, frr)
+        return OperatingPoint(exact.tally, self.recount, float(exact.far[k]), k, float(frr), "frr")
+
+    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = ()) -> RocCurve:
+        """The curve with points added so that the thresholds of these rates are exact.
+
+        A curve with every step is returned as it is. Otherwise each threshold takes two passes or so over the data;
+        asking for all of them at once costs no more than asking for one.
+        """
+        curve = self.tally
+        if not isinstance(curve, SteppedCurve):
+            return self
+        from matchbound.counting.curves import refined_curve
+
+        matches = [count_within(rate, curve.n_impostor) for rate in far]
+        nonmatches = [count_within(rate, curve.n_genuine) for rate in frr]
+        key = ("refined", tuple(matches), tuple(nonmatches))
+        made: tuple[CurveTally, CurveTally] | None = self.recount.memo.get(key)
+        if made is None or made[0] is not curve:
+            made = (curve, refined_curve(curve, self.recount.tally, matches, nonmatches))
+            self.recount.memo[key] = made
+        return replace(self, tally=made[1])
 
     def eer(self) -> Eer:
         """The equal error rate."""
@@ -497,6 +589,7 @@ class RocCurve(Shown):
         points: int = 100,
         smooth: Smooth | None = None,
         workers: int = 1,
+        **options: Any,
     ) -> CurveBootstrap:
         """Replicates of the whole curve, read at a grid of FARs (vertical averaging).
 
@@ -510,9 +603,15 @@ class RocCurve(Shown):
             Read from smoothed curves.
         workers
             Threads; the replicates do not depend on it.
+        options
+            ``swap`` (not ``"recentre"``), ``fixed_sizes`` and ``correction="drop-one"``, as for `Rate.bootstrap`.
         """
         seed, grid = seed_of(rng), self._grid(far, None, points, BAND_ERRORS)
-        made: CurveReplicates = replicates(self.tally, method, n_resamples, seed, grid, NONE, smooth, workers)
+        scheme = curve_scheme(self.tally, method, n_resamples, options)
+        if scheme.tau != 1.0 or scheme.swap == "recentre":
+            raise UsageError("replicates of whole curves are neither rescaled nor shifted; ask a point of the curve")
+        method = scheme.method
+        made: CurveReplicates = replicates(self.tally, scheme, n_resamples, seed, grid, NONE, smooth, workers)
         estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
         return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, method, seed)
 

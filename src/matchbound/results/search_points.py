@@ -111,7 +111,7 @@ class FnirAtFpir:
         if hits is not None and misses is not None:
             from matchbound.stats.search.budget import limits_at_fpir
 
-            low, high = limits_at_fpir(
+            ends = limits_at_fpir(
                 self.curve.best,
                 np.sort(self.ranked.crossing),
                 hits,
@@ -119,6 +119,7 @@ class FnirAtFpir:
                 self.target,
                 (hits.deviate(tail), misses.deviate(tail)),
             )
+            low, high = float(ends[0]), float(ends[1])
             made = "latent"
             expected = self.target * self.fpir.searches
             if expected < FEW_HOLDERS:
@@ -276,7 +277,8 @@ class RateAtSize:
             made = sizes.smaller(self.hits, self.size, deviate)
             low, high = made.low, made.high
         elif chosen == "latent":
-            made = sizes.larger(self.hits, self.size, deviate)
+            free = 1.0 if self.metric == "cmc@size" else WARN_REACH
+            made = sizes.larger(self.hits, self.size, deviate, free)
             low, high = made.low, made.high
         else:
             made = sizes.bracket(self.hits, self.size, deviate)

@@ -110,7 +110,8 @@ class SearchRate:
         Parameters
         ----------
         method
-            ``"auto"``: ``"latent"`` where it can be fitted, else ``"wilson"``; `Interval.method` says which.
+            ``"auto"``: ``"latent"`` where it can be fitted, else ``"wilson"``; and ``"wilson"`` for miss rates above
+            one half. `Interval.method` says which.
             ``"latent"``: the latent-correlation model. ``"wilson"``: Wilson's form at the effective number of searches,
             with a t quantile. ``"naive-wilson"``: as if searches were independent; for comparison.
         level
@@ -162,7 +163,9 @@ class SearchRate:
             notes = [NAIVE]
             low, high = wilson(self.errors / self.searches, self.searches, tail)
         else:
-            model = None if method == "wilson" else self._model(gallery)
+            model = None
+            if method == "latent" or (method == "auto" and not self._rather_wilson()):
+                model = self._model(gallery)
             if method == "latent" and model is None:
                 raise DataError(f"{self.metric}: {self._why_no_model()}; use method='wilson'")
             if model is not None:
@@ -170,7 +173,7 @@ class SearchRate:
                 low, high = model.limits(self.errors, tail)
                 notes += self._model_notes(model)
             else:
-                if method == "auto" and (why := self._why_no_model()):
+                if method == "auto" and not self._rather_wilson() and (why := self._why_no_model()):
                     notes.append(f"{why}; the interval is Wilson's")
                 method = "wilson"
                 low, high = self._wilson(tail, gallery)
@@ -216,6 +219,10 @@ class SearchRate:
 
     def _model(self, gallery: Gallery) -> SearchModel | None:
         raise NotImplementedError
+
+    def _rather_wilson(self) -> bool:
+        """Whether Wilson's form is the better one however well the model fits."""
+        return False
 
     def _why_no_model(self) -> str:
         return "too few different scores to see how errors go together"
@@ -382,6 +389,10 @@ class Misses(SearchRate):
         if model is None or gallery == "fixed":
             return model
         return replace(model, extra=max(self.variances.random - self.variances.fixed, 0.0))
+
+    def _rather_wilson(self) -> bool:
+        """Where most searches miss, a few people hold the rest, and the latent interval covered only 91%."""
+        return 2 * self.errors > self.searches
 
     def _missing(self) -> str:
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,12 @@ from matchbound.stats.search.mated import Ranked, at_rank
 from matchbound.stats.search.nonmated import HitCurve, hit_curve
 
 if TYPE_CHECKING:
-    from matchbound.counting.search import Further
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from matchbound.counting.search_tally import Further
+    from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
     from matchbound.stats.search.sizes import HitList
 
 
@@ -271,6 +276,59 @@ class Searches:
         assert rate.threshold is not None
         return SearchThreshold(rate.threshold, float(fpir), float(confidence), rate.estimate, upper, used)
 
+    def trade_off(self, rank: int = 1, level: float = 0.95, *, gallery: str = "random") -> TradeOff:
+        """FNIR against FPIR with a pointwise band that accounts for the estimated thresholds."""
+        from matchbound.results.search_curves import trade_off
+
+        self._must_have_both()
+        return trade_off(self, rank, level, gallery_named(gallery))
+
+    def cmc_curve(self, ranks: int = 20, level: float = 0.95, *, gallery: str = "random") -> CmcCurve:
+        """CMC to a rank, with a pointwise band."""
+        from matchbound.results.search_curves import cmc_curve
+
+        self.cmc(1)._must_have_searches()
+        return cmc_curve(self, min(ranks, self.tally.ranks, self.gallery_size), level, gallery_named(gallery))
+
+    def size_curve(self, threshold: float, sizes: Sequence[int] | None = None, level: float = 0.95) -> SizeCurve:
+        """FPIR at a threshold against the size of the gallery, to eight times the one searched, with a band."""
+        from matchbound.results.search_curves import size_curve
+
+        return size_curve(self, threshold, sizes, level)
+
+    def plot(
+        self,
+        kind: Literal["trade-off", "cmc", "size"] = "trade-off",
+        *,
+        threshold: float | None = None,
+        rank: int = 1,
+        level: float = 0.95,
+        gallery: str = "random",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw FNIR against FPIR, the CMC, or FPIR against the size of the gallery (at a threshold).
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from matchbound.show import search_plots
+
+        if kind == "trade-off":
+            curve = self.trade_off(rank, level, gallery=gallery)
+            return search_plots.plot_trade_off(curve.fpir, curve.fnir, curve.low, curve.high, level, ax)
+        if kind == "cmc":
+            made = self.cmc_curve(level=level, gallery=gallery)
+            return search_plots.plot_cmc(made.rank, made.estimate, made.low, made.high, level, ax)
+        if kind != "size":
+            raise UsageError(f"kind must be 'trade-off', 'cmc' or 'size'; got {kind!r}")
+        if threshold is None:
+            raise UsageError("a plot of FPIR against the size of the gallery is at a threshold; give threshold=")
+        grown = self.size_curve(threshold, level=level)
+        return search_plots.plot_sizes(
+            grown.size, grown.estimate, grown.low, grown.high, grown.independent, self.gallery_size, level, ax
+        )
+
     def hubs(self, threshold: float, top: int = 10) -> tuple[Hub, ...]:
         """The enrolled people who receive the most false hits at a threshold, the first one most.
 
@@ -366,6 +424,10 @@ class Searches:
             holder = mated.holder[probe, place]
         counts = np.where(lost, size - 1, counts)
         return HitList(mated.person, size, counts, probe, holder, size)
+
+    def _must_have_both(self) -> None:
+        for rate in (self._fpir_at(0.0), self.cmc(1)):
+            rate._must_have_searches()
 
     def _fpir_at(self, oriented: float) -> FalsePositives:
         people = int(np.count_nonzero(self.curve.searches_of))

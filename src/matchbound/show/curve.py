@@ -25,7 +25,7 @@ def curve_records(
     records: list[Record] = []
     for statistic in statistics:
         own = "auto" if method is None or method not in statistic.methods else method
-        interval = statistic.interval(own, level, **options)
+        interval = statistic.interval(own, level, **_of_method(options, own, statistic.metric))
         errors, comparisons = _counted(statistic)
         effective = statistic.effective_n
         records.append(
@@ -47,6 +47,14 @@ def curve_records(
             }
         )
     return records
+
+
+def _of_method(options: dict[str, Any], method: str, metric: str) -> dict[str, Any]:
+    """The options that a method takes: `level_far` belongs to the union rule, for FAR at an FRR as `level_frr`."""
+    made = {name: value for name, value in options.items() if name != "level_far"}
+    if method == "union" and "level_far" in options:
+        made["level_far" if metric == "frr@far" else "level_frr"] = options["level_far"]
+    return made
 
 
 def curve_tables(records: Sequence[Record]) -> list[Table]:

@@ -10,6 +10,7 @@ from matchbound.show.records import Record
 from matchbound.show.text import table
 
 if TYPE_CHECKING:
+    from matchbound.results.error_rates import ErrorRates
     from matchbound.results.failures import GeneralisedRates
 
 
@@ -42,6 +43,27 @@ def generalised_records(rates: GeneralisedRates, level: float) -> list[Record]:
     return records
 
 
+def hter_record(rates: ErrorRates, level: float) -> Record:
+    """The half total error rate with the fields of a rate."""
+    made = rates.hter()
+    interval = made.interval(level=level)
+    return {
+        "metric": made.metric,
+        "threshold": made.threshold,
+        "estimate": made.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        "level": interval.level,
+        "method": interval.method,
+        "errors": None,
+        "comparisons": None,
+        "identities": rates.n_identities,
+        "variance": made.variance,
+        "effective_n": None,
+        "design_effect": None,
+    }
+
+
 def generalised_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
     """The same for people."""
     rows = [
@@ -49,8 +71,8 @@ def generalised_table(records: Sequence[Record], *, width: int | None = None, co
         for r in records
     ]
     made = table(["metric", "threshold", "estimate", "low", "high"], rows, width=width, colour=colour)
-    first = records[0]
-    return made + (
-        f"{100 * first['level']:.5g}% intervals. Failure to enrol {percent(first['fte'])}, failure to acquire "
-        f"{percent(first['fta'])}.\n"
-    )
+    said = f"{100 * records[0]['level']:.5g}% intervals."
+    last = records[-1]
+    if "fte" in last:
+        said += f" Failure to enrol {percent(last['fte'])}, failure to acquire {percent(last['fta'])}."
+    return made + f"{said}\n"

@@ -62,17 +62,33 @@ def shared_limits(
     value
         From rates of shape (P, angles) to numbers of shape (angles,).
     """
-    x = np.repeat([point.matched for point in points], ANGLES.size)
-    e = np.repeat([point.missed for point in points], ANGLES.size)
-    own, rest = (np.tile(part, len(points)) for part in (np.sin(ANGLES) * deviates[0], np.cos(ANGLES) * deviates[1]))
     ends = []
     for upper in (False, True):
-        side = np.full(x.size, upper)
-        rates = far.limit(x, own, side).reshape(len(points), -1), frr.limit(e, rest, side).reshape(len(points), -1)
+        rates = (
+            _at_angles(far, np.array([point.matched for point in points]), deviates[0], np.sin(ANGLES), upper),
+            _at_angles(frr, np.array([point.missed for point in points]), deviates[1], np.cos(ANGLES), upper),
+        )
         ends.append(value(*rates))
     if rising:
         return float(ends[0].min()), float(ends[1].max())
     return float(ends[1].min()), float(ends[0].max())
+
+
+def _at_angles(model: RateLimits, errors: FloatArray, deviate: float, shares: FloatArray, upper: bool) -> FloatArray:
+    """Limits at shares of the deviate, shape (P, angles); their probits are nearly straight in the share.
+
+    They are found at `DEVIATES` shares, and a polynomial through these gives the others.
+    """
+    from scipy.special import ndtr, ndtri
+
+    nodes = np.linspace(0.0, 1.0, DEVIATES)
+    x, d = np.repeat(errors, DEVIATES), np.tile(nodes * deviate, errors.size)
+    limits = model.limit(x, d, np.full(x.size, upper)).reshape(errors.size, DEVIATES)
+    probits = ndtri(np.clip(limits, 1e-15, 1.0 - 1e-15))
+    through = np.polyfit(nodes, probits.T, DEVIATES - 1)
+    made = ndtr(sum(part[:, None] * shares[None, :] ** power for power, part in enumerate(through[::-1])))
+    result: FloatArray = np.where(limits.max(axis=1)[:, None] <= 0.0, 0.0, made)
+    return np.where(limits.min(axis=1)[:, None] >= 1.0, 1.0, result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,15 +160,26 @@ class Steps:
         return result
 
 
+@dataclass(frozen=True, eq=False)
+class BudgetTables:
+    """Limits of both rates for every number of errors, each as (lower, upper), at shares of one pair of deviates."""
+
+    far: tuple[LimitTable, LimitTable]
+    frr: tuple[LimitTable, LimitTable]
+
+
+def budget_tables(far: RateLimits, frr: RateLimits, deviates: tuple[float, float]) -> BudgetTables:
+    """The tables that `integrated_limits` reads; `deviates` are the t quantiles of FAR and of FRR."""
+    shares = np.linspace(0.0, 1.0, DEVIATES)
+    made = [
+        (limit_table(model, shares * deviate, False), limit_table(model, shares * deviate, True))
+        for model, deviate in ((far, deviates[0]), (frr, deviates[1]))
+    ]
+    return BudgetTables(made[0], made[1])
+
+
 def integrated_limits(
-    far: RateLimits,
-    frr: RateLimits,
-    genuine: Steps,
-    impostor: Steps,
-    deviates: tuple[float, float],
-    *,
-    reach: float = 10.0,
-    margin: float = 2.0,
+    tables: BudgetTables, genuine: Steps, impostor: Steps, *, reach: float = 10.0, margin: float = 2.0
 ) -> tuple[float, float]:
     """Limits of Cllr = (1/2ln2)·[∫FAR(τ)σ(τ)dτ + ∫FRR(τ)σ(−τ)dτ], σ the logistic function.
 
@@ -162,33 +189,24 @@ def integrated_limits(
     scores.
     """
     ends = []
-    for upper in (False, True):
-        parts = [
-            _part(far, impostor.at_least, (-reach, float(impostor.llr[-1]) + margin), deviates[0], upper, 1.0),
-            _part(frr, genuine.below, (float(genuine.llr[0]) - margin, reach), deviates[1], upper, -1.0),
-        ]
-        own, rest = (np.polyval(part, np.cos(ANGLES) if k else np.sin(ANGLES)) for k, part in enumerate(parts))
-        ends.append(np.exp(own) + np.exp(rest))
+    spans = (-reach, float(impostor.llr[-1]) + margin), (float(genuine.llr[0]) - margin, reach)
+    for upper in (0, 1):
+        own = _part(tables.far[upper], impostor.at_least, spans[0], 1.0)
+        rest = _part(tables.frr[upper], genuine.below, spans[1], -1.0)
+        ends.append(np.exp(np.polyval(own, np.sin(ANGLES))) + np.exp(np.polyval(rest, np.cos(ANGLES))))
     scale = 2.0 * np.log(2.0)
     return float(ends[0].min()) / scale, float(ends[1].max()) / scale
 
 
 def _part(
-    model: RateLimits,
-    errors_at: Callable[[FloatArray], FloatArray],
-    span: tuple[float, float],
-    deviate: float,
-    upper: bool,
-    sign: float,
+    table: LimitTable, errors_at: Callable[[FloatArray], FloatArray], span: tuple[float, float], sign: float
 ) -> FloatArray:
     """The logarithm of one integral as a polynomial in the share of the deviate; coefficients of `np.polyval`."""
-    shares = np.linspace(0.0, 1.0, DEVIATES)
     low, high = span
     if not high > low:
         return np.array([-np.inf])
-    table = limit_table(model, shares * deviate, upper)
     edges = np.linspace(low, high, NODES + 1)
     middle = (edges[1:] + edges[:-1]) / 2.0
     weight = np.diff(np.logaddexp(0.0, sign * edges)) * sign
     value = table.at(errors_at(middle)) @ weight
-    return np.polyfit(shares, np.log(np.maximum(value, 1e-300)), DEVIATES - 1)
+    return np.polyfit(np.linspace(0.0, 1.0, DEVIATES), np.log(np.maximum(value, 1e-300)), DEVIATES - 1)

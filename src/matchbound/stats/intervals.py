@@ -74,6 +74,26 @@ def wilson(estimate: float, n: float, tail: float, degrees: float | None = None)
     return float(low), float(high)
 
 
+def agresti_coull(estimate: float, n: float, tail: float) -> tuple[float, float]:
+    """Agresti & Coull's limits (1998): Wald's at (x + z²/2)/(n + z²), x = np, kept within [0, 1]."""
+    z = normal_quantile(tail)
+    trials = n + z * z
+    if trials <= 0.0:
+        return estimate, estimate
+    centre = (estimate * n + z * z / 2.0) / trials
+    half = z * math.sqrt(max(centre * (1.0 - centre), 0.0) / trials)
+    return min(max(centre - half, 0.0), 1.0), min(max(centre + half, 0.0), 1.0)
+
+
+def jeffreys(estimate: float, n: float, tail: float) -> tuple[float, float]:
+    """Quantiles of Beta(np + ½, n(1−p) + ½), from 0 at a rate of 0 and up to 1 at a rate of 1 (Brown et al. 2001)."""
+    from scipy.special import betaincinv
+
+    a, b = estimate * n + 0.5, (1.0 - estimate) * n + 0.5
+    low = 0.0 if estimate <= 0.0 else float(betaincinv(a, b, tail))
+    return low, 1.0 if estimate >= 1.0 else 1.0 - float(betaincinv(b, a, tail))
+
+
 def careful_wilson(
     estimate: float, variance: float, floor: float, comparisons: float, tail: float, degrees: float
 ) -> tuple[float, float]:

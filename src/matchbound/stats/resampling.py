@@ -34,7 +34,7 @@ class Scheme:
         One of `BOOTSTRAPS`.
     swap
         Vertex only: what stands for the comparisons of an identity with its own copies. ``"rate"``: the observed
-        rate (the paper's eq. 18); ``"random"``: the rate of a random comparison's identity pair (Snijders & Borgatti
+        rate (the paper's eq. 13); ``"random"``: the rate of a random comparison's identity pair (Snijders & Borgatti
         1999); ``"recentre"``: nothing, and the replicates are shifted to have the estimate as their mean (Conti &
         Clémençon 2022).
     weights
@@ -43,6 +43,11 @@ class Scheme:
         The variance of the weights. Without `weights`, they are 0 or 1 + tau.
     strata : int64 array, shape (G,), or None
         Draw identities only in exchange for identities of the same stratum (numbers of instances held fixed).
+    drop_one
+        Draw one identity fewer than there are (in each stratum), which makes the variance of FRR unbiased (the paper's
+        §4.2, after Proposition 4).
+    images
+        Draw the images of each identity instead of identities (`matchbound.stats.images`).
     """
 
     method: str
@@ -50,6 +55,8 @@ class Scheme:
     weights: Weights | None = None
     tau: float = 1.0
     strata: IntArray | None = None
+    drop_one: bool = False
+    images: bool = False
 
 
 def far_replicates(
@@ -112,11 +119,11 @@ def identity_weights(scheme: Scheme, n_identities: int, rows: int, rng: np.rando
         heads = rng.random((rows, n_identities)) * (1.0 + scheme.tau) < 1.0
         return heads.astype(np.float64) * (1.0 + scheme.tau)
     if scheme.strata is None:
-        return _multinomial(n_identities, rows, rng)
+        return _multinomial(n_identities, rows, rng, scheme.drop_one)
     drawn = np.empty((rows, n_identities))
     for stratum in np.unique(scheme.strata):
         members = np.flatnonzero(scheme.strata == stratum)
-        drawn[:, members] = _multinomial(members.size, rows, rng)
+        drawn[:, members] = _multinomial(members.size, rows, rng, scheme.drop_one)
     return drawn
 
 
@@ -150,9 +157,10 @@ def block_rng(seed: int, block: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
 
 
-def _multinomial(size: int, rows: int, rng: np.random.Generator) -> FloatArray:
-    """Counts of `size` draws with replacement from `size` identities, shape (rows, size)."""
-    drawn = rng.integers(0, size, (rows, size)) + np.arange(rows)[:, None] * size
+def _multinomial(size: int, rows: int, rng: np.random.Generator, drop_one: bool = False) -> FloatArray:
+    """Counts of `size` draws (or one fewer) with replacement from `size` identities, shape (rows, size)."""
+    draws = max(size - 1, 1) if drop_one else size
+    drawn = rng.integers(0, size, (rows, draws)) + np.arange(rows)[:, None] * size
     counts = np.bincount(drawn.reshape(-1), minlength=rows * size)
     return np.asarray(counts.reshape(rows, size), dtype=np.float64)
 

@@ -2,7 +2,7 @@
 
 The impostor rate p = Σn/Σm is a ratio of sums over identity pairs. With D_ij = n_ij − p·m_ij, r_i = Σ_j D_ij,
 R = Σ r_i² and Q = Σ_{i≠j} D_ij² (ordered pairs), its variance is (4R − 2Q)/N2², N2 = Σ_{i≠j} m_ij: the paper's
-plug-in (Fogliato, Patil & Perona 2024, eq. 11) and, on balanced data, its jackknife (Proposition 3). The
+plug-in (Fogliato, Patil & Perona 2024, eq. 9) and, on balanced data, its jackknife (Proposition 3). The
 genuine rate q = Σe/Σg is a ratio of sums over identities, with variance Σ(e_i − q·g_i)²/T².
 
 The sums are whole numbers, and they are kept whole until the last division: what cancels, cancels exactly, so
@@ -56,7 +56,7 @@ def far_plug_in(tally: ImpostorTally, k: int) -> float:
 
 
 def far_jackknife(tally: ImpostorTally, k: int) -> float:
-    """Delete-one-identity jackknife with its correction for pairs (the paper's eq. 12).
+    """Delete-one-identity jackknife with its correction for pairs (the paper's eq. 10).
 
     (G−2)²/G² · Σ_i (p_{−i} − p)² − 2Q/N2². Equal to the plug-in when all identities have equally many
     comparisons; an identity without which no comparison is left makes it undefined (NaN).
@@ -85,37 +85,7 @@ def _excess(errors: IntArray, comparisons: IntArray) -> FloatArray:
     return np.asarray([float(Fraction(value, total)) for value in exact], dtype=np.float64)
 
 
-def far_fixed_sizes(tally: ImpostorTally, k: int, sizes: IntArray) -> float:
-    """Variance of the impostor rate given the number of instances of each identity (the paper, end of §4.1).
-
-    The expectation of n_ij then depends on the sizes of i and j, so D_ij = n_ij − p_ab·m_ij with p_ab the rate
-    between identities of sizes a and b. Between two sizes of one identity each there is nothing to compare
-    with, and those comparisons add nothing.
-
-    Parameters
-    ----------
-    sizes : int64 array, shape (G,)
-        M_i.
-    """
-    assert tally.erred is not None
-    assert tally.compared is not None
-    strata, stratum = np.unique(sizes, return_inverse=True)
-    stratum = stratum.reshape(-1)
-    count = int(strata.size)
-    m, n, first, second = _pair_columns(tally, k)
-    low = np.minimum(stratum[first], stratum[second])
-    high = np.maximum(stratum[first], stratum[second])
-    cell = low * count + high
-    cell_m = np.bincount(cell, weights=m, minlength=count * count)
-    cell_n = np.bincount(cell, weights=n, minlength=count * count)
-    rate = np.divide(cell_n, cell_m, out=np.zeros_like(cell_n), where=cell_m > 0)
-    d = n - rate[cell] * m
-    r = np.bincount(first, weights=d, minlength=sizes.size) + np.bincount(second, weights=d, minlength=sizes.size)
-    value = 4.0 * float((r * r).sum()) - 4.0 * float((d * d).sum())
-    return value / float(tally.comparisons.sum()) ** 2
-
-
-def _pair_columns(tally: ImpostorTally, k: int) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+def pair_columns(tally: ImpostorTally, k: int) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """(m, n, first, second) over all identity pairs that were compared, shape (P,) each."""
     assert tally.erred is not None
     assert tally.compared is not None
@@ -129,7 +99,7 @@ def _pair_columns(tally: ImpostorTally, k: int) -> tuple[FloatArray, FloatArray,
 
 
 def frr_plug_in(tally: GenuineTally, k: int) -> float:
-    """Σ(e_i − q·g_i)²/T² at threshold k (the paper's eq. 10; unbalanced, its three-term delta formula)."""
+    """Σ(e_i − q·g_i)²/T² at threshold k (the paper's eq. 6; unbalanced, its three-term delta formula)."""
     total = int(tally.comparisons.sum())
     q = Fraction(int(tally.errors[k].sum()), total)
     value = (
@@ -149,17 +119,6 @@ def frr_jackknife(tally: GenuineTally, k: int) -> float:
         return float("nan")
     change = _excess(e, g) / (float(g.sum()) - g)
     return float((size - 1.0) ** 2 / size**2 * (change**2).sum())
-
-
-def frr_fixed_sizes(tally: GenuineTally, k: int) -> float:
-    """Σ g_i²·Var(Ȳ_ii | M_i)/T², with the variance within identities of equal g_i (the paper, end of §4.1)."""
-    total = float(tally.comparisons.sum())
-    strata, stratum = np.unique(tally.comparisons, return_inverse=True)
-    stratum = stratum.reshape(-1)
-    members = np.bincount(stratum, minlength=strata.size)
-    errors = tally.errors[k].astype(np.float64)
-    mean = np.bincount(stratum, weights=errors, minlength=strata.size) / members
-    return float(((errors - mean[stratum]) ** 2).sum()) / total**2
 
 
 def effective_identities(sizes: IntArray) -> float:

@@ -200,9 +200,9 @@ def coverage_study(
     """How often intervals cover the true rate, and how wide they are.
 
     With a `SyntheticModel`, each replication is a data set of G new people, and thresholds are those at which a large
-    simulated population has the given rates (the paper's §5.1). With `Embeddings`, identities are split in two at
+    simulated population has the given rates (the paper's §6.1). With `Embeddings`, identities are split in two at
     random; one half sets the thresholds, the other is the population from which each replication draws G identities
-    without replacement (§5.2), and whose own rates at those thresholds are to be covered.
+    without replacement (§6.2), and whose own rates at those thresholds are to be covered.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Interval methods for FRR at a FAR, for all cells and levels of one sample at once (the paper's §4.2)."""
+"""Interval methods for FRR at a FAR, for all cells and levels of one sample at once (the paper's §5.2)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ class PointMethod:
     """A method of ``RocCurve.at_far(…).interval``, level by level."""
 
     name: str
+    level_far: float | None = None
 
     def __call__(self, sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
         limits = np.full((len(sample.cells), levels.size, 2), np.nan)
+        options: dict[str, Any] = {} if self.level_far is None else {"level_far": self.level_far}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
             for c in sample.curve_cells:
                 point = sample.curve.at_far(sample.cells[c].target)
-                limits[c] = [tuple(point.interval(self.name, float(level))) for level in levels]
+                limits[c] = [tuple(point.interval(self.name, float(level), **options)) for level in levels]
         return limits
 
 
@@ -55,6 +57,7 @@ class CurveBootstrapMethod:
 
 _KNOWN: dict[str, Method] = {
     "union": PointMethod("union"),
+    "union, level_far 0.95": PointMethod("union", 0.95),
     "double-or-nothing": CurveBootstrapMethod("double-or-nothing"),
     "smoothed double-or-nothing": CurveBootstrapMethod("double-or-nothing", "log-normal"),
     "vertex": CurveBootstrapMethod("vertex"),

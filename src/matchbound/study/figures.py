@@ -18,6 +18,7 @@ import numpy as np
 
 from matchbound._version import __version__
 from matchbound.errors import UsageError
+from matchbound.study import paper_figures
 from matchbound.study.coverage import CoverageRow, CoverageStudy, coverage_study, rows_csv
 from matchbound.study.curve_methods import CURVE_METHODS
 from matchbound.study.datasets import DATASETS, load
@@ -371,6 +372,25 @@ def _write(
     return table, picture
 
 
+def _dependence(name: str, request: Request) -> tuple[Path, ...]:
+    """Cov/Var of identity pairs against FAR (the paper's §6.1)."""
+    count = request.replications or 40
+    rows = paper_figures.dependence_rows(count, request.seed)
+    return _write(name, request, count, rows, paper_figures.draw_dependence(rows))
+
+
+def _bias(name: str, request: Request) -> tuple[Path, ...]:
+    """The bias of bootstrap variances (the paper's Table 1)."""
+    count = request.replications or 1000
+    return _write(name, request, count, paper_figures.bias_rows(count, request.seed), None)
+
+
+def _protocol(name: str, request: Request) -> tuple[Path, ...]:
+    """Which comparisons a protocol takes first (the paper's Appendix B)."""
+    rows = paper_figures.protocol_rows()
+    return _write(name, request, 1, rows, paper_figures.draw_protocol(rows))
+
+
 FIGURES: dict[str, Callable[[str, Request], tuple[Path, ...]]] = {
     "fig1": _fig1,
     "fig2": _fig2,
@@ -381,6 +401,9 @@ FIGURES: dict[str, Callable[[str, Request], tuple[Path, ...]]] = {
     "roc": _roc,
     "diverse": _diverse,
     "table": _table,
+    "dependence": _dependence,
+    "bias": _bias,
+    "protocol": _protocol,
 }
 NEED_DATA = ("fig5", "roc", "diverse")
-SYNTHETIC = ("table", "fig1", "fig2", "fig3", "fig4", "width")
+SYNTHETIC = ("table", "fig1", "fig2", "fig3", "fig4", "width", "dependence", "bias", "protocol")

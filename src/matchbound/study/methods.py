@@ -76,7 +76,7 @@ Method = Callable[[Sample, FloatArray, Draws], FloatArray]
 
 
 def wilson_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
-    """Wilson at the effective number of comparisons (the paper's eq. 7)."""
+    """Wilson at the effective number of comparisons (the paper's eq. 5)."""
     return _parametric(sample, levels, lambda p, var, floor, total, tail: wilson(p, effective_n(p, var, floor), tail))
 
 

@@ -115,7 +115,7 @@ class Zoo:
 class SyntheticModel:
     """People as random centres, their instances as the centre plus noise, normalised; Euclidean distance.
 
-    X_ik = β_i + ε_ik, with d independent coordinates each, divided by its length (the paper's §5.1: β ~ Exp(1),
+    X_ik = β_i + ε_ik, with d independent coordinates each, divided by its length (the paper's §6.1: β ~ Exp(1),
     ε ~ N(0, 5), d = 128, M = 5). Every law of centres has mean 1 and variance 1.
 
     centres

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.search import assemble
+from matchbound.counting.search_tally import assemble
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError
 from matchbound.results.searches import Searches

@@ -1,6 +1,6 @@
 """Real data in two halves: one sets thresholds, the other is the population that data sets are drawn from.
 
-Data sets are drawn without replacement (the paper's §5.2), so that nobody is compared with a copy of themselves. A data
+Data sets are drawn without replacement (the paper's §6.2), so that nobody is compared with a copy of themselves. A data
 set of G of the half's H identities then differs from the half by less than it would from an unlimited population: to
 first order the variance of a rate is (1 − G/H) times as large, and intervals seem to cover more than they would. Where
 G/H is not small, look at ``coverage_adjusted`` and not at ``coverage``.

@@ -15,7 +15,7 @@ from matchbound.readers.tables import unseen
 
 
 def read_pyeer(
-    inputs: Sequence[Input], *, distance: bool | None = None, histogram: bool = False, max_scores: int = 10**8
+    inputs: Sequence[Input], *, distance: bool | None = None, histogram: bool = False, max_scores: int = 2 * 10**7
 ) -> Comparisons:
     """Genuine scores, then impostor scores: the last number of each line.
 

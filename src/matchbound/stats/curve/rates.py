@@ -97,6 +97,11 @@ def _ratio_variance(a: NDArray[Any], b: NDArray[Any], c: int, x: IntArray, n: in
     return result
 
 
+def count_within(rate: float, comparisons: int) -> int:
+    """The largest number of errors whose rate is at most `rate`, with the slack of `index_at_far`."""
+    return int(np.floor(rate * SLACK * comparisons))
+
+
 def index_at_far(far: FloatArray, target: float) -> int:
     """The most lenient point whose FAR is at most the target. `far` never decreases and begins at 0."""
     return int(np.searchsorted(far, target * SLACK, side="right")) - 1

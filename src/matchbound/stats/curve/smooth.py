@@ -17,6 +17,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError
 from matchbound.stats.curve.bootstrap import CurveReplicates, Draw, in_blocks
+from matchbound.stats.resampling import Scheme
 
 Smooth = Literal["binormal", "log-normal", "kernel"]
 SMOOTHS: tuple[Smooth, ...] = ("binormal", "log-normal", "kernel")
@@ -77,7 +78,7 @@ def smooth_rates(curve: CurveTally, model: Smooth) -> SmoothRates:
 def smooth_replicates(
     curve: SortedCurve,
     model: Smooth,
-    method: str,
+    method: str | Scheme,
     n_resamples: int,
     seed: int,
     *,
@@ -86,7 +87,10 @@ def smooth_replicates(
     workers: int = 1,
 ) -> CurveReplicates:
     """Bootstrap replicates of the smoothed curve. Identities are drawn as for the curve of steps."""
-    if method == "two-level":
+    scheme = method if isinstance(method, Scheme) else Scheme(method)
+    if scheme.swap == "random":
+        raise UsageError("smoothed curves go with swap='rate' or 'recentre'")
+    if scheme.method == "two-level":
         raise UsageError("smoothed curves go with method='vertex', 'double-or-nothing' or 'subsets'")
     impostor, genuine = _row_scores(curve, model)
     grid = None
@@ -98,7 +102,7 @@ def smooth_replicates(
             return grid.rates(*_weighted_histograms(curve, draw, grid, impostor, genuine))
         return _normal_rates(*_weighted_moments(curve, draw, impostor, genuine))
 
-    parts = in_blocks(curve, method, n_resamples, seed, one, workers)
+    parts = in_blocks(curve, scheme, n_resamples, seed, one, workers)
     return CurveReplicates(
         far_targets,
         frr_targets,

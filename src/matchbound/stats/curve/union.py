@@ -15,7 +15,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveSums, CurveTally, SortedCurve
 from matchbound.stats.curve.rates import SLACK, CurveVariances, curve_variances, index_at_far, index_at_frr
-from matchbound.stats.intervals import effective_n, wilson
+from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import block_rng
 
 LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -31,6 +31,8 @@ class RatesAndVariances:
         What the variances are made of.
     far_floor, frr_floor
         Least effective numbers of trials.
+    base
+        Whose intervals are joined: ``"wilson"`` or ``"wald"``.
     """
 
     far: FloatArray
@@ -40,14 +42,20 @@ class RatesAndVariances:
     n_genuine: int
     far_floor: float
     frr_floor: float
+    base: str = "wilson"
 
     def far_interval(self, k: int, tail: float) -> tuple[float, float]:
-        """Wilson's limits for FAR at point k."""
-        return _wilson(float(self.far[k]), float(self._variances(k).far[0]), self.far_floor, tail)
+        """Wilson's (or Wald's) limits for FAR at point k."""
+        return self._limits(float(self.far[k]), float(self._variances(k).far[0]), self.far_floor, tail)
 
     def frr_interval(self, k: int, tail: float) -> tuple[float, float]:
-        """Wilson's limits for FRR at point k."""
-        return _wilson(float(self.frr[k]), float(self._variances(k).frr[0]), self.frr_floor, tail)
+        """Wilson's (or Wald's) limits for FRR at point k."""
+        return self._limits(float(self.frr[k]), float(self._variances(k).frr[0]), self.frr_floor, tail)
+
+    def _limits(self, estimate: float, variance: float, floor: float, tail: float) -> tuple[float, float]:
+        if self.base == "wald":
+            return wald(estimate, variance, min(tail, 0.5))
+        return _wilson(estimate, variance, floor, tail)
 
     def _variances(self, k: int) -> CurveVariances:
         part = self.sums.take(np.array([k]))
@@ -55,7 +63,7 @@ class RatesAndVariances:
         return curve_variances(part, part.errors_total, self.n_impostor, rejected, self.n_genuine)
 
 
-def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
+def rates_and_variances(curve: CurveTally, base: str = "wilson") -> RatesAndVariances:
     """The curve of the data themselves."""
     return RatesAndVariances(
         curve.false_matches / curve.n_impostor,
@@ -65,6 +73,7 @@ def rates_and_variances(curve: CurveTally) -> RatesAndVariances:
         curve.n_genuine,
         float(np.count_nonzero(curve.impostor_comparisons) // 2),
         float(np.count_nonzero(curve.genuine_comparisons)),
+        base,
     )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import Tally
 from matchbound.errors import DataError
-from matchbound.stats.latent.correlations import genuine_clusters, impostor_clusters, smooth
-from matchbound.stats.latent.handover import far_own_variance, frr_own_variance, with_jackknife
+from matchbound.stats.latent.correlations import Clusters, genuine_clusters, impostor_clusters, smooth
+from matchbound.stats.latent.handover import OwnVariance, far_own_variance, frr_own_variance, with_jackknife
 from matchbound.stats.latent.model import LatentModel
 from matchbound.stats.latent.moments import (
     Correlations,
@@ -26,6 +26,7 @@ from matchbound.stats.latent.moments import (
 )
 from matchbound.stats.latent.settings import LatentSettings, settings_named
 from matchbound.stats.variance import effective_identities
+from matchbound.stats.weighting import UnitRate
 
 N_RANKS = 60
 FEWEST = 3
@@ -114,12 +115,45 @@ def fit_far(
         settings=constants,
         mirrored=mirrored,
         own=own,
+        people=int(np.count_nonzero(taking_part)),
     )
 
 
 def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
     """The model of FAR with the sample's own variance taken from a tally of all the data, at its thresholds."""
     return replace(model, own=far_own_variance(tally.impostor, model.mirrored, model.effective_identities))
+
+
+def of_units(model: LatentModel, rate: UnitRate, variance: float) -> LatentModel:
+    """The model of a rate whose units are identity pairs or identities, with the correlations of a pooled rate.
+
+    The variance of a unit that is the mean of m comparisons is p(1−p)/m + (1 − 1/m)·C_w; units never come in clumps.
+    `variance` is the sample's own, without bias.
+    """
+    units = float(rate.units)
+    design = Design(
+        np.asarray(units),
+        np.asarray((1.0 - rate.alone) * units),
+        np.asarray(rate.sharing),
+        np.asarray(max(units * (units - 1.0) - rate.sharing, 0.0)),
+        rate.alone,
+    )
+    squares = rate.excess**2
+    total = float(squares.sum())
+    people = max(int(np.count_nonzero(rate.partners)), 1)
+    seen = 1.0 - rate.estimate if model.mirrored else rate.estimate
+    own = None
+    if variance > 0.0 and seen * units >= 1.0 and total > 0.0:
+        noise = max(float((squares**2).sum()) / total**2 - 1.0 / people, 0.0)
+        own = OwnVariance(np.array([seen * units]), np.array([variance / seen**2]), np.array([noise]), model.mirrored)
+    return replace(
+        model,
+        design=design,
+        clusters=Clusters(np.ones(1), np.array([units])),
+        effective_identities=float(people),
+        own=own,
+        people=people,
+    )
 
 
 def fit_frr(tally: Tally, *, errors: int | None = None, settings: str | LatentSettings = "default") -> LatentModel:
@@ -145,6 +179,7 @@ def fit_frr(tally: Tally, *, errors: int | None = None, settings: str | LatentSe
         settings=constants,
         mirrored=mirrored,
         own=frr_own_variance(tally.genuine, mirrored, identities),
+        people=int(np.count_nonzero(tally.genuine.comparisons)),
     )
 
 

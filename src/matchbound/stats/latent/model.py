@@ -82,6 +82,8 @@ class LatentModel:
         Whether the curves are functions of the rate of comparisons that did not err (rates above ½).
     own
         The sample's own variance, seen from the same side; None: it is never used.
+    people
+        Identities that take part (0: as many as the effective number).
 
     See Also
     --------
@@ -105,6 +107,7 @@ class LatentModel:
     settings: LatentSettings
     mirrored: bool = False
     own: OwnVariance | None = None
+    people: int = 0
 
     @property
     def comparisons(self) -> float:
@@ -234,7 +237,7 @@ class LatentModel:
             least = self._least_clump(p)
             clump = np.where(upper, np.maximum(clump, least), clump)
             total = np.maximum(total, np.where(upper, least * alone, 0.0))
-        clump = np.minimum(clump, np.maximum(total / alone, 1.0))
+        clump = np.minimum(clump, np.maximum(total / alone, self.design.alone))
         beyond = np.maximum(total - clump * alone, 0.0)
         return count_tail(errors / clump, n / clump, p, beyond, upper, self._hubs(depth, upper))
 
@@ -258,7 +261,7 @@ class LatentModel:
         if self.metric == "far":
             depth = self._depth(z_hat)
             rho = np.minimum(self._raised(z_hat, depth, rho_pair), MOST)
-            noise = np.maximum(noise, kurtosis(z_hat, rho) / self.effective_identities)
+            noise = np.maximum(noise, kurtosis(z_hat, rho) / (self.people or self.effective_identities))
         weight = noise**2 / (noise**2 + self.settings.hand_over_at**2)
         flat = np.zeros_like(z_hat)
         spread = self._spread(z_hat, flat, z_hat, effect, rho_pair, flat > 1.0)
@@ -275,9 +278,9 @@ class LatentModel:
         s₀·ḡ/(1 + G_e·p/50), ḡ = Σg²/Σg: with few erring identities one cannot know that they are not goats.
         """
         share = self.settings.erring_share
-        mean = 1.0 + float(self.design.within) / self.comparisons
-        result: FloatArray = np.maximum(share * mean / (1.0 + self.effective_identities * p / 50.0), 1.0)
-        return result if share > 0.0 else np.ones_like(result)
+        mean = 1.0 + float(self.design.within) / self.comparisons if self.design.alone == 1.0 else 1.0
+        least: FloatArray = share * mean / (1.0 + self.effective_identities * p / 50.0)
+        return np.maximum(least if share > 0.0 else 0.0 * least, self.design.alone)
 
     def _hubs(self, depth: FloatArray, upper: BoolArray) -> FloatArray:
         """h: the weight of a gamma law of the rate over samples beside the log-normal one, shape (J,)."""
@@ -322,8 +325,8 @@ class LatentModel:
         from scipy.special import ndtr
 
         mates = float(self.design.within) / self.comparisons
-        result: FloatArray = 1.0 + mates * excess(z, rho) / (ndtr(z) * ndtr(-z))
-        return np.maximum(result, 1.0)
+        result: FloatArray = self.design.alone + mates * excess(z, rho) / (ndtr(z) * ndtr(-z))
+        return np.maximum(result, self.design.alone)
 
     def _depth(self, z: FloatArray) -> FloatArray:
         """dz: how far z lies below the rate where the guards begin."""

@@ -33,12 +33,16 @@ class Design:
         Pairs that share exactly one identity: Σ_i (m_i² − Σ_j m_ij²) for FAR, 0 for FRR.
     disjoint
         Pairs that share none.
+    alone
+        The variance of one unit over p(1−p) where nothing is correlated: 1, or less where a unit is a mean of
+        several comparisons.
     """
 
     comparisons: FloatArray
     within: FloatArray
     sharing: FloatArray
     disjoint: FloatArray
+    alone: FloatArray | float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

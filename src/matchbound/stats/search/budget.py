@@ -33,10 +33,10 @@ def limits_at_fpir(
     crossing: FloatArray,
     hits: SearchModel,
     misses: SearchModel,
-    fpir: float,
+    fpir: FloatArray | float,
     deviates: tuple[float, float],
-) -> tuple[float, float]:
-    """Limits for FNIR at FPIR = fpir.
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper limits for FNIR at FPIRs, each of the shape of `fpir`, () or (K,).
 
     Parameters
     ----------
@@ -51,18 +51,18 @@ def limits_at_fpir(
     """
     from scipy.special import ndtr, ndtri
 
-    n = float(best.size)
-    own, rest = np.sin(ANGLES) * deviates[0], np.cos(ANGLES) * deviates[1]
-    seen = np.full(ANGLES.size, n * fpir)
-    z = float(ndtri(fpir))
+    n, given = float(best.size), np.asarray(fpir, dtype=np.float64)
+    targets, angles = (part.reshape(-1) for part in np.meshgrid(given.reshape(-1), ANGLES, indexing="ij"))
+    own, rest = np.sin(angles) * deviates[0], np.cos(angles) * deviates[1]
+    seen, z = n * targets, ndtri(targets)
     limits = []
     for upper in (True, False):
-        reached = np.clip(hits.limit(seen, own, np.full(ANGLES.size, upper)), 1e-300, 1.0 - 1e-16)
+        reached = np.clip(hits.limit(seen, own, np.full(seen.size, upper)), 1e-300, 1.0 - 1e-16)
         mirrored = n * ndtr(2.0 * z - ndtri(reached))
         moved = np.minimum(seen, mirrored) if upper else np.maximum(seen, mirrored)
         errors = np.searchsorted(crossing, _score_of_rank(best, moved), side="left")
-        limits.append(misses.limit(errors, rest, np.full(ANGLES.size, upper)))
-    return float(limits[1].min()), float(limits[0].max())
+        limits.append(misses.limit(errors, rest, np.full(seen.size, upper)).reshape(-1, ANGLES.size))
+    return limits[1].min(axis=1).reshape(given.shape), limits[0].max(axis=1).reshape(given.shape)
 
 
 def _score_of_rank(best: FloatArray, count: FloatArray) -> FloatArray:

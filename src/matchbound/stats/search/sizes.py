@@ -125,8 +125,12 @@ def spared(h: FloatArray, size: int, chosen: int) -> FloatArray:
     return np.where(room >= 0.0, np.exp(log), 0.0)
 
 
-def larger(hits: HitList, size: int, deviate: float) -> AtSize:
-    """The probit-normal extrapolation to `size` ≥ N, with a delta-method interval."""
+def larger(hits: HitList, size: int, deviate: float, free: float = math.inf) -> AtSize:
+    """The probit-normal extrapolation to `size` ≥ N, with a delta-method interval.
+
+    How far another law of f_x, a gamma law, is from this one on the scale of log(−log(1 − θ)) is added as a standard
+    deviation of the model itself, beyond `free` times the gallery searched.
+    """
     mean, rate = hits.mean_hits, hits.rate
     estimate = extrapolate(mean, rate, hits.size, size)
     step_h, step_p = max(1e-4 * mean, 1e-9), max(1e-4 * rate, 1e-9)
@@ -138,7 +142,10 @@ def larger(hits: HitList, size: int, deviate: float) -> AtSize:
 
     from_h, from_p = slope(step_h, 0.0), slope(0.0, step_p)
     variance = hits.variance(lambda h: from_h * h + from_p * (h >= 1.0))
-    return AtSize(estimate, *limits(estimate, variance, deviate))
+    apart = 0.0
+    if size > free * hits.size:
+        apart = _disagreement(mean, rate, hits.size, size) - _disagreement(mean, rate, hits.size, free * hits.size)
+    return AtSize(estimate, *limits(estimate, variance, deviate, max(apart, 0.0)))
 
 
 def bracket(hits: HitList, size: int, deviate: float) -> AtSize:
@@ -175,6 +182,30 @@ def extrapolate(mean: float, rate: float, size: int, wanted: float) -> float:
     return _hit_rate(f, _spread(f, rate, size), wanted)
 
 
+def _disagreement(mean: float, rate: float, size: int, wanted: float) -> float:
+    """How far apart probit-normal and gamma laws of f_x put the rate, on the scale of log(−log(1 − θ))."""
+    one, other = extrapolate(mean, rate, size, wanted), gamma_extrapolate(mean, rate, size, wanted)
+    if not (0.0 < one < 1.0 and 0.0 < other < 1.0):
+        return 0.0
+    return abs(math.log(math.log1p(-one) / math.log1p(-other)))
+
+
+def gamma_extrapolate(mean: float, rate: float, size: int, wanted: float) -> float:
+    """FPIR at `wanted` enrolled people with a gamma law of f_x: 1 − (1 + N·f/a)^−a, a from FPIR at `size`."""
+    if not (mean > 0.0 and 0.0 < rate < 1.0):
+        return 0.0 if rate <= 0.0 else 1.0
+    f = mean / size
+
+    def hit_rate(shape: float, people: float) -> float:
+        return -math.expm1(-shape * math.log1p(people * f / shape))
+
+    low, high = -20.0, 20.0
+    for _ in range(80):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if hit_rate(math.exp(middle), size) < rate else (low, middle)
+    return hit_rate(math.exp(high), wanted)
+
+
 def _spread(f: float, rate: float, size: int) -> float:
     """ρ with 1 − E_u(1 − f_u)^N = rate, by bisection on its log odds."""
     low, high = -30.0, 12.0
@@ -202,12 +233,16 @@ def _hit_rate(f: float, rho: float, size: float) -> float:
     return float(-np.expm1(size * log_rest) @ weight)
 
 
-def limits(estimate: float, variance: float, deviate: float) -> tuple[float, float]:
-    """Limits on log(−log(1 − θ)), for 0 < θ < 1; the estimate itself at the ends."""
+def limits(estimate: float, variance: float, deviate: float, model: float = 0.0) -> tuple[float, float]:
+    """Limits on log(−log(1 − θ)), for 0 < θ < 1; the estimate itself at the ends.
+
+    model
+        A further standard deviation, on that scale.
+    """
     if not 0.0 < estimate < 1.0:
         return (0.0, 0.0) if estimate <= 0.0 else (1.0, 1.0)
     hazard = -math.log1p(-estimate)
-    error = math.sqrt(max(variance, 0.0)) / ((1.0 - estimate) * hazard)
+    error = math.hypot(math.sqrt(max(variance, 0.0)) / ((1.0 - estimate) * hazard), model)
     low, high = (
         -math.expm1(-hazard * math.exp(min(max(by, -700.0), 700.0))) for by in (-deviate * error, deviate * error)
     )

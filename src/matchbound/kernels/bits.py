@@ -89,27 +89,27 @@ def hits_of_bits(bits: Any, first: int, stop: int) -> Any:
 
 
 @numba.njit(nogil=True, cache=True)
-def list_hits_of_bits(bits: Any, bit: int, start: int, cols: int, found: Any) -> int:
-    """Write the columns c = start..cols − 1 with bit number bit + c set to `found`, and count them.
+def list_hits_of_bits(bits: Any, bit: int, start: int, cols: int, tag: int, n: int, found: Any) -> int:
+    """Write tag + c of the columns c = start..cols − 1 with bit number bit + c set to found[n..], and count on.
 
-    bits : uint64, flat
-    found : int64, shape (≥ cols,)
+    bits : uint64, flat; found : int64
     """
-    n = 0
     first, stop = bit + start, bit + cols
-    w = first >> 6
-    while w << 6 < stop:
-        word = bits[w]
-        if w << 6 < first:
-            word &= ~np.uint64(0) << np.uint64(first & 63)
-        if stop < (w + 1) << 6:
-            word &= (np.uint64(1) << np.uint64(stop & 63)) - np.uint64(1)
+    if first >= stop:
+        return n
+    w, last = first >> 6, (stop - 1) >> 6
+    word = bits[w] & (~np.uint64(0) << np.uint64(first & 63))
+    while True:
+        if w == last:
+            word &= ~np.uint64(0) >> np.uint64(63 - ((stop - 1) & 63))
         while word != np.uint64(0):
-            found[n] = (w << 6) + lowest_bit(word) - bit
+            found[n] = tag + (w << 6) + lowest_bit(word) - bit
             word &= word - np.uint64(1)
             n += 1
+        if w == last:
+            return n
         w += 1
-    return n
+        word = bits[w]
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
@@ -130,14 +130,12 @@ def list_bits(word: Any, c: int, n: int, found: Any) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def list_hits(scores: Any, at: int, start: int, cols: int, threshold: Any, found: Any) -> int:
-    """Write the columns c = start..cols − 1 with scores[at + c] >= threshold to `found`, and count them.
+def list_hits(scores: Any, at: int, cols: int, threshold: Any, found: Any) -> int:
+    """Write the columns c = 0..cols − 1 with scores[at + c] >= threshold to `found`, and count them.
 
     found : int64, shape (≥ cols + 4,)
     """
     n = 0
-    c = start
-    while c < cols:
+    for c in range(0, cols, 64):
         n = list_bits(hits_of_row(scores, at, c, cols, threshold), c, n, found)
-        c += 64
     return n

@@ -1,0 +1,381 @@
+"""Which comparisons of a block can reach a threshold at all, from products of small whole numbers.
+
+Rows and columns are rounded to whole multiples of a step. Processors multiply bytes several times as fast as floats,
+and the sums are whole numbers. Each column starts from a number of its own and each row has a cut of its own
+(`matchbound.counting.screen` says which), so a sum that reaches the cut is the whole test; what comes out is one bit
+per comparison.
+
+How bytes are multiplied depends on the processor. The type of a screen says for which instructions it was made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numba
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from matchbound.kernels.emit import (
+    BYTE,
+    INDEX,
+    SHORT,
+    WHOLE,
+    call,
+    cgutils,
+    data_of,
+    every,
+    load,
+    number,
+    processor_has,
+    splat,
+)
+
+STRIP = 6
+WORD = 64
+BIAS = 16384
+SAFE_CHUNK = 3
+"""So many words of numbers of any size fit a sum of 16 bits: 63·127·6 ≤ 32767 + BIAS."""
+
+
+class _Fields(NamedTuple):
+    rows: NDArray[np.int8]
+    panels: NDArray[np.uint8]
+    starts: NDArray[np.int32]
+    cuts: NDArray[np.int32]
+    begins: NDArray[np.int16]
+    steps: int
+    chunk: int
+    width: int
+
+
+class Screen(_Fields):
+    """Rows and columns as bytes, and what decides from their products.
+
+    rows : int8, flat, 4·`steps` per row, from −`most` to `most`
+    panels : uint8, flat
+        Panels of `width` columns: for each four numbers k, those of each column side by side; `zero` is added to each.
+    starts : int32, shape (columns, whole panels); cuts : int32, shape (n,)
+    begins : int16, flat, (2·chunks) per row
+        What sums in 16 bits start from; empty elsewhere.
+    steps, chunk, width : int
+        Words of four numbers per row; how many of them are summed in 16 bits; columns per panel.
+    """
+
+    __slots__ = ()
+    lanes: ClassVar[int]
+    vectors: ClassVar[int]
+    most: ClassVar[int] = 127
+    zero: ClassVar[int] = 128
+    wraps: ClassVar[bool] = False
+
+    @staticmethod
+    def available() -> bool:
+        """Whether this processor has the instructions."""
+        raise NotImplementedError
+
+    @classmethod
+    def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
+        """sums[l] + Σ_q column[4l + q]·row[4l + q], q = 0..3, where `sums` are of 32 bits."""
+        raise NotImplementedError
+
+
+def _added_one_by_one(builder: Any, sums: Any, column: Any, row: Any) -> Any:
+    wholes = sums.type
+    for at in range(0, 32, 8):
+        left = builder.and_(builder.lshr(column, every(wholes, at)), every(wholes, 255))
+        right = builder.ashr(builder.shl(row, every(wholes, 24 - at)), every(wholes, 24))
+        sums = builder.add(sums, builder.mul(left, right))
+    return sums
+
+
+class Vnni512(Screen):
+    """AVX-512 VNNI: 64 bytes at once."""
+
+    __slots__ = ()
+    lanes, vectors = 16, 4
+
+    @staticmethod
+    def available() -> bool:
+        """Whether this processor has the instructions."""
+        return processor_has("avx512vnni")
+
+    @classmethod
+    def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
+        """See `Screen.add`."""
+        many = ir.VectorType(BYTE, 4 * cls.lanes)
+        return call(
+            builder, f"llvm.x86.avx512.vpdpbusd.{32 * cls.lanes}", sums.type, sums,
+            builder.bitcast(column, many), builder.bitcast(row, many),
+        )  # fmt: skip
+
+
+class Vnni256(Vnni512):
+    """AVX-VNNI: 32 bytes at once."""
+
+    __slots__ = ()
+    lanes, vectors = 8, 2
+
+    @staticmethod
+    def available() -> bool:
+        """Whether this processor has the instructions."""
+        return processor_has("avxvnni") or (processor_has("avx512vnni") and processor_has("avx512vl"))
+
+
+class Avx2(Screen):
+    """AVX2: products of bytes are added in pairs to sums of 16 bits, which are put away before they get too large."""
+
+    __slots__ = ()
+    lanes, vectors = 8, 2
+    most, wraps = 63, True
+
+    @staticmethod
+    def available() -> bool:
+        """Whether this processor has the instructions."""
+        return processor_has("avx2")
+
+
+class NeonDot(Screen):
+    """ARM with the dot product extension: signed bytes, 16 at once."""
+
+    __slots__ = ()
+    lanes, vectors = 4, 4
+    zero = 0
+
+    @staticmethod
+    def available() -> bool:
+        """Whether this processor has the instructions."""
+        return processor_has("dotprod")
+
+    @classmethod
+    def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
+        """See `Screen.add`."""
+        many = ir.VectorType(BYTE, 16)
+        return call(
+            builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", sums.type, sums,
+            builder.bitcast(column, many), builder.bitcast(row, many),
+        )  # fmt: skip
+
+
+class Portable(Screen):
+    """Any processor: no instruction for bytes. For tests; it is not fast."""
+
+    __slots__ = ()
+    lanes, vectors = 8, 2
+
+    @staticmethod
+    def available() -> bool:
+        """Whether this processor has the instructions."""
+        return True
+
+    @classmethod
+    def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
+        """See `Screen.add`."""
+        return _added_one_by_one(builder, sums, column, row)
+
+
+SCREENS: tuple[type[Screen], ...] = (Vnni512, Vnni256, Avx2, NeonDot, Portable)
+
+
+def emit_strip(builder: Any, kind: type[Screen], pointers: list[Any], numbers: list[Any]) -> None:
+    """The code of `_emit_strip`, from pointers to the arrays and 64-bit numbers."""
+    rows, panels, starts, cuts, begins, bits = pointers
+    steps, chunk, first, last, panel, to, stride = numbers
+    lanes, vectors = kind.lanes, kind.vectors
+    wholes, shorts, small = (
+        ir.VectorType(WHOLE, lanes),
+        ir.VectorType(SHORT, 2 * lanes),
+        ir.VectorType(BYTE, 4 * lanes),
+    )
+    grid = [(m, v) for m in range(STRIP) for v in range(vectors)]
+    places = []
+    for m in range(STRIP):
+        here = builder.add(first, number(m))
+        places.append(builder.select(builder.icmp_signed("<", here, last), here, last))
+    lines = [builder.mul(place, steps) for place in places]
+    width = number(lanes * vectors)
+    column0 = builder.mul(builder.mul(panel, steps), width)
+    start0 = builder.mul(panel, width)
+    start = [load(builder, starts, builder.add(start0, number(v * lanes)), wholes) for v in range(vectors)]
+
+    def loop(begin: Any, end: Any, initial: list[Any], add: Any) -> list[Any]:
+        """Sums over words begin..end − 1, at least one."""
+        before = builder.block
+        body, after = builder.append_basic_block("word"), builder.append_basic_block("summed")
+        builder.branch(body)
+        builder.position_at_end(body)
+        k = builder.phi(INDEX)
+        k.add_incoming(begin, before)
+        sums = [builder.phi(value.type) for value in initial]
+        at = builder.add(column0, builder.mul(k, width))
+        columns = [load(builder, panels, builder.add(at, number(v * lanes)), wholes) for v in range(vectors)]
+        totals = []
+        for m in range(STRIP):
+            row = splat(builder, load(builder, rows, builder.add(lines[m], k), WHOLE), wholes)
+            totals += [add(sums[m * vectors + v], columns[v], row) for v in range(vectors)]
+        following = builder.add(k, number(1))
+        k.add_incoming(following, body)
+        for phi, value, total in zip(sums, initial, totals, strict=True):
+            phi.add_incoming(value, before)
+            phi.add_incoming(total, body)
+        builder.cbranch(builder.icmp_signed("<", following, end), body, after)
+        builder.position_at_end(after)
+        return totals
+
+    if kind.wraps:
+
+        def add_pairs(sums: Any, column: Any, row: Any) -> Any:
+            both = builder.bitcast(column, small), builder.bitcast(row, small)
+            pair = call(builder, "llvm.x86.avx2.pmadd.ub.sw", shorts, *both)
+            return builder.add(sums, pair)
+
+        kept = [cgutils.alloca_once(builder, wholes) for _ in grid]
+        for at, (_, v) in zip(kept, grid, strict=True):
+            builder.store(start[v], at)
+        chunks = builder.sdiv(builder.add(steps, builder.sub(chunk, number(1))), chunk)
+        with cgutils.for_range(builder, chunks) as turn:
+            begin = builder.mul(turn.index, chunk)
+            end = builder.add(begin, chunk)
+            end = builder.select(builder.icmp_signed("<", end, steps), end, steps)
+            initial = []
+            for m in range(STRIP):
+                both = load(builder, begins, builder.add(builder.mul(places[m], chunks), turn.index), WHOLE)
+                initial += [builder.bitcast(splat(builder, both, wholes), shorts)] * vectors
+            sums = loop(begin, end, initial, add_pairs)
+            for at, part in zip(kept, sums, strict=True):
+                whole = call(builder, "llvm.x86.avx2.pmadd.wd", wholes, part, every(shorts, 1))
+                builder.store(builder.add(builder.load(at), whole), at)
+        totals = [builder.load(at) for at in kept]
+    else:
+        initial = [start[v] for _, v in grid]
+        totals = loop(number(0), steps, initial, lambda sums, column, row: kind.add(builder, sums, column, row))
+    for m in range(STRIP):
+        cut = splat(builder, load(builder, cuts, places[m], WHOLE), wholes)
+        reached = [builder.icmp_signed(">=", totals[m * vectors + v], cut) for v in range(vectors)]
+        at = builder.add(to, builder.mul(stride, number(m)))
+        if lanes < 16:
+            reached = [_joined(builder, reached)]
+        for part in reached:
+            word = builder.bitcast(part, ir.IntType(part.type.count))
+            builder.store(word, builder.gep(bits, [at], source_etype=BYTE), align=1)
+            at = builder.add(at, number(part.type.count // 8))
+
+
+def _joined(builder: Any, parts: list[Any]) -> Any:
+    """One vector from several of the same length."""
+    while len(parts) > 1:
+        size = 2 * parts[0].type.count
+        order = ir.Constant(ir.VectorType(WHOLE, size), list(range(size)))
+        parts = [builder.shuffle_vector(x, y, order) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+@intrinsic
+def _emit_strip(typing: Any, screen: Any, bits: Any, first: Any, last: Any, panel: Any, to: Any, stride: Any) -> Any:
+    """Bits of STRIP rows from `first` on (`last` again where there are fewer) with the columns of a panel.
+
+    Bit c from byte to + m·stride of `bits` on says whether starts[c] + Σ_k rows[first + m]_k·columns[c]_k reaches
+    cuts[first + m]. Nothing is checked.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds = signature.args[0].types
+        parts = cgutils.unpack_tuple(builder, args[0])
+        pointers = [data_of(context, builder, kind, part) for kind, part in zip(kinds[:5], parts[:5], strict=True)]
+        pointers.append(data_of(context, builder, signature.args[1], args[1]))
+        emit_strip(builder, signature.args[0].instance_class, pointers, [*parts[5:7], *args[2:]])
+        return context.get_dummy_value()
+
+    return types.void(screen, bits, *[types.int64] * 5), generate
+
+
+strip_of_bits: Any = _emit_strip
+
+
+@numba.njit(nogil=True, cache=True)
+def fill_bits(screen: Any, tile: Any, words: int, bits: Any) -> None:
+    """The bits of a block, `words` words of 64 per row; the first is that of a column whose number 64 divides.
+
+    bits : uint64, flat, shape (≥ (rows of the tile + STRIP − 1)·words,)
+        Where rows and columns overlap, bits behind the diagonal may be left as they were.
+    """
+    row0, end, width = tile.row0, tile.row0 + tile.rows, screen.width
+    base = tile.col0 // WORD * WORD
+    for panel in range(base // width, (tile.col0 + tile.cols - 1) // width + 1):
+        stop = min(end, (panel + 1) * width) if tile.diagonal else end
+        shift = (panel * width - base) // 8
+        for g in range(row0, stop, STRIP):
+            strip_of_bits(screen, bits, g, end - 1, panel, (g - row0) * words * 8 + shift, words * 8)
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def round_rows(z: Any, step: float, most: int, whole: Any, error: Any, length: Any, square: Any) -> None:
+    """Rows in whole steps, −most..most.
+
+    z : float32, shape (n, k); whole : int8, shape (n, ≥ k); what is beyond k becomes 0
+    error, length : float64, shape (n,)
+        ‖z − step·q‖ and ‖step·q‖, rounded up.
+    square : float64, shape (n,)
+        ‖z‖², rounded down.
+    """
+    per_step, top = np.float32(1.0 / step), np.float32(most)
+    k = z.shape[1]
+    for s in range(z.shape[0]):
+        line, out = z[s], whole[s]
+        lost = 0.0
+        total = 0.0
+        wholes = np.int64(0)
+        for c in range(k):
+            q = min(max(np.float32(np.rint(line[c] * per_step)), -top), top)
+            x = np.float64(line[c])
+            rest = x - step * np.float64(q)
+            lost += rest * rest
+            total += x * x
+            near = np.int32(q)
+            wholes += near * near
+            out[c] = np.int8(near)
+        for c in range(k, out.shape[0]):
+            out[c] = 0
+        error[s] = np.sqrt(lost) * (1 + 1e-9)
+        length[s] = step * np.sqrt(np.float64(wholes)) * (1 + 1e-9)
+        square[s] = total * (1 - 1e-9)
+
+
+@numba.njit(nogil=True, cache=True)
+def sum_chunks(rounded: Any, start: int, stop: int, chunk: int, sums: Any, squares: Any) -> None:
+    """Σq and Σq² of the numbers that share a sum of 16 bits: those of even and of odd pairs in chunks of words.
+
+    rounded : int8, shape (n, 4·steps); sums, squares : int64, shape (n, chunks, 2)
+    """
+    for s in range(start, stop):
+        line = rounded[s]
+        for q in range(sums.shape[1]):
+            for half in range(2):
+                total = np.int64(0)
+                square = np.int64(0)
+                for word in range(q * chunk, min((q + 1) * chunk, line.shape[0] // 4)):
+                    for at in range(4 * word + 2 * half, 4 * word + 2 * half + 2):
+                        total += line[at]
+                        square += np.int64(line[at]) * np.int64(line[at])
+                sums[s, q, half] = total
+                squares[s, q, half] = square
+
+
+@numba.njit(nogil=True, cache=True)
+def pack_panels(rounded: Any, start: int, stop: int, zero: int, panels: Any) -> None:
+    """Panels start..stop − 1 of the columns; see `Screen`. Columns that are missing are zeros.
+
+    rounded : int8, shape (n, 4·steps); panels : uint8, shape (panels, steps, width, 4)
+    """
+    n = rounded.shape[0]
+    _, steps, width, _ = panels.shape
+    for p in range(start, stop):
+        for c in range(width):
+            s = p * width + c
+            for k in range(steps):
+                for q in range(4):
+                    value = np.int64(rounded[s, 4 * k + q]) if s < n else np.int64(0)
+                    panels[p, k, c, q] = np.uint8(value + zero)

@@ -1,0 +1,116 @@
+"""Rates in which every identity counts once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchbound.errors import UsageError
+from matchbound.results.interval import Bootstrap, Interval, Side
+from matchbound.results.methods import named
+from matchbound.results.rates import Rate
+from matchbound.stats import variance as variances
+from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity
+
+if TYPE_CHECKING:
+    from matchbound.stats.latent import LatentModel, LatentSettings
+
+WEIGHTINGS = ("comparisons", "identities")
+METHODS = ("auto", "latent", "wilson", "wald")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IdentityRate(Rate):
+    """FAR or FRR at one threshold with every identity counted once.
+
+    FRR is the mean over identities of the share of an identity's comparisons that erred, FAR the mean over identity
+    pairs. `errors` and `comparisons` are counts of comparisons, as for a pooled rate.
+
+    See Also
+    --------
+    evaluate, Rate
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6, weighting="identities")
+    >>> rates.frr.weighting
+    'identities'
+    """
+
+    @property
+    def weighting(self) -> str:
+        """``"identities"``."""
+        return "identities"
+
+    @cached_property
+    def _unit(self) -> UnitRate:
+        if self.metric == "frr":
+            return frr_by_identity(self.tally.genuine, self.index)
+        return far_by_pair(self._with_pairs().impostor, self.index)
+
+    @property
+    def units(self) -> int:
+        """How many means there are: identity pairs for FAR, identities for FRR."""
+        return self._unit.units if self.comparisons else 0
+
+    @property
+    def estimate(self) -> float:
+        """The mean over identity pairs or identities; NaN without comparisons."""
+        return self._unit.estimate if self.comparisons else float("nan")
+
+    @cached_property
+    def variance(self) -> float:
+        """The plug-in variance. It can be negative in small samples; NaN without comparisons."""
+        return self._unit.variance if self.comparisons else float("nan")
+
+    @cached_property
+    def effective_identities(self) -> float:
+        """The identities that take part: each counts as much as any other."""
+        return float(self.n_identities)
+
+    def variance_by(self, kind: str = "plug-in") -> float:
+        """Variance of the estimate: ``"plug-in"`` or ``"bias-corrected"``."""
+        self._must_have_comparisons()
+        kind = named(kind, ("plug-in", "bias-corrected"), "kind")
+        return self.variance if kind == "plug-in" else self._without_bias()
+
+    def interval(
+        self,
+        method: str = "auto",
+        level: float = 0.95,
+        *,
+        side: Side = "two-sided",
+        variance: str | None = None,
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+        **options: Any,
+    ) -> Interval:
+        """A confidence interval: ``"auto"``, ``"latent"``, ``"wilson"`` or ``"wald"``; see `Rate.interval`."""
+        method = named(method, METHODS, "method with weighting='identities'")
+        return super().interval(
+            method, level, side=side, variance=variance, n_resamples=n_resamples, rng=rng, **options
+        )
+
+    def bootstrap(self, method: str = "vertex", *args: Any, **options: Any) -> Bootstrap:
+        """Not for this weighting."""
+        raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
+
+    def latent_model(self, settings: str | LatentSettings = "default") -> LatentModel:
+        """The latent model with identity pairs (FRR: identities) as its units."""
+        from matchbound.stats.latent import of_units
+
+        return of_units(super().latent_model(settings), self._unit, self._without_bias())
+
+    @property
+    def _seen(self) -> float:
+        return self.estimate * self.units
+
+    def _without_bias(self) -> float:
+        people = self.effective_identities
+        factor = variances.far_bias_factor(people) if self.metric == "far" else variances.frr_bias_factor(people)
+        floor = self._unit.within / float(self.units) ** 2 if self.metric == "far" else 0.0
+        return max(self.variance * factor, floor) if np.isfinite(factor) else 0.0

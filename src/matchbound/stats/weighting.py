@@ -1,0 +1,99 @@
+"""Every identity counts once: rates that are means over identities (FRR) or over identity pairs (FAR).
+
+With y_ij = n_ij/m_ij over the identity pairs that were compared, FAR is the mean of y; with y_i = e_i/g_i, FRR is the
+mean over the identities that have genuine comparisons. The variances are those of pooled rates with one "comparison"
+per pair: D_ij = y_ij − p, r_i = Σ_j D_ij, (4R − 2Q)/N2², N2 the number of ordered pairs; Σ(y_i − q)²/J² for J
+identities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRate:
+    """A rate whose units are identity pairs (FAR) or identities (FRR).
+
+    units
+        How many.
+    estimate, variance
+        Their mean, and its plug-in variance.
+    alone
+        Mean of 1/m over the units: the part of a unit's variance that independent comparisons would leave.
+    sharing
+        Ordered pairs of units that share one identity (0 for FRR).
+    partners : float64 array, shape (G,)
+        Units that an identity takes part in.
+    excess : float64 array, shape (G,)
+        r_i, or y_i − q.
+    within
+        Q/2, or Σ(y_i − q)²: the sum of squared deviations of units.
+    """
+
+    units: int
+    estimate: float
+    variance: float
+    alone: float
+    sharing: float
+    partners: FloatArray
+    excess: FloatArray
+    within: float
+
+
+def far_by_pair(tally: ImpostorTally, k: int) -> UnitRate:
+    """FAR as a mean over identity pairs, at threshold k; the tally must have kept its pairs."""
+    assert tally.erred is not None
+    assert tally.compared is not None
+    size = int(tally.comparisons.size)
+    erred, compared = tally.erred[k], tally.compared
+    if isinstance(compared, AllPairs):
+        sizes = compared.instances.astype(np.float64)
+        present = sizes > 0
+        people = float(np.count_nonzero(present))
+        partners = np.where(present, people - 1.0, 0.0)
+        made = compared.look_up_in(erred).astype(np.float64)
+        inverse = np.where(present, 1.0 / np.where(present, sizes, 1.0), 0.0)
+        reciprocal = (float(inverse.sum()) ** 2 - float((inverse**2).sum())) / 2.0
+        units = int(people * (people - 1.0)) // 2
+    else:
+        partners = np.bincount(compared.first, minlength=size) + np.bincount(compared.second, minlength=size)
+        partners = partners.astype(np.float64)
+        made = erred.look_up(compared, size).astype(np.float64)
+        reciprocal = float((1.0 / compared.count).sum())
+        units = int(compared.count.size)
+    y = erred.count / made
+    p = float(y.sum()) / units
+    summed = np.bincount(erred.first, y, size) + np.bincount(erred.second, y, size)
+    excess = summed - p * partners
+    r = float(excess @ excess)
+    within = float((y * y).sum()) - 2.0 * p * float(y.sum()) + p * p * units
+    ordered = 2.0 * units
+    return UnitRate(
+        units,
+        p,
+        (4.0 * r - 4.0 * within) / ordered**2,
+        reciprocal / units,
+        float(partners @ partners) - ordered,
+        partners,
+        excess,
+        within,
+    )
+
+
+def frr_by_identity(tally: GenuineTally, k: int) -> UnitRate:
+    """FRR as a mean over identities, at threshold k."""
+    g, e = tally.comparisons.astype(np.float64), tally.errors[k].astype(np.float64)
+    present = g > 0
+    units = int(np.count_nonzero(present))
+    y = np.divide(e, g, out=np.zeros_like(e), where=present)
+    q = float(y.sum()) / units
+    excess = np.where(present, y - q, 0.0)
+    within = float(excess @ excess)
+    alone = float((1.0 / g[present]).sum()) / units
+    return UnitRate(units, q, within / units**2, alone, 0.0, present.astype(np.float64), excess, within)

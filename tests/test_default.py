@@ -1,0 +1,298 @@
+"""The default interval: when it is latent, when not, what it says, and weights of identities."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive_latent as naive
+from matchbound.counting.tables import tally_comparisons
+from matchbound.stats.intervals import careful_wilson, wilson
+from matchbound.stats.latent.handover import far_own_variance, frr_own_variance, with_jackknife
+from matchbound.stats.variance import far_bias_factor
+from matchbound.stats.weighting import far_by_pair, frr_by_identity
+from strategies import comparisons, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+def codes(interval: mb.Interval) -> list[str]:
+    return [note.code for note in interval.notes]
+
+
+def decisions(people: int = 30, seed: int = 1) -> mb.Comparisons:
+    rng = np.random.default_rng(seed)
+    a, b = np.triu_indices(people)
+    return mb.Comparisons(a, b, (rng.random(a.size) < np.where(a == b, 0.9, 0.02)).astype(float))
+
+
+def counts(rows: list, threshold: float) -> tuple[dict, dict]:
+    """n and m by unordered pair of different identities."""
+    n: dict = {}
+    m: dict = {}
+    for a, b, score in rows:
+        if a != b:
+            pair = (min(a, b), max(a, b))
+            m[pair] = m.get(pair, 0) + 1
+            n[pair] = n.get(pair, 0) + (score >= threshold)
+    return n, m
+
+
+class TestWhichMethod:
+    def test_latent_where_it_can_be_fitted(self) -> None:
+        rates = mb.evaluate(mb.demo_data(), 0.6)
+        for rate in (rates.far, rates.frr):
+            made = rate.interval()
+            assert made.method == "latent"
+            assert (made.low, made.high) == tuple(rate.interval("latent"))
+            assert rate.upper_bound() == rate.interval("latent", side="upper").high
+
+    def test_decisions_fall_back_and_say_so(self) -> None:
+        far = mb.evaluate(decisions(), 0.5).far
+        made = far.interval()
+        assert made.method == "wilson"
+        assert codes(made) == ["few-scores", "wilson"]
+        limits = careful_wilson(
+            far.estimate, far.variance_by("bias-corrected"), far.floor, far.comparisons, 0.025, 29.0
+        )
+        assert (made.low, made.high) == pytest.approx(limits, rel=1e-12)
+
+    def test_few_identities_fall_back(self) -> None:
+        data = mb.SyntheticModel().sample(9, rng=2)
+        assert codes(mb.evaluate(data, 1.2).far.interval()) == ["few-identities", "wilson"]
+
+    def test_nothing_to_count_again_falls_back(self) -> None:
+        from matchbound.results.error_rates import error_rates
+
+        data = mb.demo_data()
+        rates = error_rates(mb.tally(data, [0.6]))[0]
+        assert codes(rates.far.interval()) == ["no-recount", "wilson"]
+
+    def test_comparisons_that_share_nobody_fall_back(self) -> None:
+        rng = np.random.default_rng(0)
+        a = np.arange(0, 200, 2)
+        data = mb.Comparisons(a, a + 1, rng.standard_normal(100))
+        made = mb.evaluate(data, 1.0).far.interval()
+        assert codes(made) == ["sparse", "wilson"]
+
+    def test_a_variance_asks_for_wilson(self) -> None:
+        far = mb.evaluate(mb.demo_data(), 0.6).far
+        assert far.interval(variance="bias-corrected") == far.interval("wilson", variance="bias-corrected")
+
+    def test_names_are_found_however_written(self) -> None:
+        far = mb.evaluate(mb.demo_data(), 0.6).far
+        assert far.interval("Wilson") == far.interval("wilson")
+        assert far.interval("AUTO") == far.interval()
+
+    def test_tables_on_disk(self, tmp_path) -> None:
+        data = mb.SyntheticModel().sample(30, rng=3).comparisons()
+        path = tmp_path / "scores.csv"
+        names = data.identities
+        rows = [f"{names[i]},{names[j]},{s!r}" for i, j, s in zip(data.a, data.b, data.score.tolist(), strict=True)]
+        path.write_text("id_a,id_b,distance\n" + "\n".join(rows) + "\n")
+        whole, streamed = mb.evaluate(mb.read(path), 1.2), mb.evaluate(mb.scan(path), 1.2)
+        for one, two in ((whole.far, streamed.far), (whole.frr, streamed.frr)):
+            made, other = one.interval(), two.interval()
+            assert made.method == other.method == "latent"
+            assert (made.low, made.high) == pytest.approx((other.low, other.high), rel=1e-6)
+
+    def test_curves(self) -> None:
+        curve = mb.roc(mb.SyntheticModel().sample(30, rng=3))
+        assert curve.at_far(0.1).interval().method == "latent"
+        assert curve.eer().interval().method == "latent"
+        assert curve.auc().interval().method == "influence"
+        choice = curve.threshold_for(0.1)
+        far = mb.evaluate(mb.SyntheticModel().sample(30, rng=3), choice.threshold).far
+        assert choice.method == "latent"
+        assert far.upper_bound() == pytest.approx(choice.far_upper, rel=1e-5)
+        few = mb.roc(decisions())
+        assert few.at_far(0.1).interval().method == "influence"
+        assert few.threshold_for(0.5).method == "wilson"
+
+
+class TestNoErrors:
+    @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+    @pytest.mark.parametrize("instances", [1, 3])
+    def test_never_tighter_than_independent_comparisons(self, level: float, instances: int) -> None:
+        rng = np.random.default_rng(4)
+        data = mb.Embeddings(rng.standard_normal((40 * instances, 64)), np.repeat(np.arange(40), instances))
+        far = mb.evaluate(data, 0.999).far
+        assert far.errors == 0
+        exact = 1.0 - (1.0 - level) ** (1.0 / far.comparisons)
+        assert far.upper_bound(level) >= exact * (1.0 - 1e-12)
+
+    def test_the_fallback_too(self) -> None:
+        far = mb.evaluate(decisions(), 2.0).far
+        assert far.upper_bound() >= (1.0 - 0.05 ** (1.0 / far.floor)) * (1.0 - 1e-12)
+        assert far.upper_bound() > far.upper_bound(method="wilson")
+
+    @pytest.mark.parametrize("method", ["vertex", "double-or-nothing", "subsets", "two-level", "naive-bootstrap"])
+    def test_bootstraps_give_the_default_bound(self, method: str) -> None:
+        far = mb.evaluate(mb.demo_data(), 2.0).far
+        made = far.interval(method, n_resamples=20, rng=0)
+        assert codes(made)[0] == "no-width"
+        assert (made.low, made.high) == tuple(far.interval())
+        assert made.width > 0.0
+
+    def test_wald_names_the_default(self) -> None:
+        far = mb.evaluate(mb.demo_data(), 2.0).far
+        with pytest.warns(mb.MatchboundWarning, match="wald has no width"):
+            far.interval("wald")
+
+    def test_variances_advised_against_warn(self) -> None:
+        far = mb.evaluate(mb.demo_data(), 0.6).far
+        with pytest.warns(mb.MatchboundWarning, match="subsets"):
+            far.interval("wilson", variance="subsets", n_resamples=20, rng=0)
+
+
+class TestCarefulWilson:
+    @given(st.floats(0.001, 0.999), st.floats(1e-9, 0.2), st.integers(1, 50), st.integers(60, 10_000))
+    def test_it_is_wilson_within_its_bounds(self, p: float, v: float, floor: int, n: int) -> None:
+        low, high = careful_wilson(p, v, floor, n, 0.025, 19.0)
+        assert (low, high) == wilson(p, min(max(p * (1 - p) / v, floor), n), 0.025, 19.0)
+
+    def test_no_errors(self) -> None:
+        assert careful_wilson(0.0, 0.0, 30, 435, 0.05, 1e9)[1] == pytest.approx(1 - 0.05 ** (1 / 30))
+        assert careful_wilson(1.0, 0.0, 30, 435, 0.05, 1e9)[0] == pytest.approx(0.05 ** (1 / 30))
+
+
+class TestOwnVariance:
+    @given(tables(min_identities=4, max_rows=60))
+    def test_it_is_the_literal_one(self, rows: list) -> None:
+        n, m = counts(rows, 0.5)
+        assume(m and 0 < sum(n.values()) <= sum(m.values()) / 2)
+        tally = tally_comparisons(comparisons(rows), np.array([0.5]))
+        factor = far_bias_factor(6.0)
+        relative, noise = naive.own_far_variance(n, m, factor)
+        made = far_own_variance(tally.impostor, False, 6.0)
+        if relative > 0.0 and np.isfinite(noise):
+            assert made.relative[0] == pytest.approx(relative, rel=1e-9)
+            assert made.noise[0] == pytest.approx(noise, rel=1e-9, abs=1e-12)
+
+    def test_the_jackknife_is_the_literal_one(self) -> None:
+        rng = np.random.default_rng(3)
+        rows = [(f"p{i}", f"p{j}", float(rng.random())) for i in range(8) for j in range(i) for _ in range(2)]
+        n, m = counts(rows, 0.7)
+        tally = tally_comparisons(comparisons(rows), np.array([0.7]), pairs=True)
+        own = far_own_variance(tally.impostor, False, 8.0)
+        left = np.array(naive.far_variance_without_each(n, m))
+        ordered = 2 * sum(m.values())
+        relative, _ = naive.own_far_variance(n, m, 1.0)
+        whole = relative * (2 * sum(n.values()) / ordered) ** 2
+        expected = 7 / 8 * ((left - left.mean()) ** 2).sum() / whole**2
+        assert with_jackknife(own, tally, False).noise[0] == pytest.approx(max(expected, own.noise[0]), rel=1e-9)
+
+    def test_frr(self) -> None:
+        e, g = np.array([3, 0, 1, 0]), np.array([6, 3, 3, 0])
+        from matchbound.counts.tally import GenuineTally
+
+        made = frr_own_variance(GenuineTally(g, e[None, :]), False, 3.0)
+        q = e.sum() / g.sum()
+        a2 = (e - q * g) ** 2
+        assert made.relative[0] == pytest.approx(a2.sum() / g.sum() ** 2 * 1.5 / q**2)
+        assert made.noise[0] == pytest.approx((a2**2).sum() / a2.sum() ** 2 - 1 / 3)
+
+
+class TestHandOver:
+    def test_many_people_follow_their_own_variance(self) -> None:
+        data = mb.SyntheticModel().sample(400, rng=5)
+        far = mb.evaluate(data, 1.2).far
+        model = far.latent_model()
+        x = np.array([float(far.errors)])
+        from scipy.special import ndtri
+
+        weight, scale = model._handed_over(x, ndtri(x / model.comparisons))
+        assert weight[0] < 0.2
+        assert scale[0] > 0.0
+        made, plain = far.interval(), far.interval("wilson")
+        assert made.width == pytest.approx(plain.width, rel=0.15)
+
+    def test_no_errors_hand_nothing_over(self) -> None:
+        model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
+        weight, scale = model._handed_over(np.array([0.0]), np.array([-4.0]))
+        assert (weight[0], scale[0]) == (1.0, 1.0)
+
+    def test_few_erring_people_widen_the_upper_limit_of_frr(self) -> None:
+        rng = np.random.default_rng(6)
+        people, images = 30, 6
+        a, b = np.triu_indices(people * images, 1)
+        owner = np.repeat(np.arange(people), images)
+        score = rng.normal(np.where(owner[a] == owner[b], 3.0, 0.0), 1.0)
+        data = mb.Comparisons(owner[a], owner[b], score, instance_a=a, instance_b=b)
+        frr = mb.evaluate(data, 0.5).frr
+        assert frr.upper_bound() > frr.upper_bound(method="latent", settings="reference")
+
+
+class TestWeighting:
+    @given(tables(min_identities=3, max_rows=50))
+    def test_it_is_the_literal_mean(self, rows: list) -> None:
+        n, m = counts(rows, 0.5)
+        assume(m)
+        tally = tally_comparisons(comparisons(rows), np.array([0.5]), pairs=True)
+        p, v = naive.pair_means(n, m)
+        made = far_by_pair(tally.impostor, 0)
+        assert made.estimate == pytest.approx(p, rel=1e-12, abs=1e-15)
+        assert made.variance == pytest.approx(v, rel=1e-9, abs=1e-15)
+        assert made.alone == pytest.approx(sum(1 / c for c in m.values()) / len(m))
+        if tally.genuine.comparisons.sum():
+            q, w = naive.identity_means(tally.genuine.errors[0].tolist(), tally.genuine.comparisons.tolist())
+            own = frr_by_identity(tally.genuine, 0)
+            assert (own.estimate, own.variance) == pytest.approx((q, w), rel=1e-9, abs=1e-15)
+
+    def test_embeddings_equal_their_comparisons(self) -> None:
+        data = mb.SyntheticModel(sizes=mb.Geometric(3.0)).sample(25, rng=1)
+        one = mb.evaluate(data, 1.2, weighting="identities")
+        two = mb.evaluate(data.comparisons(), 1.2, weighting="identities")
+        for a, b in ((one.far, two.far), (one.frr, two.frr)):
+            assert (a.estimate, a.variance, a.units) == pytest.approx((b.estimate, b.variance, b.units), rel=1e-9)
+
+    def test_equal_sizes_give_the_pooled_rate(self) -> None:
+        data = mb.SyntheticModel().sample(40, rng=2)
+        pooled, each = mb.evaluate(data, 1.2), mb.evaluate(data, 1.2, weighting="identities")
+        for one, two in ((pooled.far, each.far), (pooled.frr, each.frr)):
+            assert two.estimate == pytest.approx(one.estimate, rel=1e-12)
+            assert two.variance == pytest.approx(one.variance, rel=1e-9)
+            assert tuple(two.interval()) == pytest.approx(tuple(one.interval()), rel=0.12)
+        assert each.far.weighting == "identities"
+
+    def test_one_large_identity_is_named(self) -> None:
+        rng = np.random.default_rng(1)
+        sizes = np.array([60] + [3] * 20)
+        data = mb.Embeddings(rng.standard_normal((sizes.sum(), 16)), np.repeat(np.arange(21), sizes))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            mb.evaluate(data, 0.3)
+            mb.evaluate(data, 0.3, weighting="identities")
+        assert sum("counts every identity once" in str(item.message) for item in caught) >= 1
+
+    def test_what_it_cannot_do(self) -> None:
+        rates = mb.evaluate(mb.demo_data(), 0.6, weighting="Identities")
+        with pytest.raises(mb.UsageError, match="identities"):
+            rates.far.interval("vertex")
+        with pytest.raises(mb.UsageError, match="pooled"):
+            rates.far.bootstrap()
+        with pytest.raises(mb.UsageError, match="weighting must be one of"):
+            mb.evaluate(mb.demo_data(), 0.6, weighting="people")
+
+
+def test_at_far_is_exact_on_curves_with_some_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    from matchbound.counting import curves
+
+    data = mb.SyntheticModel().sample(60, rng=7)
+    exact = mb.roc(data)
+    monkeypatch.setattr(curves, "EXACT_COMPARISONS", 10)
+    coarse = mb.roc(data)
+    assert len(coarse) < len(exact) / 10
+    for far in (0.1, 0.01, 0.001):
+        one, two = exact.at_far(far), coarse.at_far(far)
+        assert (two.estimate, two.far) == (one.estimate, one.far)
+    for frr in (0.1, 0.02):
+        one, two = exact.at_frr(frr), coarse.at_frr(frr)
+        assert (two.estimate, two.frr) == (one.estimate, one.frr)
+    both = coarse.refined(far=[0.1, 0.01], frr=[0.1])
+    assert both.at_far(0.01).estimate == exact.at_far(0.01).estimate

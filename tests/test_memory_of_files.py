@@ -1,0 +1,118 @@
+"""What a small file costs to read: labels are codes and one table of strings, and what a file unpacks to is bounded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import matchbound as mb
+
+LONG = "x" * 9_999
+HEAD = "id_a,id_b,score\n"
+
+READ = """
+import json, sys, warnings
+from pathlib import Path
+import numpy as np, matchbound as mb
+warnings.simplefilter("ignore")
+small = Path(sys.argv[2])
+small.write_text("id_a,id_b,score\\na,b,1\\na,a,2\\n")
+mb.evaluate(mb.read(small), 0.5)
+
+def memory(what):
+    return int(Path("/proc/self/status").read_text().split(what)[1].split()[0]) / 1024
+
+for name, (paths, options) in json.loads(sys.argv[1]).items():
+    Path("/proc/self/clear_refs").write_text("5")
+    before, need, said = memory("VmRSS:"), 0, "read"
+    try:
+        data = mb.read(paths, **options) if len(paths) > 1 else mb.read(paths[0], **options)
+        need = sum(getattr(getattr(data, field), "nbytes", 0) for field in data.__dataclass_fields__) / 2**20
+    except mb.MatchboundError as error:
+        said = str(error)
+    print(json.dumps([name, memory("VmHWM:") - before, need, said]))
+    data = None
+"""
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
+    """Files of about a megabyte at most, each of which took gigabytes, or would have."""
+    made: dict[str, tuple[list[Path], dict[str, Any]]] = {}
+    many = "".join(f"{k},b,1\n" for k in range(40_000))
+    made["a long label"] = ([put(folder / "a.csv", f"{HEAD}{LONG},b,1\n{many}")], {})
+    groups = "".join(f"{k},g,b,g,1\n" for k in range(40_000))
+    head = "id_a,group_a,id_b,group_b,score\n"
+    made["a long group"] = ([put(folder / "b.csv", f"{head}z,{LONG},b,g,1\n{groups}")], {})
+    code = pa.array((np.arange(300_000) % 2).astype(np.int8))
+    pair = pa.DictionaryArray.from_arrays(code, pa.array([LONG, "y" * 9_999]))
+    names = ("id_a", "id_b", "group_a", "group_b", "instance_a", "instance_b")
+    table = pa.table({**dict.fromkeys(names, pair), "score": np.ones(300_000)})
+    parquet.write_table(table, folder / "c.parquet")
+    made["a dictionary of long labels"] = ([folder / "c.parquet"], {})
+    texts = pa.table({"id_a": [LONG] * 40_000, "id_b": ["b"] * 40_000, "score": np.ones(40_000)})
+    parquet.write_table(texts, folder / "d.parquet", use_dictionary=False, compression="zstd")
+    made["long labels that compress well"] = ([folder / "d.parquet"], {})
+    rows = "a,b,1\n" * 1000
+    with gzip.open(folder / "e.csv.gz", "wt", compresslevel=6) as stream:
+        stream.write(HEAD)
+        for _ in range(17_000):
+            stream.write(rows)
+    made["a gzip bomb"] = ([folder / "e.csv.gz"], {})
+    np.save(folder / "m.npy", np.ones((600, 600), dtype=np.int8))
+    labels = "\n".join([LONG, *map(str, range(599))])
+    made["labels of a matrix"] = ([folder / "m.npy", put(folder / "m.txt", labels)], {"reader": "matrix"})
+    records = "".join(f"{k},b,1,x,y,{k},c\n" for k in range(30_000))
+    head = "unique_id_l,unique_id_r,match_weight,source_dataset_l,source_dataset_r,cluster_l,cluster_r\n"
+    first = f"{LONG},b,1,{LONG},y,{LONG},c\n"
+    made["records"] = ([put(folder / "s.csv", head + first + records)], {"reader": "splink"})
+    trials = "".join(f"a{k} b{k} {k % 2} target\n" for k in range(30_000))
+    made["trials"] = ([put(folder / "t", f"{trials}{LONG} b0 1 nontarget\n")], {"reader": "kaldi"})
+    wide = ",".join(f"f{k}" for k in range(60_000))
+    made["a wide table"] = ([put(folder / "w.csv", f"identity,{wide}\na,{'1,' * 59_999}1\n")], {})
+    scores = {LONG: {LONG: [0.5] * 100_000}}
+    made["scores in json"] = ([put(folder / "j.json", json.dumps(scores))], {"reader": "cimat"})
+    return made
+
+
+def test_a_small_file_costs_little(tmp_path: Path) -> None:
+    """One label of 9,999 characters in 348 KB of CSV took 7 GB, a gzip file of 2.3 MB took 8.4 GB."""
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("memory is measured the Linux way")
+    made = files(tmp_path)
+    assert max(sum(path.stat().st_size for path in paths) for paths, _ in made.values()) < 1_400_000
+    given = json.dumps({name: ([str(path) for path in paths], options) for name, (paths, options) in made.items()})
+    done = subprocess.run(
+        [sys.executable, "-c", READ, given, str(tmp_path / "small.csv")],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=True,
+    )
+    found = {name: (grown, need, said) for name, grown, need, said in map(json.loads, done.stdout.splitlines())}
+    assert set(found) == set(made)
+    for name, (grown, need, _) in found.items():
+        assert grown < need + 300, (name, grown, need)
+    assert "unpacks to more than 83,886,080 bytes" in found["a gzip bomb"][2]
+    assert "more than 20,000" in found["a wide table"][2]
+    assert {said for name, (_, _, said) in found.items() if name not in ("a gzip bomb", "a wide table")} == {"read"}
+
+
+def test_a_file_may_unpack_to_more_where_that_is_asked_for(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "e.npz", embeddings=np.ones((11_000, 1000)), identity=np.arange(11_000))
+    with pytest.raises(mb.DataError, match=r"unpacks to 88,.* bytes, more than 83,886,080"):
+        mb.read(tmp_path / "e.npz")
+    assert len(mb.read(tmp_path / "e.npz", max_bytes=10**9)) == 11_000

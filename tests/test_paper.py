@@ -1,0 +1,215 @@
+"""The paper by its numbers: citations name what exists under that number, and every item has a home in the code."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import SHARED
+from paper_numbers import Numbers, count
+
+ROOT = Path(__file__).resolve().parents[1]
+PAPER = SHARED / "paper.tex"
+READ = ("src", "docs", "studies", "tests", "benchmarks", "README.md", "CHANGELOG.md")
+OTHERS = re.compile(r"(?:19|20)\d\d|Higham|Drezner")
+CITED = re.compile(
+    r"(?:\beq\.|\bEq\.|[Ee]quation|\beqs\.)[ \u00a0](?P<equation>\d+)"
+    r"|§[ \u00a0]?(?P<section>[A-C0-9](?:\.\d+)*)"
+    r"|\bProp(?:\.|ositions?)[ \u00a0](?P<proposition>\d+)"
+    r"|\bAlgorithm[ \u00a0](?P<algorithm>\d+)"
+    r"|the paper's (?:Table|table)[ \u00a0](?P<table>\d+)"
+    r"|the paper's Appendix (?P<appendix>[A-Z])\b"
+)
+
+
+def files() -> list[Path]:
+    found = []
+    for name in READ:
+        place = ROOT / name
+        found += [place] if place.is_file() else [p for p in sorted(place.rglob("*")) if p.suffix in (".py", ".md")]
+    return [p for p in found if p.name not in ("test_paper.py", "paper_numbers.py") and "_made" not in p.parts]
+
+
+def citations(text: str) -> list[tuple[str, str, str]]:
+    """(kind, number, words around) of what a text cites of the paper; other authors' numbers are left out."""
+    made = []
+    for found in CITED.finditer(text):
+        before = text[max(0, found.start() - 75) : found.start()]
+        sentence = re.split(r"[.;:)]\s|\n\s*\n", before)[-1]
+        year = OTHERS.findall(sentence)
+        if year and "Fogliato" not in text[max(0, found.start() - 120) : found.start()]:
+            continue
+        kind = str(found.lastgroup)
+        made.append((kind, found[kind], text[max(0, found.start() - 40) : found.end() + 10].replace("\n", " ")))
+    return made
+
+
+def exists(kind: str, number: str, paper: Numbers) -> bool:
+    if kind in ("section", "appendix"):
+        return number in paper.sections
+    return 1 <= int(number) <= int(getattr(paper, f"{kind}s"))
+
+
+needs_paper = pytest.mark.skipif(not PAPER.is_file(), reason="the paper's source is not part of this project")
+
+
+@needs_paper
+def test_the_count_of_the_papers_numbers() -> None:
+    paper = count(PAPER)
+    known = {
+        "eq:estimators_balanced": "2",
+        "eq:var_fmr": "4",
+        "eq:modified-wilson-fmr": "5",
+        "eq:var_fnmr_est": "6",
+        "eq:varest_plugin_covfmr": "7",
+        "eq:varest_plugin": "9",
+        "eq:varest_jackk": "10",
+        "eq:metrics_subsets": "11",
+        "eq:hfrr-vertex": "13",
+        "eq:db_estimators": "14",
+        "eq:var-fnmr-unbalanced": "17",
+        "eq:var-fnmr-unbalanced-alternate": "18",
+        "sec:methods_parametric": "4.1",
+        "sec:methods_nonparametric": "4.2",
+        "sec:unbalanced_setting": "5.1",
+        "sec:pointwise_roc": "5.2",
+        "sec:synthetic": "6.1",
+        "sec:experiment_morph": "6.2",
+        "sec:protocol_design": "B",
+        "prop:equivalence_jackk_pi": "3",
+        "prop:bootstrap_var_subsets": "4",
+        "prop:bootstrap_var_vertex": "5",
+        "prop:unbalanced_var_boot": "7",
+        "alg:protocol_design": "1",
+    }
+    assert {label: paper.labels[label] for label in known} == known
+    assert (paper.propositions, paper.algorithms, paper.tables, paper.figures) == (7, 1, 1, 9)
+
+
+@needs_paper
+def test_every_citation_names_something_that_exists() -> None:
+    paper = count(PAPER)
+    seen, wrong = 0, []
+    for path in files():
+        for kind, number, words in citations(path.read_text(encoding="utf-8")):
+            seen += 1
+            if not exists(kind, number, paper):
+                wrong.append(f"{path.relative_to(ROOT)}: {kind} {number}: …{words}…")
+    assert not wrong, "\n".join(wrong)
+    assert seen >= 60
+
+
+@needs_paper
+def test_formulas_are_cited_under_their_own_numbers() -> None:
+    """Words that stand beside a number say what it must be."""
+    paper = count(PAPER)
+    meant = {
+        r"jackknife": "eq:varest_jackk",
+        r"Wilson's limits|N\* = max": "eq:modified-wilson-fmr",
+    }
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            cited = re.search(r"the paper's eq\. (\d+)", line)
+            for words, label in meant.items():
+                if cited and re.search(words, line):
+                    assert cited[1] == paper.labels[label], f"{path.name}: {line.strip()}"
+
+
+def test_the_checker_finds_wrong_numbers() -> None:
+    paper = Numbers(equations=18, sections={"4", "4.2"}, propositions=7, algorithms=1)
+    for text, right in (
+        ("the paper's eq. 5", True),
+        ("the paper's eq. 99", False),
+        ("(Fogliato, Patil & Perona 2024, §3.2)", False),
+        ("(Fogliato, Patil & Perona 2024, §4.2)", True),
+        ("Proposition 8", False),
+        ("the paper's Algorithm 2", False),
+    ):
+        ((kind, number, _),) = citations(text)
+        assert exists(kind, number, paper) is right, text
+    assert not citations("MOVER; Zou & Donner 2008, §12")
+    assert not citations("(Owen 2007, §44)")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_biases_of_bootstraps_by_enumeration(seed: int) -> None:
+    """Propositions 4 to 6 over every population of 5 identities of two types, with exact expectations.
+
+    Ȳ_ij depends on the types of i and j. Proposition 5 has the coefficients of docs/explanation/departures.md, and
+    Proposition 6 Var(√G·FAR) where Var(FAR) is printed.
+    """
+    rng = np.random.default_rng(seed)
+    size, chance = 5, 0.3
+    y = rng.uniform(0, 1, (2, 2))
+    y[1, 0] = y[0, 1]
+    share = np.array([1 - chance, chance])
+    mean = share @ y @ share
+    variance = share @ (y**2) @ share - mean**2
+    covariance = share @ (y @ share) ** 2 - mean**2
+    true = (2 * variance + 4 * (size - 2) * covariance) / (size * (size - 1))
+    subsets = vertex = double = 0.0
+    for types in itertools.product((0, 1), repeat=size):
+        weight = np.prod(share[list(types)])
+        rates = y[np.ix_(types, types)].copy()
+        np.fill_diagonal(rates, 0.0)
+        d = rates - rates.sum() / (size * (size - 1))
+        np.fill_diagonal(d, 0.0)
+        r, q = (d.sum(axis=1) ** 2).sum(), (d**2).sum()
+        subsets += weight * r / (size**2 * (size - 1) ** 2)
+        vertex += weight * (2 * q / (size**3 * (size - 1)) + 4 * (size - 2) * r / (size**4 * (size - 1)))
+        double += weight * (4 * r + 2 * q) / (size * (size - 1)) ** 2
+    assert size * (subsets - true) == pytest.approx(-true - (variance + 3 * (size - 2) * covariance) / (size - 1))
+    on_v = 2 / size - 4 / (size**2 * (size - 1)) + 4 * (size - 2) ** 2 / size**3 - 2 / (size - 1)
+    on_c = 4 * (size - 2) ** 2 / size**2 * (1 - 4 / size) - 8 * (size - 2) / (size**2 * (size - 1))
+    on_c -= 4 * (size - 2) / (size - 1)
+    assert size * (vertex - true) == pytest.approx(on_v * variance + on_c * covariance)
+    printed = (-(4 * size - 2) / size * (size * true) + 4 * variance) / (size - 1)
+    assert size * (double - true) == pytest.approx(printed)
+
+
+# ---- every item of the paper, and where it is
+
+
+ITEMS = ROOT / "docs" / "explanation" / "paper.md"
+
+
+def rows() -> list[list[str]]:
+    text = ITEMS.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_items_are_numbered_without_gaps() -> None:
+    assert [int(row[0]) for row in rows()] == list(range(1, len(rows()) + 1))
+    assert len(rows()) >= 69
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+def test_every_item_has_a_home(row: list[str]) -> None:
+    """Names in code font are importable, files exist, and each item has one or the other (or says why not)."""
+    names = re.findall(r"`(matchbound[\w.]*)`", row[-1])
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", row[-1])
+    assert names or links or row[-1].startswith("not built"), row
+    for name in names:
+        assert resolve(name) is not None, name
+    for link in links:
+        assert (ITEMS.parent / link).resolve().exists(), link
+
+
+def resolve(dotted: str) -> object:
+    """The object of a dotted name: the longest part that is a module, then attributes."""
+    parts = dotted.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:size]))
+        except ImportError:
+            continue
+        for name in parts[size:]:
+            found = getattr(found, name)
+        return found
+    raise ImportError(dotted)

@@ -1,0 +1,257 @@
+"""The screen: kernels add up what a loop adds up, and the test on whole numbers never rules a match out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from matchbound.counting import speeds as speeds_module
+from matchbound.counting.factors import Factors, make_factors
+from matchbound.counting.screen import LARGEST, screen_that_pays
+from matchbound.kernels.bits import hits_of_bits, list_hits_of_bits
+from matchbound.kernels.blocks import Tile
+from matchbound.kernels.exact import CODES, row_lengths
+from matchbound.kernels.screen import (
+    BIAS,
+    SCREENS,
+    STRIP,
+    Screen,
+    fill_bits,
+    pack_panels,
+    round_rows,
+    sum_chunks,
+)
+from naive_scale import bits_by_loop, chunk_sums_by_loop, rounded_by_loop
+
+KINDS = [kind for kind in SCREENS if kind.available()]
+
+
+def flags_of(screen: Screen, tile: Tile) -> Any:
+    """Which comparisons of a tile pass, shape (rows, cols)."""
+    shift = tile.col0 % 64
+    words = -(-(shift + tile.cols) // 64)
+    bits = np.zeros((tile.rows + STRIP) * words, dtype=np.uint64)
+    fill_bits(screen, tile, words, bits)
+    flags = np.unpackbits(
+        bits[: tile.rows * words].view(np.uint8).reshape(tile.rows, 8 * words), axis=1, bitorder="little"
+    )
+    return flags[:, shift : shift + tile.cols].astype(bool)
+
+
+def screen_of(kind: type[Screen], rows: Any, columns: Any, starts: Any, cuts: Any, chunk: int) -> Screen:
+    """A screen from whole numbers, shape (n, 4·steps)."""
+    n, steps = rows.shape[0], rows.shape[1] // 4
+    width = kind.lanes * kind.vectors
+    panels = np.empty((-(-len(columns) // width), steps, width, 4), dtype=np.uint8)
+    pack_panels(columns, 0, len(panels), kind.zero, panels)
+    padded = np.full(len(panels) * width, -(2**30), dtype=np.int32)
+    padded[: len(columns)] = starts
+    begins, level = np.empty(0, dtype=np.int16), np.array(cuts, dtype=np.int64)
+    if kind.wraps:
+        shape = (n, -(-steps // chunk), 2)
+        sums, squares = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+        sum_chunks(rows, 0, n, chunk, sums, squares)
+        begins = (-128 * sums - BIAS).astype(np.int16).reshape(-1)
+        level -= 2 * BIAS * shape[1]
+    else:
+        level += kind.zero * rows.sum(axis=1, dtype=np.int64)
+    return kind(rows.reshape(-1), panels.reshape(-1), padded, level.astype(np.int32), begins, steps, chunk, width)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 90), steps=st.integers(1, 12), data=st.data())
+def test_bits_are_those_of_a_loop(kind: type[Screen], seed: int, n: int, steps: int, data: st.DataObject) -> None:
+    """Anywhere among the rows; numbers of every size that one chunk of 16 bits can hold, the largest among them."""
+    rng = np.random.default_rng(seed)
+    chunk = data.draw(st.integers(1, 1 if kind.wraps else steps))
+    rows = rng.integers(-kind.most, kind.most + 1, (n, 4 * steps), dtype=np.int8)
+    columns = rng.integers(-127, 128, (n, 4 * steps), dtype=np.int8)
+    rows[0], columns[-1], columns[0] = kind.most, 127, -127
+    starts = rng.integers(-(2**20), 2**20, n)
+    cuts = rng.integers(-(2**20), 2**20, n)
+    row0, col0 = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, n - 1))
+    tile = Tile(row0, n - row0, col0, n - col0, False, True, 0.0, 0.0)
+    found = flags_of(screen_of(kind, rows, columns, starts, cuts, chunk), tile)
+    np.testing.assert_array_equal(found, bits_by_loop(rows, columns, starts, cuts)[row0:, col0:])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.wraps])
+def test_sums_that_wrap_around_only_add_comparisons(kind: type[Screen]) -> None:
+    """Up to 32767 + BIAS they are right; what is far below zero may pass."""
+    rng = np.random.default_rng(3)
+    rows = np.clip(rng.normal(0, 12, (50, 128)), -63, 63).astype(np.int8)
+    rows[0] = 17 * rng.choice([-1, 1], 128)
+    columns = np.clip(rng.normal(0, 25, (200, 128)), -127, 127).astype(np.int8)
+    columns[0], columns[1] = np.clip(2 * rows[0], -127, 127), np.clip(-2 * rows[0].astype(int), -127, 127)
+    halves = rows.reshape(50, 32, 2, 2).astype(int), columns.reshape(200, 32, 2, 2).astype(int)
+    sums = np.einsum("rkhq,ckhq->rch", *halves)
+    assert 32767 < sums.max() <= 32767 + BIAS
+    assert sums.min() < BIAS - 32768
+    zeros = np.zeros(200, dtype=np.int64)
+    cuts = np.full(50, 20_000)
+    found = flags_of(screen_of(kind, rows, columns, zeros, cuts, 32), Tile(0, 50, 0, 200, False, True, 0.0, 0.0))
+    expected = bits_by_loop(rows, columns, zeros, cuts)
+    assert found[expected].all()
+    wrapped = (sums < BIAS - 32768).any(axis=2)
+    np.testing.assert_array_equal(found[~wrapped], expected[~wrapped])
+    assert (found & ~expected).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_rows_and_columns_overlap_those_behind_the_row_are_there(kind: type[Screen]) -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.integers(-9, 10, (300, 8), dtype=np.int8)
+    zeros = np.zeros(300, dtype=np.int64)
+    screen = screen_of(kind, rows, rows, zeros, zeros, 2)
+    found = flags_of(screen, Tile(10, 250, 10, 250, True, True, 0.0, 0.0))
+    upper = np.triu_indices(250)
+    np.testing.assert_array_equal(found[upper], bits_by_loop(rows, rows, zeros, zeros)[10:260, 10:260][upper])
+
+
+@settings(max_examples=60, deadline=None)
+@given(bits=st.lists(st.booleans(), min_size=1, max_size=300), data=st.data())
+def test_bits_are_read_from_anywhere(bits: list[bool], data: st.DataObject) -> None:
+    packed = np.packbits(np.array([*bits, *[True] * (-len(bits) % 64)], dtype=bool), bitorder="little")
+    words = packed.view(np.uint64)
+    first = data.draw(st.integers(0, len(bits) - 1))
+    stop = data.draw(st.integers(first + 1, len(bits)))
+    word = int(hits_of_bits(words, first, stop))
+    assert [bool(word >> k & 1) for k in range(64)] == (bits[first:stop] + [False] * 64)[:64]
+    shift = data.draw(st.integers(0, first))
+    found = np.empty(stop + 3, dtype=np.int64)
+    count = list_hits_of_bits(words, shift, first - shift, stop - shift, 1 << 32, 3, found)
+    assert (found[3:count] - (1 << 32)).tolist() == [c - shift for c in range(first, stop) if bits[c]]
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 9), k=st.integers(1, 30), most=st.sampled_from([63, 127]))
+def test_rounding_is_that_of_a_loop(seed: int, n: int, k: int, most: int) -> None:
+    """Errors and lengths are rounded up, squares down."""
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((n, k)).astype(np.float32)
+    step = float(rng.uniform(0.005, 0.05))
+    whole = np.full((n, -(-k // 4) * 4), 99, dtype=np.int8)
+    error, length, square = np.empty(n), np.empty(n), np.empty(n)
+    round_rows(z, step, most, whole, error, length, square)
+    numbers, lost, long, total = rounded_by_loop(z, step, most, whole[:, :k])
+    np.testing.assert_array_equal(whole[:, :k], numbers)
+    assert not whole[:, k:].any()
+    assert (error >= lost).all()
+    assert (error <= lost * (1 + 1e-8)).all()
+    assert (length >= long).all()
+    assert (length <= long * (1 + 1e-8)).all()
+    assert (square <= total).all()
+    assert (square >= total * (1 - 1e-8)).all()
+    chunk = int(rng.integers(1, 5))
+    shape = (n, -(-(whole.shape[1] // 4) // chunk), 2)
+    sums, squares = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+    sum_chunks(whole, 0, n, chunk, sums, squares)
+    for mine, theirs in zip((sums, squares), chunk_sums_by_loop(whole, chunk), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def factors_of(vectors: Any, similarity: Any) -> Factors:
+    lengths, scales = row_lengths(vectors, CODES[similarity])
+    return make_factors(vectors, np.arange(len(vectors)), lengths, scales, similarity)
+
+
+def oriented_values(factors: Factors) -> Any:
+    return factors.left.astype(np.float64) @ factors.right.astype(np.float64).T
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    similarity=st.sampled_from(["cosine", "dot", "euclidean"]),
+    n=st.integers(2, 150),
+    d=st.integers(1, 70),
+    spread=st.sampled_from([0.0, 1.0, 3.0]),
+)
+@example(seed=1, similarity="euclidean", n=120, d=64, spread=3.0)
+def test_what_can_reach_a_threshold_passes(
+    kind: type[Screen], seed: int, similarity: Any, n: int, d: int, spread: float
+) -> None:
+    """Rows of very different lengths, with single large numbers that do not fit a byte."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((n, d)) * np.exp(spread * rng.standard_normal((n, 1)))
+    vectors[rng.integers(n), rng.integers(d)] *= 50
+    factors = factors_of(vectors, similarity)
+    values = oriented_values(factors)
+    value = float(rng.choice(values.reshape(-1)))
+    axes = int(rng.integers(1, d + 1))
+    screen = screen_that_pays(factors, value, 0.0, speeds=None, kind=kind, axes=axes)
+    assert screen is not None
+    assert screen.steps == -(-axes // 4)
+    found = flags_of(screen, Tile(0, n, 0, n, False, True, 0.0, 0.0))
+    assert found[values >= value].all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("decay", [0.0, 1.0])
+def test_few_pass_beyond_those_that_match(kind: type[Screen], decay: float) -> None:
+    rng = np.random.default_rng(4)
+    vectors = rng.standard_normal((2000, 96)) * np.arange(1, 97) ** -decay
+    factors = factors_of(vectors.astype(np.float32), "cosine")
+    values = oriented_values(factors)[np.triu_indices(2000, k=1)]
+    value = float(np.quantile(values, 0.999))
+    screen = screen_that_pays(factors, value, 0.0, speeds=None, kind=kind)
+    assert screen is not None
+    passed = int(flags_of(screen, Tile(0, 1000, 1000, 1000, False, True, 0.0, 0.0)).sum())
+    assert 900 < passed < 4000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [-np.inf, np.inf, -1e300, 1e300])
+def test_thresholds_beyond_all_values(kind: type[Screen], value: float) -> None:
+    rng = np.random.default_rng(5)
+    screen = screen_that_pays(factors_of(rng.standard_normal((70, 9)), "dot"), value, 0.0, speeds=None, kind=kind)
+    assert screen is not None
+    found = flags_of(screen, Tile(0, 70, 0, 70, False, True, 0.0, 0.0))
+    assert found.all() if value < 0 else not found.any()
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    """A sample of nearly nothing makes a step so small that other rows are beyond counting in it."""
+    order = np.random.default_rng(0).permutation(600)
+    vectors = np.full((600, 4), 1e-12)
+    vectors[order[-1]] = 1.0
+    left = vectors.astype(np.float32)
+    factors = Factors(left, left, np.linalg.norm(vectors, axis=1), 1.0, "dot")
+    assert screen_that_pays(factors, 0.5, 0.0, speeds=None) is None
+    assert 1e-24 * LARGEST < 1
+
+
+@pytest.mark.parametrize(
+    "kept", ["", "[]", '{"speeds": [1, 2]}', '{"speeds": [1, 2, "x", 4, 5]}', '{"speeds": [1, 2, 0, 4, 5]}']
+)
+def test_speeds_are_measured_where_none_are_kept(kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
+    path = speeds_module._path()
+    path.parent.mkdir(parents=True)
+    path.write_text(kept)
+
+    def measured() -> speeds_module.Speeds:
+        monkeypatch.setattr(speeds_module, "_known", {})
+        return speeds_module.measured_speeds(lambda rows, threshold, screened: 1.0)
+
+    assert measured() == speeds
+    assert json.loads(path.read_text()) == {"speeds": [1.0, 2.0, 3.0, 4.0, 5.0]}
+    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: pytest.fail("measured again"))
+    assert measured() == speeds
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
+    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
+    assert speeds_module.measured_speeds(lambda rows, threshold, screened: 1.0) == speeds
