@@ -76,7 +76,7 @@ def _columns(cards: int) -> int:
     """How many cards stand in a row, so that the last row is as full as can be."""
     if cards <= 5:
         return cards
-    return min((5, 4, 3), key=lambda columns: (-cards % columns, -columns))
+    return min((5, 4, 3), key=lambda columns: (cards % columns == 1, -cards % columns, -columns))
 
 
 def safe_json(value: Any) -> str:

@@ -206,8 +206,8 @@ def plot_axes(
     for value, text in xticks:
         at = float(x(value))
         parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{TOP}" y2="{BOTTOM}"/>')
-        anchor, place = ("end", RIGHT + 12.0) if at > RIGHT - 8 else ("middle", at)
-        parts.append(f'<text class="tick" x="{place}" y="{BOTTOM + 19}" text-anchor="{anchor}">{escape(text)}</text>')
+        anchor = 'dx="12" text-anchor="end"' if at > RIGHT - 8 else 'text-anchor="middle"'
+        parts.append(f'<text class="tick" x="{at}" y="{BOTTOM + 19}" {anchor}>{escape(text)}</text>')
     for value, text in yticks:
         at = float(y(value))
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{at}" y2="{at}"/>')
