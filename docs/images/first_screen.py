@@ -14,7 +14,7 @@ METHODS = {
     "subsets": "subsets bootstrap (Bolle et al.)",
     "vertex": "vertex bootstrap",
     "wilson": "Wilson, dependence-aware",
-    "latent": "latent, dependence-aware",
+    "latent": "latent, the default",
 }
 
 

@@ -244,8 +244,9 @@ def roc(
     >>> curve = mb.roc(mb.demo_data())
     >>> low, high = curve.at_far(1e-2).interval()
     """
+    from matchbound.counting.along import AlongCurve
     from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings
-    from matchbound.counts.curve import CurveTally
+    from matchbound.counts.curve import CurveTally, SortedCurve
     from matchbound.results.roc import RocCurve
 
     data = as_source(data)
@@ -267,7 +268,10 @@ def roc(
     notes = (*data.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return RocCurve(counted, Recount(data, workers, executor), notes)
+    recount = Recount(data, workers, executor)
+    if isinstance(counted, SortedCurve):
+        recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
+    return RocCurve(counted, recount, notes)
 
 
 def check_source(data: AnySource) -> None:

@@ -160,25 +160,32 @@ class Reading:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Running:
-    """Who does the work, and where a long run keeps its state."""
+class Working:
+    """Who does the work."""
 
     workers: Workers = None
     dask: Dask = None
+
+    @contextmanager
+    def started(self, quiet: bool) -> Iterator[dict[str, Any]]:
+        """The arguments of a library call that counts: workers, executor, progress."""
+        with _executor(self.dask) as executor, _bar(quiet) as progress:
+            yield {"workers": self.workers, "executor": executor, "progress": progress}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Running(Working):
+    """Who does the work, and where a long run keeps its state."""
+
     checkpoint: Checkpoint = None
     checkpoint_every: CheckpointEvery = 30.0
 
     @contextmanager
     def started(self, quiet: bool) -> Iterator[dict[str, Any]]:
         """The arguments of a library call that counts: workers, executor, progress, checkpoint and checkpoint_every."""
-        with _executor(self.dask) as executor, _bar(quiet) as progress:
-            yield {
-                "workers": self.workers,
-                "executor": executor,
-                "progress": progress,
-                "checkpoint": self.checkpoint,
-                "checkpoint_every": self.checkpoint_every,
-            }
+        with super().started(quiet) as how:
+            yield {**how, "checkpoint": self.checkpoint, "checkpoint_every": self.checkpoint_every}
 
 
 @Parameter(name="*")
@@ -227,7 +234,7 @@ def write_out(content: str, output: str | None) -> None:
         write_atomically(output, content)
 
 
-READING, RUNNING, ANSWER = Reading(), Running(), Answer()
+READING, WORKING, RUNNING, ANSWER = Reading(), Working(), Running(), Answer()
 """The groups where nothing is given."""
 
 

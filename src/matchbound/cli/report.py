@@ -9,6 +9,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from matchbound.cli import common
+from matchbound.cli.claims import ClaimOption, exit_code, read_claims
+from matchbound.cli.costs import CllrOption, MinDcf, read_priors
+from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
     READING,
     RUNNING,
@@ -21,6 +24,7 @@ from matchbound.cli.options import (
     Resamples,
     Running,
     Seed,
+    TermsOption,
     Threshold,
     at_least,
     write_out,
@@ -73,15 +77,22 @@ def report(
     running: Running = RUNNING,
     format: ReportFormat = None,
     output: Output = None,
+    claim: ClaimOption = None,
+    min_dcf: MinDcf = None,
+    cllr: CllrOption = False,
+    terms: TermsOption = "plain",
+    laboratory: Laboratory = LABORATORY,
     quiet: Quiet = False,
 ) -> int:
     """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
 
-    Example: `matchbound report scores.csv --against other.csv --output report.html`
+    Example: `matchbound report scores.csv --claim "frr@far=1e-3<5%" --output report.html`
     """
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 
+    read_claims(claim)
+    priors = read_priors("--min-dcf", min_dcf)
     method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
@@ -101,7 +112,10 @@ def report(
                 **reading.parameters(data, data.distance),
                 "group": group or None,
                 "against": names[1:] or None,
+                "claim": claim or None,
+                "min_dcf": min_dcf or None,
             },
+            laboratory,
         )
         with running.started(quiet) as how:
             made = make_report(
@@ -119,11 +133,14 @@ def report(
                 rng=seed,
                 n_resamples=resamples,
                 provenance=source,
+                claims=claim or (),
+                min_dcf=priors,
+                cllr=cllr,
                 **how,
             )
-        content = render(made, chosen)
+        content = render(made, chosen, terms)
     write_out(content, output)
-    return 0
+    return exit_code([(verdict.claim, verdict.threshold) for verdict in made.verdicts])
 
 
 def _grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:

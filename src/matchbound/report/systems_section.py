@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from matchbound.calls.comparison import Where, compare_points
+from matchbound.counting.executors import Executor
 from matchbound.counting.recount import AnySource, Source
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -65,6 +66,7 @@ def systems_section(
     n_resamples: int,
     rng: int,
     workers: int | None,
+    executor: Executor | None,
     known: Sequence[str] = (),
 ) -> SystemsSection:
     """Compare systems at equal FARs, at EER and at thresholds, with intervals.
@@ -87,7 +89,7 @@ def systems_section(
         thresholds = ()
     aims = [far for far in targets if 0.0 < far < 1.0] or [FALLBACK_FAR]
     points = [*(Where(far=far) for far in aims), *(Where(threshold=value) for value in thresholds)]
-    tables = compare_points(systems, points, workers=workers)
+    tables = compare_points(systems, points, workers=workers, executor=executor)
     options: dict[str, Any] = {"level": level, "method": method, "n_resamples": n_resamples, "rng": rng}
     rows: list[SystemRow] = []
     for table, where in zip(tables[: len(aims)], points, strict=False):

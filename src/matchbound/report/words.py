@@ -5,6 +5,7 @@ from __future__ import annotations
 from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
+from matchbound.show.claims import stated
 from matchbound.show.numbers import MINUS, area_text, level_text, percent, span, target_text
 
 
@@ -232,6 +233,15 @@ def _fixed(report: Report) -> str:
     )
 
 
+def verdict_lines(report: Report) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """(verdict, requirement, why, rules of thumb beside it) of each claim."""
+    made: list[tuple[str, str, str, tuple[str, ...]]] = []
+    for item in report.verdicts:
+        at = "" if item.threshold is None else f" at threshold {item.threshold:g}"
+        made.append((item.claim.verdict, f"{stated(item.claim)}{at}", item.claim.reason, item.claim.rules))
+    return made
+
+
 def provenance_rows(report: Report) -> list[tuple[str, str]]:
     """What made the report, as (what, value)."""
     source = report.provenance
@@ -241,6 +251,9 @@ def provenance_rows(report: Report) -> list[tuple[str, str]]:
     if source.get("seed") is not None:
         rows.append(("seed", str(source["seed"])))
     rows.append(("input", _plain(source.get("input")) if source.get("input") else "not hashed"))
+    if source.get("command"):
+        rows.append(("command", str(source["command"])))
+    rows += [(str(key), str(value)) for key, value in (source.get("laboratory") or {}).items()]
     return rows
 
 
