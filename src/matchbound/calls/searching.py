@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -135,7 +135,14 @@ def search(
     behind = Behind(job, rows if rotating else rows[~mated], rows[mated], mate[mated])
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return Searches(tally, behind, tuple(notes))
+    return Searches(tally, behind, tuple(notes), _groups(probes))
+
+
+def _groups(probes: Embeddings) -> dict[Any, Any] | None:
+    """The group of each person whom probes show."""
+    if probes.group is None:
+        return None
+    return dict(zip(probes.identities.tolist(), probes.group.tolist(), strict=True))
 
 
 def _check_protocol(protocol: str) -> None:

@@ -28,6 +28,7 @@ from matchbound.cli.options import (
 )
 from matchbound.errors import UsageError
 from matchbound.results.methods import named
+from matchbound.show.terms import Terms
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
 
@@ -55,7 +56,8 @@ SmoothOption = Annotated[
     str | None, Parameter(help="Of the bootstraps: read each curve smoothed by binormal, log-normal or kernel.")
 ]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.")]
-Kind = Annotated[Literal["det", "roc", "scores"], Parameter(help="What the picture shows.")]
+PlotKind = Literal["det", "roc", "scores", "precision-recall", "thresholds", "costs"]
+Kind = Annotated[PlotKind, Parameter(help="What the picture shows.")]
 
 
 def roc(
@@ -121,7 +123,7 @@ def roc(
             costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
             records += cost_records(costs, method, level)
             made = verdicts(claims, (), curve, level=level)
-        picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:])
+        picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:], answer.terms)
     source = common.provenance(
         files,
         seed,
@@ -162,15 +164,14 @@ def _chosen(method: str, level_far: float | None, smooth: str | None) -> dict[st
     return made if smooth is None else made | {"smooth": named(smooth, SMOOTHS, "--smooth")}
 
 
-def _picture(curve: Any, kind: Literal["det", "roc", "scores"], level: float, form: str) -> bytes:
+def _picture(curve: Any, kind: PlotKind, level: float, form: str, terms: Terms) -> bytes:
     """The plot as the bytes of a file; the same data give the same bytes."""
     import matplotlib
 
     from matchbound.show.plots import new_axes
 
     axes = new_axes(pyplot=False)
-    options = {} if kind == "scores" else {"level": level}
-    curve.plot(kind, ax=axes, **options)
+    curve.plot(kind, ax=axes, level=level, terms=terms)
     buffer = io.BytesIO()
     unstamped = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
     with matplotlib.rc_context({"svg.hashsalt": "matchbound"}):
