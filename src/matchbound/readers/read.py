@@ -181,6 +181,10 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
         raise DataError(f"{source.name} holds binary data; only CSV and TSV can be read from a pipe")
     if source.kind == "npy":
         return _call(read_npy, source, "an .npy file", **options)
+    from matchbound.readers.excel import is_workbook, read_workbook
+
+    if is_workbook(source):
+        return _call(read_workbook, source, "an Excel workbook", **options)
     return _call(read_npz, source, "an .npz file", **options)
 
 
