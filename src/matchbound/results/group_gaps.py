@@ -127,7 +127,7 @@ class GroupGap(Difference):
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            return (Note("no-errors", f"{self.metric}: no error in {self.group_a} nor in {self.group_b}"),)
+            return (Note("no-errors", f"{self.metric.upper()}: no error in {self.group_a} nor in {self.group_b}"),)
         return ()
 
     def _variance(self, method: str) -> float:
