@@ -19,7 +19,7 @@ from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input
 from matchbound.readers.blocks import TextLayout, text_blocks
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
-from matchbound.readers.tables import GENUINE_WORDS, Table, build, unseen
+from matchbound.readers.tables import Table, build
 
 _DELIMITERS = ("\t", ",", ";", "|")
 MAX_COLUMNS = 20_000
@@ -60,10 +60,7 @@ def read_delimited(
     try:
         roles = find_roles(names, source.name, columns=columns, group=group)
     except DataError as error:
-        found = _without_header(source, header, distance) if columns is None and group is None else None
-        if found is None:
-            raise DataError(f"{error}{_hint(header)}") from None
-        return found
+        raise DataError(f"{error}{_hint(header)}") from None
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(
             f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column a "
@@ -75,32 +72,6 @@ def read_delimited(
     allowed = missing != "error" and isinstance(roles, PairRoles)
     table = _parse(source, names, roles.labels(), numbers, delimiter, at, may_miss=allowed)
     return build(table, roles, distance=distance, similarity=similarity, missing=missing)
-
-
-def _without_header(source: Input, line: str, distance: bool | None) -> Comparisons | None:
-    """Files without a header that can be only one thing, by their first line; None for any other."""
-    from matchbound.readers.layouts.lines import read_fields
-    from matchbound.readers.layouts.trials import read_kaldi
-
-    delimiter = next((mark for mark in (",", ";") if mark in line), None)
-    fields = [field.strip().lower() for field in line.split(delimiter)]
-    if len(fields) == 4 and delimiter is None and NUMBER.match(fields[2]) and fields[3] in ("target", "nontarget"):
-        read = read_kaldi([source], distance=distance)
-        note = "the file has no header: its lines were read as enrolment, test, score and label (reader='kaldi')"
-        return read.with_fields(notes=(note, *read.notes))
-    if len(fields) != 2:
-        return None
-    is_label = [field in GENUINE_WORDS for field in fields]
-    is_score = [bool(NUMBER.match(field)) and not label for field, label in zip(fields, is_label, strict=True)]
-    if is_score == [False, True] and is_label[0]:
-        label, score, order = 0, 1, "label and score"
-    elif is_score == [True, False] and is_label[1]:
-        label, score, order = 1, 0, "score and label"
-    else:
-        return None
-    rows = read_fields(source, (2,), order, delimiter=delimiter)
-    note = f"the file has no header: its lines were read as {order}"
-    return unseen(rows.numbers(score), rows.truths(label), bool(distance), [note])
 
 
 def check_width(source: str, columns: int) -> None:

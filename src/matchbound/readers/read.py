@@ -167,7 +167,12 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
         raise DataError(f"{source.name} is empty")
     if source.kind == "text":
         from matchbound.readers.delimited import read_delimited
+        from matchbound.readers.layouts.headless import read_without_header
 
+        if all(options.get(name) is None for name in ("columns", "group", "delimiter")):
+            found = read_without_header(source, options.get("distance"))
+            if found is not None:
+                return found
         return _call(read_delimited, source, "a delimited text file", **options)
     if source.kind == "parquet":
         from matchbound.readers.parquet import read_parquet
