@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from matchbound.results.roc import RocCurve as RocCurve
     from matchbound.results.roc import ThresholdChoice as ThresholdChoice
     from matchbound.results.roc import ThresholdPoint as ThresholdPoint
+    from matchbound.results.search_comparison import compare_searches as compare_searches
     from matchbound.results.search_points import FnirAtFpir as FnirAtFpir
     from matchbound.results.search_points import RateAtSize as RateAtSize
     from matchbound.results.search_rates import FalsePositives as FalsePositives
@@ -194,6 +195,7 @@ _HOME = {
     "roc": "calls.rates",
     "Candidates": "data.candidates",
     "SearchPlan": "planning.searches",
+    "compare_searches": "results.search_comparison",
     "plan_search": "planning.searches",
     "read_candidates": "readers.candidates",
     "RocCurve": "results.roc",

@@ -31,6 +31,7 @@ from matchbound.cli.options import (
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.files.names import own_names
 from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
@@ -96,7 +97,7 @@ def report(
     method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
-        data, attribute = _grouped(files, group, reading)
+        data, attribute = grouped(files, group, reading)
         others = [reading.load_or_scan([path]) for path in against or ()]
         names = common.system_names([files[-1], *(against or ())])
         source = common.provenance(
@@ -104,6 +105,7 @@ def report(
             seed,
             {
                 "verb": "report",
+                "files": own_names(files),
                 "far": far or None,
                 "threshold": threshold or None,
                 "method": method,
@@ -143,7 +145,7 @@ def report(
     return exit_code([(verdict.claim, verdict.threshold) for verdict in made.verdicts])
 
 
-def _grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
+def grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
     """The data in memory, and the group of each identity where several columns make it."""
     from matchbound.cli.groups import load_with_groups
     from matchbound.readers.loading import in_memory

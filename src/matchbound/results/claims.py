@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from matchbound.errors import UsageError
 from matchbound.results.interval import Interval
+from matchbound.show.numbers import level_text
 
 Verdict = Literal["shown", "not shown", "refuted"]
 Relation = Literal["<", ">"]
@@ -199,6 +200,11 @@ class Claim:
     def __str__(self) -> str:
         return f"{self.statement}: {self.verdict}. {self.reason}"
 
+    def _written(self, value: float) -> str:
+        from matchbound.show.costs import value_text
+
+        return value_text(self.metric, value)
+
     @property
     def reason(self) -> str:
         """Why, in one or two sentences."""
@@ -206,8 +212,8 @@ class Claim:
         side = "upper" if upper else "lower"
         compared = "below" if self.bound < self.target else "above" if self.bound > self.target else "at"
         text = (
-            f"The one-sided {side} bound at {100.0 * self.level:.5g}% confidence is {self.bound:.4g} ({self.method}), "
-            f"{compared} {self.target:g}; the estimate is {self.estimate:.4g}."
+            f"The one-sided {side} bound at {level_text(self.level)} confidence is {self._written(self.bound)} "
+            f"({self.method}), {compared} {self._written(self.target)}; the estimate is {self._written(self.estimate)}."
         )
         if self.verdict != "shown" and self.target > 0.0:
             text += f" The bound is {self.ratio:.3g} times the target."
