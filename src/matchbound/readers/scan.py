@@ -119,9 +119,9 @@ def scan(
     columns: Mapping[str, str | None] | None = None,
     group: str | None = None,
 ) -> ScoreFile:
-    """A score table too large for memory, for `evaluate` and `by_group`: nothing is read until it is counted.
+    """A score table too large for memory, for `evaluate`, `roc` and `by_group`: nothing is read until it is counted.
 
-    What needs scores in order or comparisons matched (`compare`, systems in a report) reads the table into memory.
+    What needs comparisons matched (`compare`, systems in a report) reads the table into memory.
 
     Parameters
     ----------
