@@ -11,7 +11,7 @@ install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,report,dask,remote,test,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plots,report,dask,remote,excel,test,docs]'
 	touch $(STAMP)
 
 # The demo needs neither the plots nor the test tools, so it does not wait for them.
@@ -38,7 +38,7 @@ bench: install
 	$(BIN)/python benchmarks/run.py
 
 fuzz: install
-	$(BIN)/python fuzz/run.py --inputs 100000 --stops 50 --resumes 60
+	$(BIN)/python fuzz/run.py --inputs 100000 --seed 5 --stops 50 --resumes 60
 
 docs: install
 	$(BIN)/python -m sphinx -W --keep-going -b html docs site

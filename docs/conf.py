@@ -8,11 +8,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "tests"), str(HERE.parent / "src")]
-os.environ["MPLBACKEND"] = "Agg"
 os.environ["PYTHONPATH"] = str(HERE.parent / "src")
 os.environ["JUPYTER_PLATFORM_DIRS"] = "1"
 
+import matplotlib  # noqa: E402
+
 from matchbound import __version__  # noqa: E402
+
+matplotlib.use("Agg")  # here only: in notebooks, pictures are shown inline
+os.environ.pop("MPLBACKEND", None)
 
 project = "matchbound"
 author = "The matchbound developers"

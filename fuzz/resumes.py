@@ -138,7 +138,8 @@ def stop(command: Command, number: signal.Signals, after: float, place: Place, f
         code, said = command.ended(PATIENCE)
         found.slowest = max(found.slowest, time.monotonic() - began)
         took_over = "matchbound: interrupted" in said
-        fine = {signal.SIGINT: (130,), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}[number]
+        # −2 means 130 to a shell: CPython ends so where Ctrl-C fell into a module that was being imported
+        fine = {signal.SIGINT: (130, -2), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}[number]
         early = number != signal.SIGKILL and not took_over  # Python itself answers while it starts
         if code not in fine and not (early and code in (-15, -2, 0, 1)):
             found.complain(f"{number.name}: exit {code}: {said[-400:]}")
@@ -193,6 +194,11 @@ class Cluster:
         words += ["--local-directory", str(self._root), "--scheduler-file", str(self._file)]
         self.workers.append(self._start("dask_worker", words))
 
+    def lose_worker(self) -> None:
+        process = self.workers.pop(0)
+        process.kill()
+        process.wait()
+
     def _start(self, module: str, words: list[str]) -> subprocess.Popen[bytes]:
         path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
         threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
@@ -214,42 +220,39 @@ class Cluster:
 CASES = ("worker killed", "from there to here", "scheduler killed", "from here to there")
 
 
-def on_cluster(case: str, place: Place, root: Path, rng: np.random.Generator, found: Findings) -> None:
+def on_cluster(case: str, cluster: Cluster, place: Place, rng: np.random.Generator, found: Findings) -> None:
     """One run with a cluster; see the module."""
-    cluster = Cluster(root)
-    try:
-        words = place.words(cluster.address)
-        after = float(rng.uniform(0.5, 1.1)) * place.took
-        wrong = ""
-        if case == "worker killed":
-            command = start(words, place.scratch)
-            time.sleep(after)
-            cluster.workers[0].kill()
-            code, said = command.ended(600.0)
-            wrong = f"exit {code}: {said[-400:]}" if code or "Traceback" in said else place.complaint()
-        elif case == "scheduler killed":
-            command = start(words, place.scratch)
-            time.sleep(after)
-            cluster.scheduler.kill()
-            code, said = command.ended(600.0)
-            if code not in (0, 1) or "Traceback" in said or said.count("\n") > 1:
-                found.complain(f"{case}: exit {code}: {said[-800:]}")
-            found.counts[f"{case}: " + (said.split("(")[0].strip()[:90] or "done before")] += 1
-            code, said = start(place.words(), place.scratch).ended(600.0)
-            wrong = f"exit {code}: {said[-400:]}" if code else place.complaint()
-        else:
-            first, second = (words, place.words()) if case == "from there to here" else (place.words(), words)
-            number = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)[int(rng.integers(3))]
-            stop(start(first, place.scratch), number, after, place, found)
-            code, said = start(second, place.scratch).ended(600.0)
-            wrong = f"exit {code}: {said[-400:]}" if code or "Traceback" in said else place.complaint()
-        found.counts[f"Dask, {case}" + (": WRONG" if wrong else ": the same counts")] += 1
-        if wrong:
-            found.complain(f"Dask, {case}: {wrong}")
-            place.state.unlink(missing_ok=True)
-            place.clear()
-    finally:
-        cluster.close()
+    words = place.words(cluster.address)
+    after = float(rng.uniform(0.5, 1.1)) * place.took
+    wrong = ""
+    if case == "worker killed":
+        command = start(words, place.scratch)
+        time.sleep(after)
+        cluster.lose_worker()
+        code, said = command.ended(600.0)
+        cluster.add_worker()
+        wrong = f"exit {code}: {said[-400:]}" if code or "Traceback" in said else place.complaint()
+    elif case == "scheduler killed":
+        command = start(words, place.scratch)
+        time.sleep(after)
+        cluster.scheduler.kill()
+        code, said = command.ended(600.0)
+        if code not in (0, 1) or "Traceback" in said or said.count("\n") > 1:
+            found.complain(f"{case}: exit {code}: {said[-800:]}")
+        found.counts[f"{case}: " + (said.split("(")[0].strip()[:90] or "done before")] += 1
+        code, said = start(place.words(), place.scratch).ended(600.0)
+        wrong = f"exit {code}: {said[-400:]}" if code else place.complaint()
+    else:
+        first, second = (words, place.words()) if case == "from there to here" else (place.words(), words)
+        number = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)[int(rng.integers(3))]
+        stop(start(first, place.scratch), number, after, place, found)
+        code, said = start(second, place.scratch).ended(600.0)
+        wrong = f"exit {code}: {said[-400:]}" if code or "Traceback" in said else place.complaint()
+    found.counts[f"Dask, {case}" + (": WRONG" if wrong else ": the same counts")] += 1
+    if wrong:
+        found.complain(f"Dask, {case}: {wrong}")
+        place.state.unlink(missing_ok=True)
+        place.clear()
 
 
 def all_of_it(commands: int, clusters: int, seed: int, rows: int = 30_000) -> int:
@@ -262,8 +265,21 @@ def all_of_it(commands: int, clusters: int, seed: int, rows: int = 30_000) -> in
         print(f"the command takes {place.took:.1f} s", flush=True)
         for k in range(commands):
             resumed(place, rng, (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)[k % 3], found)
-        for k in range(clusters):
-            on_cluster(CASES[k % len(CASES)], place, Path(name), rng, found)
+            if k % 10 == 9:
+                print(f"{k + 1} commands, {len(found.wrong)} things wrong", flush=True)
+        cluster = None
+        try:
+            for k in range(clusters):
+                case = CASES[k % len(CASES)]
+                cluster = cluster or Cluster(Path(name))
+                on_cluster(case, cluster, place, rng, found)
+                print(f"Dask {k + 1}: {case}; {len(found.wrong)} things wrong", flush=True)
+                if case == "scheduler killed":
+                    cluster.close()
+                    cluster = None
+        finally:
+            if cluster is not None:
+                cluster.close()
     for outcome, count in sorted(found.counts.items()):
         print(f"{count:4d}  {outcome}")
     print(f"the slowest to stop took {found.slowest:.1f} s; {len(found.wrong)} things wrong")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
+import itertools
 import json
 import re
 import warnings
@@ -12,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import commands
 import generate
 import numpy as np
 from mutate import WORDS, Rng, damaged
@@ -314,6 +317,7 @@ def labels(folder: Path, rng: Rng) -> Any:
     from matchbound.report import render
     from matchbound.report.make import make_report
     from matchbound.results.description import describe
+    from matchbound.show.cells import is_formula
     from matchbound.show.description import description_records
     from matchbound.show.records import rate_record, to_csv, to_json
 
@@ -338,7 +342,8 @@ def labels(folder: Path, rng: Rng) -> Any:
             text = to_json(records, told, source)
             text.encode()
             json.loads(text, parse_constant=_refuse)
-            to_csv(records).encode()
+            for row in csv.reader(io.StringIO(to_csv(records))):
+                assert not any(is_formula(cell) and not cell.startswith("'") for cell in row), row
         made = make_report(
             data, far=[0.1], title=label(rng), show_labels=True, n_resamples=20, rng=0, provenance=source
         )
@@ -353,7 +358,10 @@ def labels(folder: Path, rng: Rng) -> Any:
             json.loads(script, parse_constant=_refuse)
     assert len(page.scripts) == _scripts(), [attributes for attributes, _ in page.scripts]
     write_atomically(folder / "page.md", render(made, "markdown"))
-    write_atomically(folder / "page.tex", render(made, "latex"))
+    tex = render(made, "latex")
+    write_atomically(folder / "page.tex", tex)
+    for before, line in itertools.pairwise(tex.splitlines()):
+        assert not (before.endswith("\\\\") and line.lstrip().startswith(("[", "*"))), line
     return made
 
 
@@ -393,6 +401,9 @@ TARGETS: dict[str, tuple[Target, float]] = {
     "protocol": (protocol, 4.0),
     "checkpoint": (checkpoint, 3.0),
     "labels": (labels, 0.4),
+    "labels on every path": (commands.labels_everywhere, 6.0),
+    "command line": (commands.command_line, 3.0),
+    "interrupt": (commands.interrupt, 0.2),
 }
 """Each target with its share of the inputs."""
 

@@ -6,8 +6,8 @@
 
 A replication draws G people, makes a data set of them, and calls `evaluate` (with ``--curves``: `roc`). Methods:
 "default" (what a user gets without asking), "wilson" (as the paper prints it), "guarded" (the latent interval as it was
-before it learned to hand over to the sample's own variance), and "true" (Wilson's formula with the true variance of
-the estimate, which nobody has: what could be had at best).
+before it learned to hand over to the sample's own variance; made-up data only), and "true" (Wilson's formula with the
+true variance of the estimate, which nobody has: what could be had at best).
 
 Real data: the people of each set are split in two random halves, a and b; the constants of the method were chosen on
 halves a, and half b is reported. A replication draws G people of a half without replacement and at most ten instances
@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 import matchbound as mb
 from matchbound.stats.intervals import wilson
-from matchbound.stats.latent import settings_named
+from matchbound.stats.latent import LatentModel, settings_named
 
 Array = NDArray[Any]
 FAR, FRR = (1e-3, 1e-2, 1e-1), (1e-2, 1e-1)
@@ -226,26 +226,43 @@ Row = tuple[str, float, float, str, float, float, float]
 """Metric, rate, level, method, estimate, low, high."""
 
 
-def rates_of(source: Half | Model, size: int, rng: np.random.Generator) -> list[Row]:
-    """Intervals of one draw at fixed thresholds."""
+def rates_of(
+    source: Half | Model, size: int, rng: np.random.Generator, check: bool = False, guarded: bool = True
+) -> list[Row]:
+    """Intervals of one draw at fixed thresholds; `check` compares them with those of `Rate.interval`."""
     data = source.draw(size, rng)
     asked = np.concatenate([source.far, source.frr])
     series = mb.evaluate(data, -asked if source.distance else asked)
+    levels = (0.95, *LEVELS) if 50 <= size <= 100 else (0.95,)
     made: list[Row] = []
-    for k, target in enumerate((*FAR, *FRR)):
-        metric = "far" if k < len(FAR) else "frr"
-        rate = getattr(series[k], metric)
-        p = rate.estimate
-        made.append((metric, target, 0.95, "default", p, *rate.interval()))
-        made.append((metric, target, 0.95, "default, upper bound", p, 0.0, rate.upper_bound()))
-        made.append((metric, target, 0.95, "wilson", p, *rate.interval("wilson")))
-        model = replace(rate.latent_model(), settings=settings_named("guarded"))
-        low, high = model.limit([rate.errors] * 2, model.deviate(0.95), [False, True])
-        made.append((metric, target, 0.95, "guarded", p, float(low), float(high)))
-        if 50 <= size <= 100 and target > 1e-3 and (metric, target) != ("frr", 1e-2):
-            for level in LEVELS:
-                made.append((metric, target, level, "default", p, *rate.interval(level=level)))
+    for metric, targets in (("far", FAR), ("frr", FRR)):
+        rates = [getattr(series[k + (0 if metric == "far" else len(FAR))], metric) for k in range(len(targets))]
+        fitted = rates[0].latent_model()
+        errors = np.array([rate.errors for rate in rates])
+        low, high = limits(fitted, errors, (*levels, 0.9))  # a one-sided bound at 95% is the upper limit at 90%
+        bound = high[-1]
+        before = limits(replace(fitted, settings=settings_named("guarded")), errors, (0.95,)) if guarded else None
+        for k, (target, rate) in enumerate(zip(targets, rates, strict=True)):
+            p = rate.estimate
+            for j, level in enumerate(levels):
+                made.append((metric, target, level, "default", p, float(low[j, k]), float(high[j, k])))
+            made.append((metric, target, 0.95, "default, upper bound", p, 0.0, float(bound[k])))
+            made.append((metric, target, 0.95, "wilson", p, *rate.interval("wilson")))
+            if before is not None:
+                made.append((metric, target, 0.95, "guarded", p, float(before[0][0, k]), float(before[1][0, k])))
+            if check:
+                assert np.allclose(tuple(rate.interval()), (low[0, k], high[0, k]), rtol=1e-3)
+                assert np.isclose(rate.upper_bound(), bound[k], rtol=1e-3)
     return made
+
+
+def limits(model: LatentModel, errors: Array, levels: tuple[float, ...]) -> tuple[Array, Array]:
+    """Limits for some numbers of errors at some levels, shapes (levels, errors), in one go."""
+    count = errors.size * len(levels)
+    x = np.tile(errors, len(levels))
+    deviate = np.repeat([model.deviate(level) for level in levels], errors.size)
+    found = model.limit(np.tile(x, 2), np.tile(deviate, 2), np.repeat([False, True], count), tolerance=1e-4)
+    return found[:count].reshape(len(levels), -1), found[count:].reshape(len(levels), -1)
 
 
 def points_of(source: Half, size: int, rng: np.random.Generator) -> list[Row]:
@@ -282,7 +299,7 @@ def judged(estimate: float, truth: float, size: int, population: int | None) -> 
 
 
 def cell(
-    source: Half | Model, name: str, size: int, replications: int, seed: int, curves: bool
+    source: Half | Model, name: str, size: int, replications: int, seed: int, curves: bool, guarded: bool = True
 ) -> list[dict[str, Any]]:
     """Rows of the table for one set and one number of people."""
     rows: dict[tuple[str, float, float, str], list[tuple[float, float, float]]] = {}
@@ -295,7 +312,7 @@ def cell(
                 truths["frr@far", target] = source.frr_at(float(source.far[k]))
             truths.setdefault(("eer", 0.0), source.eer() if ("eer", 0.0) not in truths else 0.0)
         else:
-            found = rates_of(source, size, rng)
+            found = rates_of(source, size, rng, check=number == 0, guarded=guarded)
         for metric, target, level, method, *numbers in found:
             rows.setdefault((metric, target, level, method), []).append((numbers[0], numbers[1], numbers[2]))
     widths: dict[tuple[str, float, float], float] = {}
@@ -347,6 +364,7 @@ def main() -> None:
     parser.add_argument("--models", action="store_true")
     parser.add_argument("--curves", action="store_true")
     parser.add_argument("--only", nargs="*", default=None, help="sets or models to run")
+    parser.add_argument("--least", type=int, default=0, help="the smallest number of people")
     parser.add_argument("--most", type=int, default=300, help="the largest number of people")
     parser.add_argument("--replications", type=int, default=400)
     parser.add_argument("--seed", type=int, default=33)
@@ -369,13 +387,13 @@ def main() -> None:
         source: Half | Model | None = None
         for size in sizes:
             label = name if given.models else f"{name}-{given.half}"
-            if (label, str(size)) in done or size > given.most:
+            if (label, str(size)) in done or not given.least <= size <= given.most:
                 continue
             if given.models:
                 source = Model(name, size)
             elif source is None:
                 source = Half(name, given.half, given.data)
-            rows = cell(source, label, size, given.replications, given.seed, given.curves)
+            rows = cell(source, label, size, given.replications, given.seed, given.curves, given.models)
             with given.out.open("a", newline="") as stream:
                 csv.DictWriter(stream, FIELDS, lineterminator="\n").writerows(rows)
             print(label, size, flush=True)  # noqa: T201

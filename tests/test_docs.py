@@ -1,6 +1,7 @@
 """Every code block in README and docs runs; where a block of output follows, it is what is printed.
 
-Blocks marked ``python`` of a page run in order in one namespace, in a folder that holds the example files. A ``text``
+Blocks marked ``python`` of a page run in order in one namespace, in a folder that holds what ``matchbound demo
+--files`` writes and nothing else. A ``text``
 block right after one must equal what it printed. In ``console`` blocks, lines that start with ``$ `` are run through
 the command line and must succeed; lines of output under them must equal what they print.
 """
@@ -11,13 +12,13 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 import warnings
 from pathlib import Path
 
 import pytest
 
 from matchbound.cli import main
-from matchbound.data.example_files import write_examples
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,10 +26,17 @@ FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``matchbound demo --files`` writes, and nothing else."""
     folder = tmp_path_factory.mktemp("examples")
-    write_examples(folder)
+    assert main(["demo", "--files", str(folder), "--quiet"]) == 0
     return folder
+
+
+@pytest.fixture
+def examples(written: Path, tmp_path: Path) -> Path:
+    """A copy for one page, so that no page lives on files that another one wrote."""
+    return Path(shutil.copytree(written, tmp_path / "examples"))
 
 
 def blocks(page: Path) -> list[tuple[str, str, bool]]:

@@ -48,7 +48,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    from pictures import PICTURES
+    from pictures import PICTURES, gallery_blocks
 
     for link in links(page):
         if link.startswith(("http://", "https://", "mailto:")):
@@ -56,7 +56,9 @@ def test_links_lead_somewhere(page: Path) -> None:
         target, _, anchor = link.partition("#")
         path = (page.parent / target).resolve() if target else page
         if path.parent == DOCS / "_made":
-            assert path.name in PICTURES, f"{page}: no picture {path.name} is drawn"
+            assert path.name in {*PICTURES, *(name for name, _ in gallery_blocks())}, (
+                f"{page}: no picture {path.name} is drawn"
+            )
             continue
         assert path.exists(), f"{page}: {link} leads nowhere"
         if anchor and path.suffix == ".md":

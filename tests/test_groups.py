@@ -110,7 +110,11 @@ def test_gaps() -> None:
         assert gap.unpaired_variance == gap.variance
         back = rates.gap(metric, "odd", "even")  # type: ignore[arg-type]
         assert back.interval().low == pytest.approx(-gap.interval().high)
-        for method in ("dyadic", "wilson", "latent"):
+        auto, dyadic = gap.interval(), gap.interval("dyadic")
+        towards = ("low", "high") if gap.estimate > 0.0 else ("high", "low")
+        assert getattr(auto, towards[0]) == getattr(dyadic, towards[0])
+        assert abs(getattr(auto, towards[1])) >= abs(getattr(dyadic, towards[1]))
+        for method in ("auto", "dyadic", "wilson", "latent"):
             assert gap.estimate in gap.interval(method)
             assert gap.ratio in gap.ratio_interval(method)
         (row,) = rates.gaps(metric)  # type: ignore[arg-type]
@@ -217,7 +221,7 @@ def test_arguments() -> None:
     with pytest.raises(mb.UsageError, match="metric"):
         rates.gaps("eer")  # type: ignore[arg-type]
     with pytest.raises(mb.UsageError, match="dyadic, wilson, latent"):
-        rates.gap("far", "even", "odd").interval("auto")
+        rates.gap("far", "even", "odd").interval("nonsense")
 
 
 def test_groups_without_errors_have_an_interval_with_width() -> None:

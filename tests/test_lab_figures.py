@@ -13,6 +13,7 @@ from matchbound.cli.coverage import coverage
 from matchbound.study import SyntheticModel, figures
 from matchbound.study.datasets import DATASETS, load
 from matchbound.study.figures import FIGURES, Request, make_figure
+from matchbound.study.paper_figures import PROTOCOLS, dependence_rows, protocol_rows
 
 SMALL = {"replications": 4, "resamples": 39, "truth_identities": 800, "quiet": True}
 
@@ -115,3 +116,20 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         "bias",
         "protocol",
     }
+
+
+def test_the_protocol_figure_takes_everybody_before_anybody_twice() -> None:
+    for panel, sizes in PROTOCOLS.items():
+        rows = [row for row in protocol_rows() if row.panel == panel]
+        assert [row.iteration for row in rows] == list(range(1, len(rows) + 1))
+        assert len(rows) == (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+        first = {row.id_a for row in rows[:2]} | {row.id_b for row in rows[:2]}
+        assert len(first) == 4
+        assert len({(row.id_a, row.instance_a, row.id_b, row.instance_b) for row in rows}) == len(rows)
+
+
+def test_dependence_grows_with_far() -> None:
+    rows = dependence_rows(3, 0, n_identities=60)
+    assert rows[-1].far > 0.2
+    assert rows[-1].ratio > rows[4].ratio > -0.01
+    assert 0.0 < rows[-1].share < 1.0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import SHARED
+from matchbound.study.paper_figures import pair_moments, predicted_ratio
 from paper_numbers import Numbers, count
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -153,6 +154,7 @@ def test_biases_of_bootstraps_by_enumeration(seed: int) -> None:
     covariance = share @ (y @ share) ** 2 - mean**2
     true = (2 * variance + 4 * (size - 2) * covariance) / (size * (size - 1))
     subsets = vertex = double = 0.0
+    moments = np.zeros(2)
     for types in itertools.product((0, 1), repeat=size):
         weight = np.prod(share[list(types)])
         rates = y[np.ix_(types, types)].copy()
@@ -160,6 +162,7 @@ def test_biases_of_bootstraps_by_enumeration(seed: int) -> None:
         d = rates - rates.sum() / (size * (size - 1))
         np.fill_diagonal(d, 0.0)
         r, q = (d.sum(axis=1) ** 2).sum(), (d**2).sum()
+        moments += weight * np.array(pair_moments(r, q, size))
         subsets += weight * r / (size**2 * (size - 1) ** 2)
         vertex += weight * (2 * q / (size**3 * (size - 1)) + 4 * (size - 2) * r / (size**4 * (size - 1)))
         double += weight * (4 * r + 2 * q) / (size * (size - 1)) ** 2
@@ -170,6 +173,9 @@ def test_biases_of_bootstraps_by_enumeration(seed: int) -> None:
     assert size * (vertex - true) == pytest.approx(on_v * variance + on_c * covariance)
     printed = (-(4 * size - 2) / size * (size * true) + 4 * variance) / (size - 1)
     assert size * (double - true) == pytest.approx(printed)
+    assert moments == pytest.approx([variance, covariance])
+    for name, found in (("subsets", subsets), ("vertex", vertex), ("double-or-nothing", double)):
+        assert predicted_ratio("far", name, "none", size, variance, covariance) == pytest.approx(found / true)
 
 
 # ---- every item of the paper, and where it is

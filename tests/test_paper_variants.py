@@ -349,6 +349,13 @@ def test_fixed_sizes_are_unbiased_for_geometric_sizes() -> None:
     assert np.all(np.mean(plug_in, axis=0) / true < 0.9)
 
 
+def test_one_sided_bootstraps_at_any_level() -> None:
+    far = mb.evaluate(golden_table("larger"), 0.401334).far
+    bounds = [far.interval("vertex", level, side="upper", rng=1, n_resamples=400).high for level in (0.2, 0.5, 0.8)]
+    assert bounds == sorted(bounds)
+    assert bounds[0] < far.estimate < bounds[2]
+
+
 # ---- protocol data
 
 

@@ -122,10 +122,11 @@ def test_the_demo_writes_the_files_of_the_documentation(
 ) -> None:
     assert all((files / name).is_file() for name in EXAMPLE_FILES)
     assert isinstance(mb.read(files / "faces.npz"), mb.Embeddings)
-    assert main(["demo", "--files", str(files)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert main(["demo", "--files", str(files)]) == 0  # the same files again
+    capsys.readouterr()
     (tmp_path / "audit.csv").write_text("mine")
     assert main(["demo", "--files", str(tmp_path)]) == 2
+    assert "audit.csv is there already and differs" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["audit.csv"]
 
 
@@ -263,3 +264,82 @@ def test_check_ends_with_advice(files: Path, distances: Path, capsys: pytest.Cap
     shown = capsys.readouterr().out
     assert "whatever the dependence" in shown
     assert "typical of matchers" not in shown
+
+
+# The report
+
+
+@pytest.fixture(scope="module")
+def clean_report(files: Path) -> object:
+    from matchbound.report.make import make_report
+
+    return make_report(mb.read(files / "scores.csv"), threshold=[0.75], far=[1e-1, 1e-2], rng=0)
+
+
+def test_no_error_is_a_bound_and_not_zero(clean_report: object) -> None:
+    from matchbound.report import render, words
+    from matchbound.show.numbers import percent
+
+    point = clean_report.points[0]  # type: ignore[attr-defined]
+    assert point.far.errors == 0
+    told = words.headline(clean_report)  # type: ignore[arg-type]
+    expected = f"there was no false accept in 26,730 comparisons; FAR is below {percent(point.far.upper)} with 95%"
+    assert expected in told
+    assert words.card(point.far) == (f"<\u00a0{percent(point.far.upper)}", "no error in 26,730")
+    for form in ("html", "markdown"):
+        assert expected in render(clean_report, form).replace("\u2060", "")  # type: ignore[arg-type]
+
+
+def test_no_card_stands_alone() -> None:
+    from matchbound.report.html import _columns
+
+    for cards in range(2, 40):
+        columns = _columns(cards)
+        assert columns <= 5
+        if cards > columns:
+            assert cards % columns != 1
+
+
+def test_the_page_speaks_plainly(clean_report: object) -> None:
+    from matchbound.report import render
+
+    html = render(clean_report)  # type: ignore[arg-type]
+    for odd in ("its part", "wolves", "lambs", "goats", ">verb<", "an identity, median"):
+        assert odd not in html
+    assert "beforeprint" in html
+
+
+def test_the_provenance_names_file_command_and_system(files: Path, tmp_path: Path) -> None:
+    target = tmp_path / "r.md"
+    scores = str(files / "scores.csv")
+    command = ["report", scores, "--against", str(files / "scores-b.csv"), "--far", "0.01", "-q", "-o", str(target)]
+    assert main(command) == 0
+    text = target.read_text().replace("\\", "")
+    assert "| Files | scores.csv |" in text
+    assert "| Command | matchbound report scores.csv --against scores-b.csv" in text
+    assert "| Compared with | scores-b.csv |" in text
+    assert "verb" not in text
+    assert str(files) not in text
+
+
+def test_a_histogram_has_no_shelf() -> None:
+    from matchbound.report.svg import BOTTOM, _line
+
+    x, y = np.arange(6.0), np.array([BOTTOM, 10.0, BOTTOM, 20.0, 30.0])
+    path = _line(x, y, y < BOTTOM)
+    assert path == f"M1 {BOTTOM}V10H2V{BOTTOM}M3 {BOTTOM}V20H4V30H5V{BOTTOM}"
+    assert _line(x, np.full(5, float(BOTTOM)), np.zeros(5, dtype=bool)) == ""
+
+
+def test_all_systems_are_drawn(files: Path, tmp_path: Path) -> None:
+    target = tmp_path / "r.html"
+    others = [word for name in ("scores-b.csv", "scores-c.csv") for word in ("--against", str(files / name))]
+    assert main(["report", str(files / "scores.csv"), *others, "--far", "0.01", "-q", "-o", str(target)]) == 0
+    drawn = target.read_text().split('id="systems-det"')[1].split("</svg>")[0]
+    assert drawn.count("<polyline") == 3
+    assert all(f'class="curve s{k}"' in drawn for k in range(3))
+    from matchbound.show.numbers import percent
+
+    for name in ("scores.csv", "scores-b.csv", "scores-c.csv"):
+        eer = mb.roc(mb.read(files / name)).eer().estimate
+        assert f"{name}, EER {percent(eer)}" in drawn

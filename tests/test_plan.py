@@ -268,7 +268,7 @@ def test_plan_keeps_its_promise(asked: dict[str, float]) -> None:
 
     Twenty settings, 400 replications each: docs/studies/plan_check.csv.
     """
-    made = plan(**asked, dependence=MIDDLE)  # type: ignore[arg-type]
+    made = plan(**asked, dependence=MIDDLE, method="wilson")  # type: ignore[arg-type]
     n, m, p = made.n_identities, made.instances, made.target.rate
     rng = np.random.default_rng([11, n])
     met = 0
@@ -382,12 +382,54 @@ def test_clean_results_of_independent_comparisons_follow_the_rule_of_three() -> 
 
 
 def test_planning_for_no_error_at_all() -> None:
-    made = plan(far=0.0, upper=0.05)
+    made = plan(far=0.0, upper=0.05, method="wilson")
     assert wilson(0.0, made.n_identities // 2, 0.05)[1] <= 0.05
     assert wilson(0.0, (made.n_identities - 3) // 2, 0.05)[1] > 0.05
     assert made.expected.no_error == 1.0
-    own = plan(frr=0.0, upper=0.05)
+    own = plan(frr=0.0, upper=0.05, method="wilson")
     assert wilson(0.0, own.n_identities, 0.05)[1] <= 0.05 < wilson(0.0, own.n_identities - 2, 0.05)[1]
+
+
+def test_no_error_at_all_by_the_default_interval() -> None:
+    """`plan`, `zero_errors` and the latent model of such data give one bound, never below that of the rule of 3."""
+    made = plan(far=0.0, upper=0.01, instances=2)
+    assert made.method == "latent"
+    assert made.clean.default <= 0.01 < zero_errors(made.n_identities - 2, instances=2).default
+    assert made.clean.default == zero_errors(made.n_identities, instances=2).default
+    for people in (20, 100):
+        clean = zero_errors(people, instances=1, dependence=INDEPENDENT)
+        assert clean.default >= clean.independent * (1.0 - 1e-12)
+
+
+def test_planned_limits_are_those_of_the_model() -> None:
+    """The limits read from the grid are within 3% of those that the model gives for the same errors and variance."""
+    from dataclasses import replace
+
+    from matchbound.planning.latent_limits import planned
+    from matchbound.stats.latent.handover import OwnVariance
+
+    made = planned("far", 120, 2, MIDDLE)
+    made = replace(made, model=replace(made.model, people=0))
+    rng = np.random.default_rng(5)
+    p = np.exp(rng.normal(np.log(0.01), 0.3, 12))
+    v = p**2 * np.exp(rng.normal(np.log(0.05), 0.5, 12))
+    low, high = made.limits(p, v, 0.025)
+    wide = made._estimated(p * made.model.comparisons)
+    for k in range(12):
+        x = p[k] * made.model.comparisons
+        own = OwnVariance(np.array([x]), np.array([v[k] * 120 * 119 / (118 * 117) / p[k] ** 2]), np.zeros(1))
+        exact = replace(made.model, own=own).limit([x, x], made.model.deviate(0.95), [False, True])
+        expected = np.exp(np.log(p[k]) + (np.log(exact) - np.log(p[k])) * wide[k])
+        assert (low[k], high[k]) == pytest.approx(tuple(expected), rel=0.03)
+
+
+def test_the_default_plan_asks_for_more_and_keeps_its_chance() -> None:
+    careful, plain = plan(far=1e-3, upper=2.5e-3), plan(far=1e-3, upper=2.5e-3, method="wilson")
+    assert careful.n_identities > plain.n_identities
+    for made in (careful, plain):
+        assert made.expected.chance >= made.target.power
+    with pytest.raises(UsageError, match="not both"):
+        plan(far=1e-3, upper=2e-3, pilot=MIDDLE, dependence=MIDDLE)
 
 
 def test_identities_for_comparisons() -> None:

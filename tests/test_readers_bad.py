@@ -37,7 +37,10 @@ TEXT: dict[str, tuple[Content, str]] = {
     "blank lines are counted": (HEAD + "\n\na,b\n", r"in\.csv, line 4: 2 columns"),
     "white line": (HEAD + "a,b,1\n   \na,c,1\n", r"in\.csv, line 3: 1 columns"),
     "not a number": (HEAD + GOOD + "a,b,high\n", r"in\.csv, line 4: score is 'high', not a number"),
-    "decimal comma": (HEAD.replace(",", ";") + "a;b;0,5\n", r"line 2: score is '0,5', not a number; .*decimal point"),
+    "decimal comma": (
+        HEAD.replace(",", ";") + "a;b;0.5\na;b;0,5\n",
+        r"line 3: score is '0,5', not a number; .*decimal point",
+    ),
     "mixed delimiters": (HEAD + GOOD + "a;b;0.5\n", r"in\.csv, line 4: 1 columns where the header has 3"),
     "tabs in a comma file": (HEAD + "a\tb\t0.5\n", r"in\.csv, line 2: 1 columns"),
     "nan": (HEAD + "a,b,nan\n", r"in\.csv, line 2: score is nan, not a finite number; drop failed comparisons"),

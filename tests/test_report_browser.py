@@ -1,22 +1,16 @@
 """The report in a real browser: no error, no request, a slider that tells what `evaluate` gives, no overflow.
 
-Chromium is driven through chromedriver's own HTTP interface; without the two the tests are skipped.
+Chromium is driven by selenium through chromedriver; without them the tests are skipped.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import shutil
-import socket
-import subprocess
 import time
-import urllib.error
-import urllib.request
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,118 +19,22 @@ import matchbound as mb
 from matchbound.report.make import write_report
 from matchbound.show.numbers import percent, span
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
+pytest.importorskip("selenium")
+from browser import MISSING, Browser
+
 pytestmark = [
-    pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="chromium and chromedriver are not installed"),
+    pytest.mark.skipif(MISSING, reason="chromium and chromedriver are not installed"),
     pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning"),
 ]
-KEYS = {"left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010", "tab": "\ue004"}
 BROWSERS_OWN = ("chrome:", "chrome-", "about:")
 """Documents of the browser itself, such as the tab that it begins with."""
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-extensions",
-    "--hide-scrollbars",
-]
-
-
-class Browser:
-    """A session of chromedriver, by its HTTP interface."""
-
-    def __init__(self, port: int, profile: Path) -> None:
-        self.base = f"http://127.0.0.1:{port}"
-        options = {"binary": BROWSER, "args": [*FLAGS, f"--user-data-dir={profile}", "--window-size=1280,900"]}
-        wanted = {
-            "browserName": "chrome",
-            "goog:chromeOptions": options,
-            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-        }
-        made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
-        self.base += f"/session/{made['sessionId']}"
-
-    def call(self, verb: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=verb)
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=60) as answer:
-            return json.load(answer)["value"]
-
-    def open(self, path: Path) -> None:
-        self.call("POST", "/url", {"url": path.as_uri()})
-
-    def run(self, script: str, *arguments: Any) -> Any:
-        return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
-
-    def protocol(self, command: str, **parameters: Any) -> Any:
-        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
-
-    def log(self, kind: str) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = self.call("POST", "/se/log", {"type": kind})
-        return entries
-
-    def press(self, selector: str, key: str) -> None:
-        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
-        self.call("POST", f"/element/{next(iter(found.values()))}/value", {"text": KEYS[key]})
-
-    def click(self, selector: str) -> None:
-        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
-        self.call("POST", f"/element/{next(iter(found.values()))}/click", {})
-
-    def wide(self, width: int, height: int = 900) -> None:
-        self.protocol(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
-
-    def prefer(self, scheme: str, media: str = "") -> None:
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        self.protocol("Emulation.setEmulatedMedia", media=media, features=[feature])
-
-    def shown(self) -> dict[str, str]:
-        told: dict[str, str] = self.run(
-            "return Object.fromEntries([...document.querySelectorAll('[data-show]')]"
-            ".map(e => [e.dataset.show, e.textContent]))"
-        )
-        return told
-
-
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    port = free_port()
-    assert DRIVER is not None
-    folder = tmp_path_factory.mktemp("browser")
-    process = subprocess.Popen([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    session = None
-    try:
-        for _ in range(100):
-            try:
-                urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-                    f"http://127.0.0.1:{port}/status", timeout=5
-                ).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        session = Browser(port, folder / "profile")
-        yield session
-    finally:
-        if session is not None:
-            session.call("DELETE", "")
-        process.terminate()
-        process.wait(timeout=30)
+    session = Browser(tmp_path_factory.mktemp("browser") / "profile")
+    yield session
+    session.close()
 
 
 def distances() -> mb.Comparisons:
@@ -191,7 +89,7 @@ def page(
 ) -> mb.Comparisons | mb.Embeddings:
     """The page, opened anew; the data behind it."""
     data, path = pages[request.param]
-    browser.call("POST", "/url", {"url": "about:blank"})
+    browser.open("about:blank")
     browser.log("browser")
     browser.log("performance")
     browser.wide(1280)

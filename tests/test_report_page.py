@@ -168,7 +168,7 @@ def test_markers_stand_where_the_axes_say(html: str, report: Report) -> None:
     moves = json.loads(Page(html).inside["script"][0])["moves"]
     panel = report.panel
     roc = html.split('id="roc"')[1].split("</svg>")[0]
-    ticks = dict(re.findall(r'class="tick" x="([\d.]+)" y="335" text-anchor="middle">([\d.]+)%<', roc))
+    ticks = dict(re.findall(r'class="tick" x="([\d.]+)" y="335" [^>]*>([\d.]+)%<', roc))
     left, right = min(ticks, key=float), max(ticks, key=float)
     assert ticks[right] == "100"
     low = float(ticks[left]) / 100.0

@@ -345,6 +345,7 @@ def test_every_form_has_the_section(form: str, which: str, request: pytest.Fixtu
         assert [a["id"] for a in page.all("svg") if a.get("role") == "img"] == [
             *("scores", "roc", "det", "groups-far", "groups-frr"),
             "forest",
+            "systems-det",
         ]
         assert told.count("cannot tell") >= sum(not row.differs for row in report.systems.rows)
         identifiers = [a["id"] for _, a in page.tags if "id" in a]
@@ -538,4 +539,4 @@ def test_small_groups_are_named_and_gaps_hold_together() -> None:
         text = render(report, form)
         assert "tiny (5)" in text.replace("\\", "")
         assert "too few to compare" in text
-        assert "counts that these two were picked as the extremes" in text
+        assert "accounts for the choice of these two as the extremes" in text

@@ -487,6 +487,33 @@ def test_dask_with_snapshots_loses_nothing_and_resumes_anywhere(cluster: Any, tm
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_the_cluster_gets_the_data_once(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many calls look at them, and whatever they ask; other data are sent, and not kept for ever."""
+    distributed = pytest.importorskip("distributed")
+    data, other = clustered(2000), clustered(2000, seed=5)
+    large: list[int] = []
+    with distributed.Client(cluster) as client:
+        plain = client.scatter
+
+        def scatter(value: Any, **options: Any) -> Any:
+            large.append(getattr(value, "nbytes", 0))
+            return plain(value, **options)
+
+        monkeypatch.setattr(client, "scatter", scatter)
+        there = DaskExecutor(client)
+        for thresholds in (THRESHOLDS, THRESHOLDS[:1], THRESHOLDS):
+            assert_same(tally_embeddings(data, thresholds, executor=there), tally_embeddings(data, thresholds))
+        assert large.count(data.vectors.nbytes) == 1
+        tally_embeddings(other, THRESHOLDS, executor=there)
+        assert large.count(data.vectors.nbytes) == 2
+        monkeypatch.setattr("matchbound.counting.cluster.MOST_SENT", 1)
+        tally_embeddings(other, THRESHOLDS, executor=there)
+        assert len(there._sent) <= 2
+        tally_embeddings(data, THRESHOLDS, executor=there)
+        assert large.count(data.vectors.nbytes) == 3
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_dies_is_told_and_costs_what_was_not_saved(cluster: Any, tmp_path: Path) -> None:
     data, path = clustered(5000), tmp_path / "run.npz"
 

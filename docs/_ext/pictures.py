@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -129,6 +133,28 @@ def tutorial_det() -> Figure:
     return figure
 
 
+def gallery_blocks() -> list[tuple[str, str]]:
+    """(picture, code) of the gallery page, in order: the picture is the image that follows the block."""
+    text = (DOCS / "gallery.md").read_text()
+    found = re.findall(r"```python\n(.*?)```\s*!\[[^\]]*\]\(_made/([\w.-]+)\)", text, re.DOTALL)
+    return [(name, code) for code, name in found]
+
+
+def draw_gallery() -> None:
+    """Run the blocks of the gallery in one namespace, in a folder with the example files, and keep their axes."""
+    from matplotlib import pyplot as plt
+
+    from matchbound.data.example_files import write_examples
+
+    space: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        write_examples(Path(folder))
+        for name, code in gallery_blocks():
+            exec(compile(code, "gallery.md", "exec"), space)
+            space["ax"].figure.savefig(MADE / name, metadata={"Date": None}, bbox_inches="tight")
+            plt.close("all")
+
+
 PICTURES: dict[str, Callable[[], Figure]] = {
     "dependent-matrix.svg": matrix_of_errors,
     "dependent-shares.svg": shares,
@@ -145,6 +171,10 @@ def draw(names: list[str] | None = None) -> None:
         with rc_context(STYLE), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             PICTURES[name]().savefig(MADE / name, metadata={"Date": None})
+    if names is None:
+        with rc_context(STYLE), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            draw_gallery()
 
 
 def _builder_inited(app: Sphinx) -> None:
@@ -152,7 +182,7 @@ def _builder_inited(app: Sphinx) -> None:
         draw()
         return
     MADE.mkdir(exist_ok=True)
-    for name in PICTURES:
+    for name in (*PICTURES, *(name for name, _ in gallery_blocks())):
         if not (MADE / name).exists():
             (MADE / name).write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')
 

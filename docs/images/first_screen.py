@@ -8,14 +8,21 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import matchbound as mb
+from matchbound.show.numbers import span
 
 METHODS = {
     "naive-wilson": "as if comparisons were independent",
     "subsets": "subsets bootstrap (Bolle et al.)",
     "vertex": "vertex bootstrap",
     "wilson": "Wilson, dependence-aware",
-    "latent": "latent, dependence-aware",
+    "latent": "latent, the default",
 }
+
+THEMES = (
+    ("first-screen.png", "#ffffff", "#1b2128", "#1f5f8b", "#b4452c"),
+    ("first-screen-dark.png", "#0d1117", "#e7eaee", "#7fc1f0", "#f2a765"),
+)
+"""Name of the file, page, ink, and the colours of intervals that hold and of those that do not."""
 
 
 def main() -> None:
@@ -24,14 +31,20 @@ def main() -> None:
         warnings.simplefilter("ignore")
         far = mb.evaluate(mb.demo_data(), threshold=0.6).far
         limits = {name: far.interval(name, n_resamples=5000, rng=0) for name in METHODS}
+    for theme in THEMES:
+        draw(far, limits, *theme)
+
+
+def draw(far: mb.Rate, limits: dict[str, mb.Interval], name: str, page: str, ink: str, good: str, bad: str) -> None:
+    """One picture for one theme."""
     figure = Figure(figsize=(7.2, 2.7), dpi=200, layout="constrained")
-    axes = figure.add_subplot()
-    for place, name in enumerate(reversed(METHODS)):
-        colour = "#b4452c" if name in ("naive-wilson", "subsets") else "#1f5f8b"
-        low, high = limits[name]
+    axes = figure.add_subplot(facecolor=page)
+    for place, name_of in enumerate(reversed(METHODS)):
+        colour = bad if name_of in ("naive-wilson", "subsets") else good
+        low, high = limits[name_of]
         axes.plot([100 * low, 100 * high], [place, place], color=colour, lw=5, solid_capstyle="butt")
-        axes.plot(100 * far.estimate, place, "o", color="white", mec=colour, mew=1.6, ms=7)
-        axes.text(100 * high * 1.05, place, f"{100 * low:.2g}–{100 * high:.2g}%", va="center", fontsize=9, color=colour)
+        axes.plot(100 * far.estimate, place, "o", color=page, mec=colour, mew=1.6, ms=7)
+        axes.text(100 * high * 1.05, place, span(low, high), va="center", fontsize=9, color=colour)
     axes.set_yticks(range(len(METHODS)), list(reversed(METHODS.values())), fontsize=9)
     axes.set_xscale("log")
     axes.set_xlim(0.009, 1.1)
@@ -44,8 +57,10 @@ def main() -> None:
         loc="right",
     )
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(left=False)
-    figure.savefig(Path(__file__).parent / "first-screen.png")
+    axes.tick_params(left=False, colors=ink)
+    axes.spines["bottom"].set_color(ink)
+    axes.xaxis.label.set_color(ink)
+    figure.savefig(Path(__file__).parent / name, facecolor=page)
 
 
 if __name__ == "__main__":

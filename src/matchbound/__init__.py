@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from matchbound.planning.rules import ZeroErrors as ZeroErrors
     from matchbound.planning.rules import zero_errors as zero_errors
     from matchbound.planning.search import Expectation as Expectation
+    from matchbound.planning.searches import SearchPlan as SearchPlan
+    from matchbound.planning.searches import plan_search as plan_search
+    from matchbound.planning.settle import plan_for as plan_for
     from matchbound.readers.candidates import read_candidates as read_candidates
     from matchbound.readers.failures import read_failures as read_failures
     from matchbound.readers.read import read as read
@@ -92,6 +95,7 @@ if TYPE_CHECKING:
     from matchbound.results.roc import RocCurve as RocCurve
     from matchbound.results.roc import ThresholdChoice as ThresholdChoice
     from matchbound.results.roc import ThresholdPoint as ThresholdPoint
+    from matchbound.results.search_comparison import compare_searches as compare_searches
     from matchbound.results.search_points import FnirAtFpir as FnirAtFpir
     from matchbound.results.search_points import RateAtSize as RateAtSize
     from matchbound.results.search_rates import FalsePositives as FalsePositives
@@ -177,6 +181,7 @@ _HOME = {
     "PairOfSystems": "results.systems",
     "Plan": "planning.plan",
     "plan": "planning.plan",
+    "plan_for": "planning.settle",
     "plot_correlations": "show.correlations",
     "plot_det": "show.plots",
     "plot_roc": "show.plots",
@@ -191,6 +196,9 @@ _HOME = {
     "Report": "report.page",
     "roc": "calls.rates",
     "Candidates": "data.candidates",
+    "SearchPlan": "planning.searches",
+    "compare_searches": "results.search_comparison",
+    "plan_search": "planning.searches",
     "read_candidates": "readers.candidates",
     "RocCurve": "results.roc",
     "search": "calls.searching",

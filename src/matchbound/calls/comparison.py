@@ -15,8 +15,10 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.calls.curve_readings import Reading, Target, read_curve
 from matchbound.calls.groups import by_group
+from matchbound.counting.executors import Executor, Progress
 from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
 from matchbound.counting.recount import AnySource, Recount, Source
+from matchbound.counting.running import How
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import Tally
@@ -85,6 +87,8 @@ def compare(
     far: float | None = None,
     frr: float | None = None,
     workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Two systems on the same comparisons: differences and ratios of their error rates.
 
@@ -100,8 +104,8 @@ def compare(
         Compare FRR where each system has this FAR. That the thresholds are estimated is counted.
     frr
         Compare FAR where each system has this FRR.
-    workers
-        Threads for embeddings.
+    workers, executor, progress
+        How embeddings are counted; see `evaluate`.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def compare(
     where = Where(threshold, far, frr)
     sources = [in_memory(a), in_memory(b)]
     matched = match(sources)
-    pair = _Pair.of(matched, workers)
+    pair = _Pair.of(matched, How(workers, executor, progress))
     notes = (*_one_for_all(where, sources), *_findings(matched), *matched.notes)
     result = pair.compare(where, where.threshold, notes, matched)
     for text in result.warnings:
@@ -127,7 +131,13 @@ def compare(
 
 
 def compare_thresholds(
-    a: AnySource, b: AnySource, thresholds: Sequence[Sequence[float]] | FloatArray, *, workers: int | None = None
+    a: AnySource,
+    b: AnySource,
+    thresholds: Sequence[Sequence[float]] | FloatArray,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Comparison, ...]:
     """`compare` at several pairs of thresholds (of a, of b), for the price of one pass over the data.
 
@@ -137,8 +147,8 @@ def compare_thresholds(
         The two systems.
     thresholds : sequence of pairs
         Each a threshold of `a` and one of `b`.
-    workers : int, optional
-        Threads; by default one per core.
+    workers, executor, progress
+        How embeddings are counted; see `evaluate`.
 
     Returns
     -------
@@ -161,7 +171,7 @@ def compare_thresholds(
     if grid.ndim != 2 or grid.shape[1] != 2 or np.isnan(grid).any():
         raise UsageError("thresholds must be pairs: the threshold of a, the threshold of b")
     matched = match([in_memory(a), in_memory(b)])
-    pair = _Pair.of(matched, workers)
+    pair = _Pair.of(matched, How(workers, executor, progress))
     notes = (*_findings(matched), *matched.notes)
     joint = pair.joint(grid[:, 0], grid[:, 1])
     made = tuple(pair.at(joint.at(k), notes, matched) for k in range(grid.shape[0]))
@@ -177,6 +187,8 @@ def compare_all(
     far: float | None = None,
     frr: float | None = None,
     workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> SystemsTable:
     """Several systems on the same comparisons: all pairs, with simultaneous intervals.
 
@@ -186,7 +198,7 @@ def compare_all(
         By name, or in a sequence (they are then called 1, 2, …).
     threshold
         One for all systems, or one each.
-    far, frr, workers
+    far, frr, workers, executor, progress
         As for `compare`.
 
     Returns
@@ -210,7 +222,9 @@ def compare_all(
     >>> len(table.comparisons)
     3
     """
-    table = compare_points(systems, [Where(threshold, far, frr)], workers=workers, eer=False)[0]
+    table = compare_points(
+        systems, [Where(threshold, far, frr)], workers=workers, executor=executor, progress=progress, eer=False
+    )[0]
     for text in table.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return table
@@ -221,6 +235,8 @@ def compare_points(
     points: Sequence[Where],
     *,
     workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
     eer: bool = True,
 ) -> tuple[SystemsTable, ...]:
     """`compare_all` at several points: the systems are matched and their curves made once, each pair counted once.
@@ -239,7 +255,7 @@ def compare_points(
         for j in range(i + 1, len(names)):
             systems_of_pair: Any = (matched.systems[i], matched.systems[j])
             both = Matched(systems_of_pair, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
-            pair = _Pair.of(both, workers, remember)
+            pair = _Pair.of(both, How(workers, executor, progress), remember)
             asked = [None if grid is None else (float(grid[i]), float(grid[j])) for grid in grids]
             pair.prepare([at for at in asked if at is not None], [*targets, *([("eer", None)] if eer else [])])
             for table, where, at in zip(made, points, asked, strict=True):
@@ -269,11 +285,11 @@ class _Remembered:
             self.tallies[key] = tally_comparisons(source, thresholds)
         return self.tallies[key]
 
-    def read(self, source: Source, targets: Sequence[Target], workers: int | None) -> list[Reading]:
+    def read(self, source: Source, targets: Sequence[Target], how: How) -> list[Reading]:
         """Numbers of the curve of a system; what is not known yet is read from one curve."""
         new = [target for target in targets if (source, *target) not in self.readings]
         if new:
-            for target, reading in zip(new, read_curve(source, new, workers), strict=True):
+            for target, reading in zip(new, read_curve(source, new, how), strict=True):
                 self.readings[source, *target] = reading
         return [self.readings[source, *target] for target in targets]
 
@@ -281,22 +297,22 @@ class _Remembered:
 class _Pair:
     """Two matched systems, and the counting that comparisons of them need."""
 
-    def __init__(self, a: Source, b: Source, workers: int | None, remember: _Remembered) -> None:
-        self.a, self.b, self.workers, self.remember = a, b, workers, remember
+    def __init__(self, a: Source, b: Source, how: How, remember: _Remembered) -> None:
+        self.a, self.b, self.how, self.remember = a, b, how, remember
         self.designs: tuple[Design, Design] | None = None
         self.prepared: dict[tuple[float, float], JointTally] = {}
         self.models: Models = cache(self._model)
 
     @staticmethod
-    def of(matched: Matched, workers: int | None, remember: _Remembered | None = None) -> _Pair:
+    def of(matched: Matched, how: How, remember: _Remembered | None = None) -> _Pair:
         remember = remember or _Remembered()
         a, b = matched.systems
         if isinstance(a, Embeddings) and isinstance(b, Embeddings):
             if len(a) < 2:
                 raise DataError(f"there are no comparisons: {len(a)} matched embeddings make no pair")
             if len(a) * (len(a) - 1) // 2 <= EXACT_COMPARISONS:
-                return _Pair(remember.pairs(a), remember.pairs(b), workers, remember)
-        return _Pair(a, b, workers, remember)
+                return _Pair(remember.pairs(a), remember.pairs(b), how, remember)
+        return _Pair(a, b, how, remember)
 
     def joint(self, thresholds_a: ArrayLike, thresholds_b: ArrayLike) -> JointTally:
         one = np.atleast_1d(np.asarray(thresholds_a, dtype=np.float64))
@@ -304,13 +320,13 @@ class _Pair:
         if isinstance(self.a, Comparisons) and isinstance(self.b, Comparisons):
             made = joint_tally(self.a, self.b, one, two, tally=self.remember.tally)
         else:
-            made = _joint(self.a, self.b, one, two, self.workers)
+            made = _joint(self.a, self.b, one, two, self.how)
         self.designs = impostor_design(made.a.impostor), genuine_design(made.a.genuine)
         return made
 
     def prepare(self, thresholds: Sequence[tuple[float, float]], targets: Sequence[Target]) -> None:
         """Count at several points in one pass, so that `compare` finds them."""
-        read = [self.remember.read(source, targets, self.workers) for source in (self.a, self.b)]
+        read = [self.remember.read(source, targets, self.how) for source in (self.a, self.b)]
         grid = [*thresholds, *((one.threshold, two.threshold) for one, two in zip(*read, strict=True))]
         if grid:
             joint = self.joint([at[0] for at in grid], [at[1] for at in grid])
@@ -343,7 +359,7 @@ class _Pair:
     ) -> Comparison:
         """The comparison at one pair of thresholds."""
         rates = [
-            error_rates(t, (), Recount(source, workers=self.workers))[0]
+            error_rates(t, (), Recount(source, self.how.workers, self.how.executor))[0]
             for t, source in ((joint.a, self.a), (joint.b, self.b))
         ]
         far: Difference = _rate_difference("far", rates[0], rates[1], joint, self.models)
@@ -371,7 +387,7 @@ class _Pair:
 
     def _at_target(self, metric: str, target: float | None) -> PointDifference:
         """Read a number from both curves, with the slopes that make it a combination of FRR and FAR."""
-        read = [self.remember.read(source, [(metric, target)], self.workers)[0] for source in (self.a, self.b)]
+        read = [self.remember.read(source, [(metric, target)], self.how)[0] for source in (self.a, self.b)]
         values, thresholds = [one.value for one in read], [one.threshold for one in read]
         joint = self._joint_at(thresholds[0], thresholds[1])
         g = joint.a.genuine.comparisons
@@ -411,19 +427,19 @@ class _Pair:
         ranks = paired_ranks(comparisons_of(a, which), kind)
         if not ranks.size:
             return None
-        joint = _joint(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.workers)
+        joint = _joint(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.how)
         made = (fit_far_difference if kind == "far" else fit_frr_difference)(joint)
         if self.designs is None:
             return made
         return replace(made, design=self.designs[0 if kind == "far" else 1])
 
 
-def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, workers: int | None) -> JointTally:
+def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, how: How) -> JointTally:
     if isinstance(a, Comparisons) and isinstance(b, Comparisons):
         return joint_tally(a, b, one, two)
     assert isinstance(a, Embeddings)
     assert isinstance(b, Embeddings)
-    return joint_tally_of_embeddings(a, b, one, two, workers=workers)
+    return joint_tally_of_embeddings(a, b, one, two, how)
 
 
 def _rate_difference(metric: Any, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models) -> RateDifference:

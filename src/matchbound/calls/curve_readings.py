@@ -9,6 +9,7 @@ import numpy as np
 
 from matchbound.counting.curves import curve_of_comparisons
 from matchbound.counting.recount import Source
+from matchbound.counting.running import How
 from matchbound.counts.curve import CurveTally
 from matchbound.data.comparisons import Comparisons
 
@@ -34,7 +35,7 @@ class Reading:
     share_far: float
 
 
-def read_curve(source: Source, targets: Sequence[Target], workers: int | None = None) -> list[Reading]:
+def read_curve(source: Source, targets: Sequence[Target], how: How | None = None) -> list[Reading]:
     """Read numbers from the curve of a system, which is made once."""
     from matchbound.counting.curves import curve_of_embeddings
     from matchbound.stats.curve.influence import curve_slopes
@@ -43,7 +44,8 @@ def read_curve(source: Source, targets: Sequence[Target], workers: int | None = 
     if isinstance(source, Comparisons):
         curve: CurveTally = curve_of_comparisons(source)
     else:
-        curve = curve_of_embeddings(source, workers=workers)
+        how = how or How()
+        curve = curve_of_embeddings(source, workers=how.workers, executor=how.executor, progress=how.progress)
     far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
     read = []
     for metric, target in targets:

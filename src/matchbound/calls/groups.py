@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.counting.recount import AnySource, Recount, RecountOfPart
+from matchbound.counting.executors import Executor, Progress
+from matchbound.counting.recount import AnySource, Recount, RecountOfPart, tally_source
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
@@ -31,6 +32,8 @@ def by_group(
     far: float | None = None,
     weighting: str = "comparisons",
     workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> GroupRates:
     """Error rates within each group of identities and between groups, with gaps and ratios.
 
@@ -49,8 +52,8 @@ def by_group(
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
     weighting
         ``"comparisons"`` or ``"identities"``, as in `evaluate`; gaps between groups are of pooled rates.
-    workers
-        Threads for embeddings.
+    workers, executor, progress
+        How embeddings are counted; see `evaluate`.
 
     Returns
     -------
@@ -81,8 +84,8 @@ def by_group(
     if not isinstance(threshold, (int, float)) or math.isnan(threshold):
         raise UsageError(f"threshold must be a number; got {threshold!r}")
     grid = np.array([threshold], dtype=np.float64)
-    recount = Recount(data, workers=workers)
-    whole = recount.tally(grid, pairs=True)
+    recount = Recount(data, workers, executor)
+    whole = tally_source(data, grid, pairs=True, workers=workers, executor=executor, progress=progress)
     overall = error_rates(whole, (), recount, weighting)[0]
     labels, codes = np.unique(_labels_of(whole, group) if labelled is None else labelled, return_inverse=True)
     codes = codes.astype(np.int64).reshape(-1)

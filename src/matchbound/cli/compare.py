@@ -11,6 +11,7 @@ from matchbound.cli import common
 from matchbound.cli.options import (
     ANSWER,
     READING,
+    WORKING,
     Answer,
     Level,
     Quiet,
@@ -18,7 +19,7 @@ from matchbound.cli.options import (
     Resamples,
     Seed,
     Threshold,
-    Workers,
+    Working,
 )
 from matchbound.errors import UsageError
 from matchbound.results.methods import named
@@ -40,7 +41,7 @@ def compare(
     seed: Seed = 0,
     reading: Reading = READING,
     answer: Answer = ANSWER,
-    workers: Workers = None,
+    working: Working = WORKING,
     quiet: Quiet = False,
 ) -> int:
     """Differences and ratios of error rates of systems that made the same comparisons, with intervals and p-values.
@@ -69,14 +70,14 @@ def compare(
     names = common.system_names(files)
     with common.listening(quiet) as told:
         systems = [in_memory(reading.load_or_scan([name])) for name in files]
-        if len(files) == 2:
-            made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, workers=workers)
-            records = comparison_records(made, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed)
-        else:
-            several = compare_all(
-                dict(zip(names, systems, strict=True)), threshold=grid, far=far, frr=frr, workers=workers
-            )
-            records = systems_records(several, method, level, rng=seed)
+        with working.started(quiet) as how:
+            if len(files) == 2:
+                made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, **how)
+                records = comparison_records(made, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed)
+            else:
+                named_systems = dict(zip(names, systems, strict=True))
+                several = compare_all(named_systems, threshold=grid, far=far, frr=frr, **how)
+                records = systems_records(several, method, level, rng=seed)
     source = common.provenance(
         files,
         seed,

@@ -84,17 +84,27 @@ def demo(
 
 
 def _write_files(folder: str, quiet: bool) -> int:
-    """Write the example files; where one is there already, nothing is written."""
+    """Write the example files; where another file has the name of one, nothing is written."""
+    import shutil
+    import tempfile
     from pathlib import Path
 
-    from matchbound.data.example_files import EXAMPLE_FILES, write_examples
+    from matchbound.data.example_files import write_examples
     from matchbound.errors import UsageError
 
     target = Path(folder)
-    there = [name for name in EXAMPLE_FILES if (target / name).exists()]
-    if there:
-        raise UsageError(f"{target / there[0]} is there already; choose another folder with --files, or remove it")
-    made = write_examples(target)
+    with tempfile.TemporaryDirectory(prefix="matchbound-demo-") as place:
+        made = write_examples(Path(place))
+        for path in made:
+            own = target / path.name
+            if own.exists() and (not own.is_file() or own.read_bytes() != path.read_bytes()):
+                raise UsageError(
+                    f"{own} is there already and differs; choose another folder with --files, or remove it"
+                )
+        target.mkdir(parents=True, exist_ok=True)
+        for path in made:
+            if not (target / path.name).exists():
+                shutil.copyfile(path, target / path.name)
     if not quiet:
         sys.stderr.write(f"wrote {len(made)} files to {target}: {', '.join(path.name for path in made)}\n")
     return 0

@@ -9,7 +9,18 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from matchbound.cli import STDIN, common
-from matchbound.cli.options import ANSWER, READING, Answer, Files, Level, Method, Quiet, Reading, Workers
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    WORKING,
+    Answer,
+    Files,
+    Level,
+    Method,
+    Quiet,
+    Reading,
+    Working,
+)
 from matchbound.counting.recount import AnySource
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
@@ -33,7 +44,7 @@ def groups(
     level: Level = 0.95,
     reading: Reading = READING,
     answer: Answer = ANSWER,
-    workers: Workers = None,
+    working: Working = WORKING,
     quiet: Quiet = False,
 ) -> int:
     """False accept and false reject rates within groups of people and between them, and the gaps.
@@ -48,8 +59,9 @@ def groups(
     method = named(method, METHODS, "--method")
     with common.listening(quiet) as told:
         data, attribute = load_with_groups(files, group, reading)
-        rates = by_group(data, threshold, group=attribute, far=far, workers=workers)
-        records = group_records(rates, method, level)
+        with working.started(quiet) as how:
+            rates = by_group(data, threshold, group=attribute, far=far, **how)
+            records = group_records(rates, method, level)
     source = common.provenance(
         files,
         None,

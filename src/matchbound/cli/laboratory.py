@@ -51,12 +51,16 @@ LABORATORY = Laboratory()
 """The group where nothing is given."""
 
 
+CHANGE_NOTHING = ("--workers", "--dask", "--checkpoint", "--checkpoint-every", "--output", "-o")
+"""Options that change no number: who does the work, and where the answer goes."""
+
+
 def command_line(words: Sequence[str] | None = None) -> str | None:
     """The command that is running, with files by their own names and no value of ``--option``; None without one.
 
-    Options of readers may hold keys to where the data lie.
+    Options of readers may hold keys to where the data lie. Options that change no number are left out.
     """
-    tokens = COMMAND.get() if words is None else tuple(words)
+    tokens = _that_matter(COMMAND.get() if words is None else tuple(words))
     if not tokens:
         return None
     said = ["matchbound"]
@@ -67,6 +71,14 @@ def command_line(words: Sequence[str] | None = None) -> str | None:
         else:
             said.append(_own(token))
     return shlex.join(said)
+
+
+def _that_matter(tokens: Sequence[str]) -> tuple[str, ...]:
+    kept = []
+    for before, token in zip(("", *tokens), tokens, strict=False):
+        if before not in CHANGE_NOTHING and token.partition("=")[0] not in CHANGE_NOTHING:
+            kept.append(token)
+    return tuple(kept)
 
 
 def _own(token: str) -> str:

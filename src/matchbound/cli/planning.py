@@ -38,6 +38,7 @@ Instances = Annotated[int, Parameter(help="Instances of each person.")]
 Claim = Annotated[float | None, Parameter(help="A rate that is to be undercut.")]
 Effect = Annotated[float | None, Parameter(help="Design effect at the planned size, where one is known.")]
 Pilot = Annotated[str | None, Parameter(help="Scores or embeddings of a pilot, to read the dependence from.")]
+PlanMethod = Annotated[str, Parameter(help="The interval that will be used: auto (latent) or wilson.")]
 Plot = Annotated[str | None, Parameter(help="File for a picture of the plan (.svg, .png or .pdf).")]
 
 
@@ -98,6 +99,7 @@ def plan(
     claim: Claim = None,
     design_effect: Effect = None,
     pilot: Pilot = None,
+    method: PlanMethod = "auto",
     reading: Reading = READING,
     seed: Seed = 0,
     plot: Plot = None,
@@ -127,6 +129,7 @@ def plan(
             level=level,
             power=power,
             dependence=known,
+            method=method,
             instances=instances,
             claim=claim,
             rng=seed,
@@ -152,6 +155,7 @@ def plan(
         "instances": instances,
         "claim": claim,
         "design_effect": design_effect,
+        "method": method,
     }
     source = common.provenance((pilot,), seed, parameters) if pilot else _without_input(seed, parameters)
     answer.deliver(plan_records(made, curve), partial(plan_text, made, curve), told.texts, source)

@@ -9,6 +9,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from matchbound.cli import common
+from matchbound.cli.claims import ClaimOption, exit_code, read_claims
+from matchbound.cli.costs import CllrOption, MinDcf, read_priors
+from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
     READING,
     RUNNING,
@@ -21,12 +24,14 @@ from matchbound.cli.options import (
     Resamples,
     Running,
     Seed,
+    TermsOption,
     Threshold,
     at_least,
     write_out,
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.files.names import own_names
 from matchbound.results.methods import named
 from matchbound.results.rates import METHODS
 
@@ -73,19 +78,26 @@ def report(
     running: Running = RUNNING,
     format: ReportFormat = None,
     output: Output = None,
+    claim: ClaimOption = None,
+    min_dcf: MinDcf = None,
+    cllr: CllrOption = False,
+    terms: TermsOption = "plain",
+    laboratory: Laboratory = LABORATORY,
     quiet: Quiet = False,
 ) -> int:
     """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
 
-    Example: `matchbound report scores.csv --against other.csv --output report.html`
+    Example: `matchbound report scores.csv --claim "frr@far=1e-3<5%" --output report.html`
     """
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 
+    read_claims(claim)
+    priors = read_priors("--min-dcf", min_dcf)
     method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     with common.listening(quiet):
-        data, attribute = _grouped(files, group, reading)
+        data, attribute = grouped(files, group, reading)
         others = [reading.load_or_scan([path]) for path in against or ()]
         names = common.system_names([files[-1], *(against or ())])
         source = common.provenance(
@@ -93,6 +105,7 @@ def report(
             seed,
             {
                 "verb": "report",
+                "files": own_names(files),
                 "far": far or None,
                 "threshold": threshold or None,
                 "method": method,
@@ -101,7 +114,10 @@ def report(
                 **reading.parameters(data, data.distance),
                 "group": group or None,
                 "against": names[1:] or None,
+                "claim": claim or None,
+                "min_dcf": min_dcf or None,
             },
+            laboratory,
         )
         with running.started(quiet) as how:
             made = make_report(
@@ -119,14 +135,17 @@ def report(
                 rng=seed,
                 n_resamples=resamples,
                 provenance=source,
+                claims=claim or (),
+                min_dcf=priors,
+                cllr=cllr,
                 **how,
             )
-        content = render(made, chosen)
+        content = render(made, chosen, terms)
     write_out(content, output)
-    return 0
+    return exit_code([(verdict.claim, verdict.threshold) for verdict in made.verdicts])
 
 
-def _grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
+def grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
     """The data in memory, and the group of each identity where several columns make it."""
     from matchbound.cli.groups import load_with_groups
     from matchbound.readers.loading import in_memory

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from matchbound.cli import common
 from matchbound.cli.claims import ClaimOption, exit_code, needs_threshold, read_claims, verdicts
+from matchbound.cli.costs import ActDcf, CllrOption, MinDcf, read_priors
 from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
     ANSWER,
@@ -26,8 +27,8 @@ from matchbound.cli.options import (
     Seed,
 )
 from matchbound.errors import UsageError
-from matchbound.results.costs import weights_of
 from matchbound.results.methods import named
+from matchbound.show.terms import Terms
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
 
@@ -47,21 +48,6 @@ Every = Annotated[
         name="--points", help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.", negative=""
     ),
 ]
-MinDcf = Annotated[
-    list[str] | None,
-    Parameter(
-        help="Prior at which the least detection cost is wanted, or an evaluation's name (sre08, sre16, voxsrc, …).",
-        negative_iterable="",
-    ),
-]
-ActDcf = Annotated[
-    list[str] | None,
-    Parameter(
-        help="Prior at which the actual detection cost is wanted; scores are natural log-likelihood ratios.",
-        negative_iterable="",
-    ),
-]
-CllrOption = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.", negative="")]
 MinCllr = Annotated[bool, Parameter(help="minCllr, for scores of any scale.", negative="")]
 LevelFar = Annotated[
     float | None, Parameter(help="Of the union rule: the level of FAR's interval (0.1 as in the paper's figures).")
@@ -70,7 +56,8 @@ SmoothOption = Annotated[
     str | None, Parameter(help="Of the bootstraps: read each curve smoothed by binormal, log-normal or kernel.")
 ]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.")]
-Kind = Annotated[Literal["det", "roc", "scores"], Parameter(help="What the picture shows.")]
+PlotKind = Literal["det", "roc", "scores", "precision-recall", "thresholds", "costs"]
+Kind = Annotated[PlotKind, Parameter(help="What the picture shows.")]
 
 
 def roc(
@@ -112,7 +99,7 @@ def roc(
     claims = read_claims(claim)
     if needs_threshold(claims):
         raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
-    priors = {"min_dcf": _priors("--min-dcf", min_dcf), "actual_dcf": _priors("--act-dcf", act_dcf)}
+    priors = {"min_dcf": read_priors("--min-dcf", min_dcf), "actual_dcf": read_priors("--act-dcf", act_dcf)}
     for name, rates in (("--far", far), ("--frr", frr)):
         for rate in rates or ():
             if not 0.0 <= rate <= 1.0:
@@ -120,7 +107,7 @@ def roc(
     if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
-        data = reading.load(files)
+        data = reading.load_or_scan(files)
         with running.started(quiet) as how:
             curve = run(data, **how)
             wanted = far or (
@@ -136,7 +123,7 @@ def roc(
             costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
             records += cost_records(costs, method, level)
             made = verdicts(claims, (), curve, level=level)
-        picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:])
+        picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:], answer.terms)
     source = common.provenance(
         files,
         seed,
@@ -162,22 +149,6 @@ def roc(
     return exit_code(made)
 
 
-def _priors(option: str, words: list[str] | None) -> list[float | str]:
-    """Priors as numbers, or names of evaluations, checked before any work is done."""
-    made: list[float | str] = []
-    for word in words or ():
-        try:
-            value: float | str = float(word)
-        except ValueError:
-            value = word
-        try:
-            weights_of(value, 1.0, 1.0)
-        except UsageError as error:
-            raise UsageError(f"{option}: {error}") from None
-        made.append(value)
-    return made
-
-
 def _chosen(method: str, level_far: float | None, smooth: str | None) -> dict[str, Any]:
     """Options of one method, refused with others."""
     from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
@@ -193,15 +164,14 @@ def _chosen(method: str, level_far: float | None, smooth: str | None) -> dict[st
     return made if smooth is None else made | {"smooth": named(smooth, SMOOTHS, "--smooth")}
 
 
-def _picture(curve: Any, kind: Literal["det", "roc", "scores"], level: float, form: str) -> bytes:
+def _picture(curve: Any, kind: PlotKind, level: float, form: str, terms: Terms) -> bytes:
     """The plot as the bytes of a file; the same data give the same bytes."""
     import matplotlib
 
     from matchbound.show.plots import new_axes
 
     axes = new_axes(pyplot=False)
-    options = {} if kind == "scores" else {"level": level}
-    curve.plot(kind, ax=axes, **options)
+    curve.plot(kind, ax=axes, level=level, terms=terms)
     buffer = io.BytesIO()
     unstamped = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
     with matplotlib.rc_context({"svg.hashsalt": "matchbound"}):

@@ -1,17 +1,24 @@
 """Run blocks on a `dask.distributed` cluster: the same block function, tallies merged in a tree.
 
-What was counted is what the process that asked for it holds; whatever the cluster loses is counted again.
+What was counted is what the process that asked for it holds; whatever the cluster loses is counted again. The arrays
+of a job are sent to each worker process once, and serve every later job of the same executor that has them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.held import Held, count_block, merge
 from matchbound.counting.threads import one_blas_thread
 from matchbound.errors import MatchboundError, MissingExtraError, plainly
@@ -24,15 +31,23 @@ LAST = 0.2
 SMALLER = 4
 FAN_IN = 4
 ATTEMPTS = 5
+LARGE_BYTES = 1 << 16
+MOST_SENT = 8
+"""How many arrays an executor leaves on the cluster for the next job."""
 POLL_SECONDS = 0.2
 STOP_SECONDS = 20.0
 """How long a run that is stopped waits for what workers have counted already."""
 
 
-def run_on(client: Any, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
-    """Tally the blocks on the cluster of a ``distributed.Client``, or of the scheduler at an address."""
+def run_on(client: Any, job: Job, blocks: Sequence[int], watch: Watch, sent: dict[str, Any] | None = None) -> Held:
+    """Tally the blocks on the cluster of a ``distributed.Client``, or of the scheduler at an address.
+
+    sent
+        Arrays that are on the cluster already, by digest; what is sent now is added.
+    """
     with connected(client) as opened:
-        return _Run(opened, job, blocks, watch).result()
+        known = sent if sent is not None and opened is client else {}
+        return _Run(opened, job, blocks, watch, known).result()
 
 
 @contextlib.contextmanager
@@ -57,26 +72,80 @@ def connected(client: Any) -> Iterator[Any]:
 
 def close(client: Any) -> None:
     """Close a client; one whose scheduler is gone would log what it tried in vain."""
-    log = logging.getLogger("distributed")
-    level = log.level
-    if client.status != "running":
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+    logs = [logging.getLogger(name) for name in names] if client.status != "running" else []
+    levels = [log.level for log in logs]
+    for log in logs:
         log.setLevel(logging.CRITICAL + 1)
     try:
         with contextlib.suppress(TimeoutError, OSError):
             client.close(timeout=5)
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
-def run_blocks(job: Job, blocks: Sequence[int], n_blocks: int) -> Held:
+@dataclass(frozen=True)
+class Kit:
+    """A job in parts: what makes it, its small parts, and where its large arrays go among them."""
+
+    make: Any
+    parts: tuple[Any, ...]
+    places: tuple[int, ...]
+
+    @staticmethod
+    def of(job: Any) -> tuple[Kit, list[NDArray[Any]]]:
+        """The kit of a job that says how it travels (``__reduce__``), and its large arrays; else the job as it is."""
+        if "__reduce__" not in type(job).__dict__:
+            return Kit(_same, (job,), ()), []
+        make, parts = job.__reduce__()
+        places = tuple(
+            at for at, part in enumerate(parts) if isinstance(part, np.ndarray) and part.nbytes >= LARGE_BYTES
+        )
+        kept = tuple(None if at in places else part for at, part in enumerate(parts))
+        return Kit(make, kept, places), [np.ascontiguousarray(parts[at]) for at in places]
+
+    def job(self, arrays: Sequence[NDArray[Any]]) -> Any:
+        """The job again."""
+        parts = list(self.parts)
+        for at, array in zip(self.places, arrays, strict=True):
+            parts[at] = array
+        return self.make(*parts)
+
+
+def _same(job: Any) -> Any:
+    return job
+
+
+class Bench:
+    """Where the tasks of one run in one process share their job; it is gone when the run is."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._job: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bench, ()
+
+    def job(self, kit: Kit, arrays: Sequence[NDArray[Any]]) -> Any:
+        """The job, made by the first task that asks."""
+        with self._lock:
+            if self._job is None:
+                self._job = kit.job(arrays)
+            return self._job
+
+
+def run_blocks(bench: Bench, kit: Kit, arrays: Sequence[NDArray[Any]], blocks: Sequence[int], n_blocks: int) -> Held:
     """What a task of the cluster does."""
     one_blas_thread()  # from now on: a limit that ended with this task would end under the tasks of other threads
+    job = bench.job(kit, arrays)
     if job.n_blocks != n_blocks:
         raise MatchboundError("a worker cuts the comparisons into other blocks; install one version everywhere")
     worker = job.worker()
     for block in blocks:
         count_block(worker, block)
-    return worker.partial
+    held: Held = worker.partial
+    return held
 
 
 def merge_all(partials: Sequence[Held]) -> Held:
@@ -91,8 +160,11 @@ class _LostError(Exception):
 class _Run:
     """One job on one cluster."""
 
-    def __init__(self, client: Any, job: Job, blocks: Sequence[int], watch: Watch) -> None:
+    def __init__(self, client: Any, job: Job, blocks: Sequence[int], watch: Watch, sent: dict[str, Any]) -> None:
         self._client = client
+        self._kit, self._arrays = Kit.of(job)
+        self._names = [fingerprint(array) for array in self._arrays]
+        self._sent = sent
         self._job = job
         self._blocks = list(blocks)
         self._watch = watch
@@ -137,10 +209,11 @@ class _Run:
         with self._reachable():
             with self._watch.signals.at_once():
                 threads = max(1, sum(self._client.nthreads().values()))
-                remote = self._client.scatter(self._job, broadcast=True, hash=False)
+                bench, arrays = self._scatter(Bench()), [self._on_cluster(k) for k in range(len(self._arrays))]
             covers = {}
             for chunk in _split(todo, CHUNKS_PER_THREAD * threads):
-                future = self._client.submit(run_blocks, remote, chunk, self._job.n_blocks, pure=False, retries=2)
+                given = (bench, self._kit, arrays, chunk, self._job.n_blocks)
+                future = self._client.submit(run_blocks, *given, pure=False, retries=2)
                 covers[future.key] = chunk
                 self._roots.append(future)
             waiting, self._roots = self._roots, []
@@ -165,6 +238,20 @@ class _Run:
                     self._collect()
                     self._watch.snapshot(self._sound())
             self._collect()
+
+    def _scatter(self, value: Any) -> Any:
+        return self._client.scatter(value, broadcast=True, hash=False)
+
+    def _on_cluster(self, k: int) -> Any:
+        """The k-th array of the job, which is sent unless it is there."""
+        name = self._names[k]
+        there = self._sent.pop(name, None)
+        if there is None or there.status != "finished":
+            there = self._scatter(self._arrays[k])
+        self._sent[name] = there  # the last one used is the last one
+        while len(self._sent) > max(MOST_SENT, len(self._names)):
+            self._sent.pop(next(iter(self._sent)))
+        return there
 
     def _collect(self, timeout: float | None = None) -> None:
         """Fetch what finished tasks have counted, merged there, and add it to what this process holds."""
@@ -192,6 +279,7 @@ class _Run:
                     "the connection to the Dask scheduler was lost; with a checkpoint, the same call goes on from there"
                 ) from error
             if isinstance(error, CancelledError):
+                self._sent.clear()
                 raise _LostError from error
             if type(error).__name__ == "KilledWorker":
                 raise MatchboundError(

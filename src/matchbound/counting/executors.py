@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -93,6 +93,9 @@ class LocalExecutor:
 class DaskExecutor:
     """A `dask.distributed` cluster; a worker that dies costs time and nothing else.
 
+    The data are sent to each worker process once, and stay there for the next call while the executor lives (of an
+    address, for the one call).
+
     client
         A ``distributed.Client``, or the address of a scheduler.
 
@@ -109,12 +112,13 @@ class DaskExecutor:
     """
 
     client: Any
+    _sent: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
         """Tally the blocks on the cluster."""
         from matchbound.counting.cluster import run_on
 
-        return run_on(self.client, job, blocks, watch)
+        return run_on(self.client, job, blocks, watch, self._sent)
 
 
 class _Crew:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matchbound.arraytypes import BoolArray, FloatArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.counting.held import Held
 from matchbound.counting.pairs import BlockScores
+from matchbound.counting.running import How, Kind, run_all
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.joint import JointTally, join
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings
+from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError
 
 BLOCK_ROWS = 512
+PIECE_COLUMNS = 4096
 
 
 def joint_tally(
@@ -47,27 +54,108 @@ def joint_tally(
 
 
 def joint_tally_of_embeddings(
-    a: Embeddings, b: Embeddings, thresholds_a: FloatArray, thresholds_b: FloatArray, *, workers: int | None = None
+    a: Embeddings, b: Embeddings, thresholds_a: FloatArray, thresholds_b: FloatArray, how: How | None = None
 ) -> JointTally:
     """The same for all pairs of two sets of embeddings whose rows are the same instances."""
     from matchbound.counting.allpairs import tally_embeddings
 
-    both = np.zeros((2, thresholds_a.size), dtype=np.int64)
-    one, two = _Matches(a), _Matches(b)
-    for start in range(0, len(a), BLOCK_ROWS):
-        rows = slice(start, min(start + BLOCK_ROWS, len(a)))
-        matches_a, matches_b = one.block(rows), two.block(rows)
-        later = np.arange(len(a))[None, start:] > np.arange(rows.start, rows.stop)[:, None]
-        genuine = a.codes[rows][:, None] == a.codes[None, start:]
-        for k in range(thresholds_a.size):
-            matched_a, matched_b = matches_a(float(thresholds_a[k])), matches_b(float(thresholds_b[k]))
-            both[0, k] += np.count_nonzero(matched_a & matched_b & later & ~genuine)
-            both[1, k] += np.count_nonzero(~(matched_a | matched_b) & later & genuine)
+    how = how or How()
+    job = JointJob(a, b, thresholds_a, thresholds_b)
+    kind = Kind(lambda: "", lambda state, blocks: SharedErrors(state["counts"], blocks), 0)  # it has no checkpoint
+    both = run_all(job, lambda: SharedErrors(np.zeros((2, thresholds_a.size), dtype=np.int64)), kind, how).counts
     tallies = [
-        tally_embeddings(source, grid, pairs=True, workers=workers)
+        tally_embeddings(source, grid, pairs=True, workers=how.workers, executor=how.executor, progress=how.progress)
         for source, grid in ((a, thresholds_a), (b, thresholds_b))
     ]
     return join(tallies[0], tallies[1], both[0], both[1])
+
+
+@dataclass(eq=False)
+class SharedErrors(Held):
+    """Comparisons of some blocks on which both systems err.
+
+    counts : int64, shape (2, K)
+        Impostor comparisons that both match, genuine ones that neither does, at each pair of thresholds.
+    """
+
+    counts: IntArray
+    blocks: set[int] = field(default_factory=set)
+    sound: bool = True
+
+    def copy(self) -> SharedErrors:
+        """The same, in an array of its own."""
+        return SharedErrors(self.counts.copy(), set(self.blocks), self.sound)
+
+    def join(self, other: SharedErrors, workers: int | None) -> None:
+        """Add the counts of `other`."""
+        self.counts += other.counts
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The counts, as an array for a file."""
+        return {"counts": self.counts}
+
+
+@dataclass(frozen=True, eq=False)
+class JointJob:
+    """All pairs of rows of two systems; a block is some rows with all rows behind them."""
+
+    a: Embeddings
+    b: Embeddings
+    thresholds_a: FloatArray
+    thresholds_b: FloatArray
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return -(-len(self.a) // BLOCK_ROWS) if self.thresholds_a.size else 0
+
+    def worker(self) -> JointWorker:
+        """A new worker that has counted nothing."""
+        return JointWorker(self)
+
+    @cached_property
+    def matches(self) -> tuple[_Matches, _Matches]:
+        """What all workers of one process share."""
+        return _Matches(self.a), _Matches(self.b)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What goes to another process is the data."""
+        parts = (self.a.settled, self.a.similarity, self.b.settled, self.b.similarity, self.a.codes)
+        return _received, (*parts, self.thresholds_a, self.thresholds_b)
+
+
+def _received(
+    one: NDArray[Any], how_one: Similarity, two: NDArray[Any], how_two: Similarity, codes: IntArray, *grids: FloatArray
+) -> JointJob:
+    return JointJob(Embeddings(one, codes, how_one), Embeddings(two, codes, how_two), grids[0], grids[1])
+
+
+class JointWorker:
+    """Counts what both systems err on, block by block, a piece of the columns at a time."""
+
+    def __init__(self, job: JointJob) -> None:
+        self.partial = SharedErrors(np.zeros((2, job.thresholds_a.size), dtype=np.int64))
+        self._job = job
+        self._matches = job.matches
+
+    def add(self, block: int) -> None:
+        """Count a block."""
+        job, both = self._job, self.partial.counts
+        n = len(job.a)
+        rows = slice(block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n))
+        for start in range(rows.start, n, PIECE_COLUMNS):
+            columns = slice(start, min(start + PIECE_COLUMNS, n))
+            matches_a, matches_b = (system.block(rows, columns) for system in self._matches)
+            genuine = job.a.codes[rows][:, None] == job.a.codes[None, columns]
+            impostor = ~genuine
+            if start == rows.start:
+                later = np.arange(columns.start, columns.stop)[None, :] > np.arange(rows.start, rows.stop)[:, None]
+                genuine, impostor = genuine & later, impostor & later
+            for k in range(job.thresholds_a.size):
+                matched_a = matches_a(float(job.thresholds_a[k]))
+                matched_b = matches_b(float(job.thresholds_b[k]))
+                both[0, k] += np.count_nonzero(matched_a & matched_b & impostor)
+                both[1, k] += np.count_nonzero(~(matched_a | matched_b) & genuine)
 
 
 def _matches(source: Comparisons, threshold: float) -> BoolArray:
@@ -81,16 +169,16 @@ class _Matches:
         self._source, self._distance = source, source.distance
         self._scores = BlockScores(source.settled, source.similarity)
 
-    def block(self, rows: slice) -> Callable[[float], BoolArray]:
-        """For a threshold, which of the rows match which rows from ``rows.start`` on, shape (rows, n − start)."""
-        scores = self._scores.block(rows)
+    def block(self, rows: slice, columns: slice) -> Callable[[float], BoolArray]:
+        """For a threshold, which of the rows match which of the others, shape (rows, columns)."""
+        scores = self._scores.block(rows, columns)
 
         def matches(threshold: float) -> BoolArray:
             low, high = self._scores.band(threshold)
             perhaps, surely = (scores <= high, scores < low) if self._distance else (scores >= low, scores > high)
             if np.count_nonzero(perhaps) > np.count_nonzero(surely):
                 first, second = np.nonzero(perhaps & ~surely)
-                exact = self._source.score_pairs(first + rows.start, second + rows.start)
+                exact = self._source.score_pairs(first + rows.start, second + columns.start)
                 surely[first, second] = exact <= threshold if self._distance else exact >= threshold
             return np.asarray(surely)
 

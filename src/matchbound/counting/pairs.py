@@ -91,14 +91,15 @@ class BlockScores:
         self._vectors, self._squares = rows, squares
         self._slack = 16.0 * (rows.shape[1] + 8) * float(np.finfo(rows.dtype).eps) * reach
 
-    def block(self, rows: slice) -> NDArray[Any]:
-        """Scores of the rows with the rows from ``rows.start`` on, shape (rows, n − start)."""
-        product = self._vectors[rows] @ self._vectors[rows.start :].T
+    def block(self, rows: slice, columns: slice | None = None) -> NDArray[Any]:
+        """Scores of the rows with other rows, by default with all from ``rows.start`` on; shape (rows, columns)."""
+        columns = slice(rows.start, None) if columns is None else columns
+        product = self._vectors[rows] @ self._vectors[columns].T
         if not self.distance:
             return np.asarray(product)
         product *= -2.0
         product += self._squares[rows, None]
-        product += self._squares[rows.start :]
+        product += self._squares[columns]
         return np.asarray(np.sqrt(np.maximum(product, 0.0)))
 
     def band(self, threshold: float) -> tuple[float, float]:

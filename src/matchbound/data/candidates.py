@@ -71,6 +71,7 @@ class Candidates:
     floor : float
         Oriented scores below this were not listed.
     distance : bool
+        Whether small scores mean "same".
     """
 
     gallery: LabelArray = field(repr=False)

@@ -9,10 +9,10 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -59,6 +59,8 @@ _LOCAL = "file://"
 
 _watched: ContextVar[list[Input] | None] = ContextVar("watched", default=None)
 
+_progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
+
 _seen: dict[str, tuple[object, str]] = {}
 """Digests of what can be read only once: standard input (``-``, with its stream) and pipes, by name."""
 
@@ -83,9 +85,9 @@ class Input:
         The file on disk as it was when it was opened.
     """
 
-    name: str
+    name: str = field(repr=False)
     path: Path | None
-    content: bytes = b""
+    content: bytes = field(default=b"", repr=False)
     max_bytes: int = MAX_BYTES
     remote: Remote | None = None
     stamp: Stamp | None = None
@@ -131,6 +133,13 @@ class Input:
                 yield stream
         except OSError as error:
             raise DataError(f"{self.name}: cannot be read ({error.strerror or error})") from None
+
+    def check_unpacked(self) -> None:
+        """A DataError where a small compressed file unpacks to more than it may, before anything is made of it."""
+        if self.gzipped and self.max_bytes <= SMALL_BYTES:
+            with self.open() as stream:
+                while stream.read(1 << 20):
+                    pass
 
     @contextmanager
     def arrow(self) -> Iterator[Any]:
@@ -235,6 +244,23 @@ def watching() -> Iterator[list[Input]]:
         yield opened
     finally:
         _watched.reset(token)
+
+
+@contextmanager
+def reporting(progress: Callable[[int, int], None] | None) -> Iterator[None]:
+    """Have long files that are read inside the block call ``progress(done, total)``, in bytes (total 0: unknown)."""
+    token = _progress.set(progress)
+    try:
+        yield
+    finally:
+        _progress.reset(token)
+
+
+def report_progress(done: int, total: int) -> None:
+    """Say how much of a file has been read, to whoever listens."""
+    progress = _progress.get()
+    if progress is not None:
+        progress(done, total)
 
 
 def open_input(path: str | os.PathLike[str], max_bytes: int | None = None) -> Input:

@@ -28,11 +28,11 @@ class Remote:
         What tells this file from another at the same address: a tag, a time; empty where the server does not say.
     """
 
-    address: str
+    address: str = field(repr=False)
     size: int | None
     files: tuple[str, ...] | None
-    version: str
     _start: Callable[[], Any] = field(repr=False)
+    version: str = ""
 
     def open(self) -> io.BufferedReader:
         """The bytes; every call gives a stream of its own. What goes wrong is an OSError."""
@@ -126,7 +126,7 @@ def _with_fsspec(address: str, filesystem: Any, path: str) -> Remote:
         files = tuple(filesystem.unstrip_protocol(name) for name in sorted(filesystem.find(path)))
     marks = ("ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "generation", "md5", "version_id")
     version = "; ".join(f"{mark}={info[mark]}" for mark in marks if info.get(mark) is not None)
-    return Remote(address, info.get("size"), files, version, lambda: filesystem.open(path, "rb"))
+    return Remote(address, info.get("size"), files, lambda: filesystem.open(path, "rb"), version)
 
 
 def _with_arrow(address: str) -> Remote:
@@ -142,7 +142,7 @@ def _with_arrow(address: str) -> Remote:
         scheme = address.partition("://")[0]
         files = tuple(sorted(f"{scheme}://{item.path}" for item in found if item.type == fs.FileType.File))
     version = "" if info.mtime_ns is None else str(info.mtime_ns)
-    return Remote(address, info.size, files, version, lambda: filesystem.open_input_file(path))
+    return Remote(address, info.size, files, lambda: filesystem.open_input_file(path), version)
 
 
 def _said(error: Exception) -> str:

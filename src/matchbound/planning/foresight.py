@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.planning.latent_limits import PlannedLimits
 from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
 from matchbound.stats.intervals import normal_quantile, wilson_limits
 
@@ -33,6 +34,8 @@ class Foresight:
         The least effective number of comparisons that Wilson's interval takes.
     comparisons
         How many comparisons there will be.
+    planned
+        The latent limits of such data, where they will be used.
     """
 
     metric: Metric
@@ -40,6 +43,7 @@ class Foresight:
     variance: FloatArray
     floor: int
     comparisons: int
+    planned: PlannedLimits | None = None
 
     def wilson(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Wilson's limits of each draw, shapes (n_draws,); see `matchbound.stats.intervals`."""

@@ -64,6 +64,21 @@ class Dependence:
         genuine = min(self.genuine + self.genuine_instance * genuine_sharing(instances), 0.999)
         return Dependence(shared, same, genuine, self.source)
 
+    def in_tail(self, rate: float) -> Dependence:
+        """The same with the correlations that upper limits assume at a rate below those where they were measured.
+
+        Below 1.5%, with d the distance in probits: ρ_s + 0.2·ρ_w·d, and 1 − ρ_w shrinks by exp(−d/4), as in the
+        latent interval (docs/explanation/latent.md). Real sets show that people differ more where errors are rare.
+        """
+        from scipy.special import ndtri
+
+        depth = max(float(ndtri(0.015) - ndtri(rate)), 0.0) if rate > 0.0 else 0.0
+        if depth == 0.0 or self.shared == 0.0:
+            return self
+        shared = min(self.shared + 0.2 * self.same * depth, 0.49)
+        same = max(1.0 - (1.0 - self.same) * float(np.exp(-0.25 * depth)), min(2.0 * shared, 0.99))
+        return Dependence(shared, same, self.genuine, self.source, self.instance, self.genuine_instance)
+
     def __str__(self) -> str:
         return f"shared {self.shared:.3f}, same pair {self.same:.3f}, genuine {self.genuine:.3f} ({self.source})"
 

@@ -28,6 +28,7 @@ from matchbound.planning.search import (
     rules_of_thumb,
     smallest,
 )
+from matchbound.results.methods import named
 
 LEAST_RATE = 1e-15
 """The smallest rate, other than 0, that can be planned for."""
@@ -107,6 +108,11 @@ class Plan:
     stated: Dependence | float = field(repr=False, default=UNKNOWN)
     seed: int = field(repr=False, default=0)
 
+    @property
+    def method(self) -> str:
+        """The interval that the plan is for: ``"latent"`` or ``"wilson"``."""
+        return self.target.method
+
     def at(self, n_identities: int, instances: int | None = None) -> Expectation:
         """What another number of people, or of instances, would say."""
         with one_thread():
@@ -138,13 +144,16 @@ def plan(
     level: float = 0.95,
     power: float = 0.95,
     dependence: Any = None,
+    pilot: Any = None,
+    method: str = "auto",
     instances: int = 2,
     claim: float | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Plan:
     """How many people a study needs so that its interval will be narrow enough, or its bound low enough.
 
-    All pairs are compared, every person has equally many instances, and the interval is `evaluate`'s Wilson interval.
+    All pairs are compared, every person has equally many instances, and the interval is the default one of `evaluate`
+    (`method` names another).
 
     Parameters
     ----------
@@ -161,6 +170,12 @@ def plan(
         in. A number: a design effect that is to hold at the planned size. A `Dependence`: latent
         correlations. A pilot: its `Tally`, `ErrorRates` (of thresholds where 1–50% err), `Comparisons` or
         `Embeddings`.
+    pilot
+        Another name for `dependence` where it is a pilot: `Comparisons`, `Embeddings`, a `Tally` or `ErrorRates`.
+    method
+        The interval that will be used: ``"auto"`` (the default interval, which is ``"latent"``) or ``"wilson"``. With
+        ``"auto"``, correlations that were measured where errors are plentiful, or assumed, are raised at rates below
+        1.5% as the interval itself raises them.
     instances
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
@@ -184,7 +199,13 @@ def plan(
     """
     from matchbound.planning.pilot import as_dependence
 
+    chosen = named(method, ("auto", "latent", "wilson"))
     target = _target(far, frr, width, upper, level, power, claim)
+    target = replace(target, method="latent" if chosen == "auto" else chosen)
+    if pilot is not None:
+        if dependence is not None:
+            raise UsageError("give dependence or pilot, not both")
+        dependence = pilot
     if isinstance(instances, bool) or not isinstance(instances, (int, np.integer)):
         raise UsageError(f"instances must be a whole number; got {instances!r}")
     least = 2 if target.metric == "frr" else 1
@@ -198,9 +219,10 @@ def plan(
     seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**31))
     with one_thread():
         made = _made(target, stated, int(instances), claim, seed)
-    if made.dependence.shared > 0.15 and target.metric == "far":
+    shared = stated.at(made.instances).shared if isinstance(stated, Dependence) else made.dependence.shared
+    if shared > 0.15 and target.metric == "far":
         warnings.warn(
-            f"people differ strongly (shared correlation {made.dependence.shared:.2f}): a few of them make most "
+            f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
             "false accepts, and a sample that misses them looks better than the truth. Take more people than planned",
             MatchboundWarning,
             stacklevel=2,
@@ -211,6 +233,10 @@ def plan(
 def _made(target: Target, stated: Dependence | float, instances: int, claim: float | None, seed: int) -> Plan:
     """The plan for a target that was checked."""
     size = smallest(target, stated, instances, seed)
+    expected = expect(target, stated, size, instances, seed)
+    while expected.chance < target.power:
+        size += max(1, size // 200)
+        expected = expect(target, stated, size, instances, seed)
     known = dependence_at(target, stated, size, instances)
     return Plan(
         target,
@@ -218,7 +244,7 @@ def _made(target: Target, stated: Dependence | float, instances: int, claim: flo
         instances,
         n_comparisons(target.metric, size, instances),
         known,
-        expect(target, stated, size, instances, seed),
+        expected,
         rules_of_thumb(target, stated, instances, seed),
         zero_errors(size, instances=instances, metric=target.metric, level=target.level, dependence=known, rng=seed),
         claim,

@@ -9,6 +9,7 @@ import numpy as np
 
 from matchbound.errors import MissingExtraError
 from matchbound.planning.plan import CostCurve, Plan
+from matchbound.show.plots import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,22 +25,24 @@ def cost_figure(plan: Plan, curve: CostCurve | None = None) -> Figure:
     return figure
 
 
-def plot_cost(ax: Axes, curve: CostCurve) -> Axes:
-    """People, and recordings of all of them, against instances a person."""
+def plot_cost(ax: Axes | None, curve: CostCurve) -> Axes:
+    """People, and recordings of all of them, against instances per person; on new axes where `ax` is None."""
+    ax = new_axes() if ax is None else ax
     ax.plot(curve.instances, curve.n_identities, marker="o", color="#1b4965", label="people")
     ax.plot(curve.instances, curve.recordings, marker="s", color="#ca6702", label="people × instances")
     ax.set_xscale("log")
     ax.set_ylim(0.0, 1.08 * float(curve.recordings.max()))
     ax.set_xticks(list(curve.instances), [str(m) for m in curve.instances], minor=False)
     ax.minorticks_off()
-    ax.set_xlabel("instances a person")
+    ax.set_xlabel("instances per person")
     ax.set_ylabel("needed")
     ax.legend(frameon=False)
     return ax
 
 
-def plot_chance(ax: Axes, plan: Plan, factors: Sequence[float] = (0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.7)) -> Axes:
+def plot_chance(ax: Axes | None, plan: Plan, factors: Sequence[float] = (0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.7)) -> Axes:
     """Probability that the goal is met against the number of people, with the rules of thumb marked."""
+    ax = new_axes() if ax is None else ax
     sizes = sorted({max(4, round(factor * plan.n_identities)) for factor in factors})
     ax.plot(sizes, [plan.at(size).chance for size in sizes], marker="o", color="#1b4965")
     ax.axhline(plan.target.power, color="#888888", linewidth=0.8, linestyle="--")
@@ -74,7 +77,7 @@ def protocol_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
         ax.set_xticks(budgets, [f"{b:g}" for b in budgets])
         ax.minorticks_off()
         ax.set_title(f"{name}, FAR {rate:g}", fontsize=10)
-        ax.set_xlabel("comparisons a person")
+        ax.set_xlabel("comparisons per person")
     panels[0].set_ylim(0.0, 1.15)
     panels[0].set_ylabel("variance under the protocol ÷ other")
     panels[0].legend(frameon=False, fontsize=8)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.errors import UsageError
+from matchbound.planning.latent_limits import planned
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
 from matchbound.stats.intervals import check_level
 
@@ -52,7 +53,9 @@ class ZeroErrors:
         Counting only comparisons that share nobody (⌊G/2⌋ impostor pairs, or one genuine comparison an
         identity): true whatever the dependence.
     wilson
-        What `upper_bound()` reports: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
+        What ``upper_bound(method="wilson")`` reports: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
+    default
+        What `upper_bound()` reports on data with these correlations: the latent limit, never below `independent`.
 
     See Also
     --------
@@ -76,6 +79,7 @@ class ZeroErrors:
     disjoint: float
     wilson: float
     dependence: Dependence
+    default: float = math.nan
 
 
 def identities_for(metric: Metric, comparisons: int, instances: int) -> int:
@@ -159,6 +163,7 @@ def zero_errors(
         bound(apart),
         z2 / (apart + z2),
         known,
+        planned(metric, n_identities, instances, known).none(1.0 - level),
     )
 
 

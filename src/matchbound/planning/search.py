@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
 from matchbound.planning.foresight import Foresight, chance_of_none, foresee
+from matchbound.planning.latent_limits import planned
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, design_effect, variance
 from matchbound.planning.rules import Rule, identities_for
 
@@ -33,6 +35,8 @@ class Target:
         upper bound at `level` is no higher than `value`.
     power
         The probability with which the data meet the goal.
+    method
+        The interval that will be used: ``"latent"`` or ``"wilson"``.
     """
 
     metric: Metric
@@ -41,13 +45,20 @@ class Target:
     value: float
     level: float
     power: float
+    method: str = "wilson"
+
+    def limits(self, foresight: Foresight, tail: float, *, lower: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Limits of each draw by the method that will be used."""
+        if self.method == "wilson" or foresight.planned is None:
+            return foresight.wilson(tail)
+        return foresight.planned.limits(foresight.estimate, foresight.variance, tail, lower=lower)
 
     def met(self, foresight: Foresight) -> float:
         """The share of draws that meet the goal."""
         if self.goal == "width":
-            low, high = foresight.wilson((1.0 - self.level) / 2.0)
+            low, high = self.limits(foresight, (1.0 - self.level) / 2.0)
             return float(np.mean(high - low <= self.value))
-        return float(np.mean(foresight.wilson(1.0 - self.level)[1] <= self.value))
+        return float(np.mean(self.limits(foresight, 1.0 - self.level, lower=False)[1] <= self.value))
 
 
 @dataclass(frozen=True)
@@ -112,7 +123,8 @@ def dependence_at(target: Target, stated: Dependence | float, n_identities: int,
     A design effect says nothing about its parts, so the correlations keep the proportions of the cautious default.
     """
     if isinstance(stated, Dependence):
-        return stated.at(instances)
+        known = stated.at(instances)
+        return known.in_tail(target.rate) if target.method == "latent" and stated.source != "stated" else known
     if stated <= 1.0 or target.rate == 0.0:
         return Dependence(0.0, 0.0, 0.0, f"design effect {stated:g}")
 
@@ -144,7 +156,12 @@ def draw(
     """Draws at a size, from the same seed at every size, so that a search over sizes sees a smooth function."""
     known = dependence_at(target, stated, n_identities, instances)
     generator = np.random.default_rng(seed)
-    return foresee(target.metric, target.rate, n_identities, instances, known, n_draws=n_draws, rng=generator)
+    made = foresee(target.metric, target.rate, n_identities, instances, known, n_draws=n_draws, rng=generator)
+    if target.method == "wilson":
+        return made
+    # the limits rest on what will be seen where errors are plentiful, the draws on the tail
+    seen = stated.at(instances) if isinstance(stated, Dependence) else known
+    return replace(made, planned=planned(target.metric, n_identities, instances, seen))
 
 
 def smallest(target: Target, stated: Dependence | float, instances: int, seed: int) -> int:
@@ -171,7 +188,7 @@ def smallest(target: Target, stated: Dependence | float, instances: int, seed: i
                     f"{target.goal}: {target.value:g} is not reached with {MOST_IDENTITIES:,} people and {instances} "
                     "instances each; ask for less"
                 )
-    while good - bad > max(1, good // 400):
+    while good - bad > max(1, good // (400 if target.method == "wilson" else 100)):
         middle = (good + bad) // 2
         if enough(middle):
             good = middle
@@ -203,8 +220,8 @@ def _first_guess(target: Target, stated: Dependence | float, instances: int) -> 
 def expect(target: Target, stated: Dependence | float, n_identities: int, instances: int, seed: int) -> Expectation:
     known = dependence_at(target, stated, n_identities, instances)
     foresight = draw(target, stated, n_identities, instances, seed)
-    low, high = foresight.wilson((1.0 - target.level) / 2.0)
-    upper = foresight.wilson(1.0 - target.level)[1]
+    low, high = target.limits(foresight, (1.0 - target.level) / 2.0)
+    upper = target.limits(foresight, 1.0 - target.level, lower=False)[1]
     effect, none = 1.0, 1.0
     if target.rate > 0.0:
         effect = design_effect(target.metric, target.rate, n_identities, instances, known)

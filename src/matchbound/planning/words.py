@@ -63,6 +63,7 @@ def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
             "no_error_independent": clean.independent,
             "no_error_modelled": clean.modelled,
             "no_error_wilson": clean.wilson,
+            "no_error_default": clean.default,
             "correlation_shared": plan.dependence.shared,
             "correlation_same": plan.dependence.same,
             "correlation_genuine": plan.dependence.genuine,
@@ -104,6 +105,7 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
         ("people", f"{plan.n_identities:,}"),
         ("instances of each", f"{plan.instances:,}"),
         ("comparisons, all pairs", f"{plan.comparisons:,}"),
+        ("planned for the interval", plan.method),
         ("chance to meet the goal", percent(expected.chance)),
         ("errors to expect", f"{expected.errors:.4g}"),
         ("typical interval", f"{percent(expected.low)} to {percent(expected.high)}"),
@@ -139,8 +141,8 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
         )
     parts.append(
         f"No error at all would show {name} below {percent(clean.independent)} if comparisons were independent,\n"
-        f"{percent(clean.modelled)} under the assumed dependence; upper_bound() then says {percent(clean.wilson)},\n"
-        "which rests on the number of people alone.\n"
+        f"{percent(clean.modelled)} under the assumed dependence; upper_bound() then says {percent(clean.default)},\n"
+        f"and Wilson's bound, which rests on the number of people alone, {percent(clean.wilson)}.\n"
         f"Assumed correlations: {plan.dependence}.\n"
     )
     return "\n".join(parts)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from matchbound.data.coded import in_one_piece
@@ -16,6 +17,7 @@ from matchbound.data.finite import FAILED
 from matchbound.data.missing import check_missing
 from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input
+from matchbound.readers.blocks import TextLayout, text_blocks
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
 from matchbound.readers.tables import Table, build
 
@@ -24,6 +26,7 @@ MAX_COLUMNS = 20_000
 """Columns of numbers that a text file may have: each takes kilobytes to read, however few the lines are."""
 NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 """How a finite number is written."""
+_COMMA = re.compile(r"^[+-]?\d+,\d+([eE][+-]?\d+)?$")
 
 
 def read_delimited(
@@ -139,10 +142,8 @@ def _parse(
     may_miss: bool = False,
 ) -> Table:
     import pyarrow as pa
-    import pyarrow.csv as pa_csv
 
-    kinds: dict[str, Any] = {name: pa.dictionary(pa.int32(), pa.string()) for name in labels}
-    kinds.update({name: pa.float64() for name in numbers})
+    layout = find_layout(source, names, labels, numbers, delimiter, header_at)
 
     def where(row: int) -> str:
         with suppress(DataError):  # a line before it that cannot be taken apart is not what this is about
@@ -151,23 +152,38 @@ def _parse(
                     return f"{source.name}, line {number}"
         return f"{source.name}, row {row}"
 
+    problem = ""
+    parts: list[Any] = []
     try:
-        with source.open() as stream:
-            data = pa_csv.read_csv(
-                stream,
-                read_options=pa_csv.ReadOptions(column_names=names, skip_rows=header_at),
-                parse_options=pa_csv.ParseOptions(delimiter=delimiter),
-                convert_options=pa_csv.ConvertOptions(column_types=kinds, include_columns=list(kinds)),
-            )
-        problem = ""
+        for part in text_blocks(source, layout):
+            if not may_miss and any(part.column(name).null_count for name in numbers):
+                problem = "a number is missing"
+                break
+            parts.append(part)
     except pa.ArrowException as error:
         problem = plainly(error, 200)
-    if problem or (not may_miss and any(data.column(name).null_count for name in numbers)):
-        _diagnose(source, names, numbers, delimiter, header_at)
-        raise DataError(f"{source.name}: {problem or 'a number is missing'}")
-    pieces = [data]
-    del data
-    return Table(source.name, in_one_piece(pieces), where)
+    if problem or not parts:
+        diagnose(source, names, numbers, layout)
+        raise DataError(f"{source.name}: {problem or 'there are no rows'}")
+    pieces = [pa.concat_tables(parts)]
+    parts.clear()
+    return Table(source.name, in_one_piece(pieces), where, layout.notes())
+
+
+def find_layout(
+    source: Input, names: Sequence[str], labels: Sequence[str], numbers: Sequence[str], delimiter: str, header_at: int
+) -> TextLayout:
+    """How a file is read; whether its numbers have decimal commas is told by its first rows."""
+    decimal = "."
+    if delimiter != ",":
+        place = [names.index(name) for name in numbers]
+        with suppress(DataError):  # what is wrong with a line is told when it is read
+            seen = [
+                row[at] for _, row in islice(_rows(source, delimiter, header_at), 100) for at in place if at < len(row)
+            ]
+            if any(_COMMA.match(text.strip()) for text in seen) and not any("." in text for text in seen):
+                decimal = ","
+    return TextLayout(tuple(names), tuple(labels), tuple(numbers), delimiter, header_at, decimal)
 
 
 def _rows(source: Input, delimiter: str, header_at: int) -> Iterator[tuple[int, list[str]]]:
@@ -196,12 +212,13 @@ def _rows(source: Input, delimiter: str, header_at: int) -> Iterator[tuple[int, 
         done = len(last)
 
 
-def _diagnose(source: Input, names: list[str], numbers: tuple[str, ...], delimiter: str, header_at: int) -> None:
+def diagnose(source: Input, names: Sequence[str], numbers: Sequence[str], layout: TextLayout) -> None:
     """Find the first line that cannot be read, and say what is wrong with it."""
+    delimiter = layout.delimiter
     begun = False
     place = {name: position for position, name in enumerate(names)}
     positions = [(place[name], name) for name in numbers]
-    for number, row in _rows(source, delimiter, header_at):
+    for number, row in _rows(source, delimiter, layout.header_at):
         begun = True
         if len(row) != len(names):
             raise DataError(
@@ -209,14 +226,20 @@ def _diagnose(source: Input, names: list[str], numbers: tuple[str, ...], delimit
                 f"{shorten(delimiter.join(row))!r}. Correct or drop the line"
             )
         for position, name in positions:
-            raise_unless_number(row[position], name, f"{source.name}, line {number}")
+            raise_unless_number(row[position], name, f"{source.name}, line {number}", layout.decimal)
     if not begun:
         raise DataError(f"{source.name} has a header and no rows")
 
 
-def raise_unless_number(text: str, name: str, where: str) -> float:
+def raise_unless_number(text: str, name: str, where: str, decimal: str = ".") -> float:
     """A finite number from text, or a DataError that says what stands there instead."""
     text = text.strip()
+    if decimal == ",":
+        if "." in text:
+            raise DataError(
+                f"{where}: {name} is {shorten(text)!r}, and other rows have decimal commas; write one or the other"
+            )
+        text = text.replace(",", ".")
     if NUMBER.match(text):
         value = float(text)
         if math.isfinite(value):
@@ -228,8 +251,8 @@ def raise_unless_number(text: str, name: str, where: str) -> float:
     if loose is not None and math.isfinite(loose):
         raise DataError(f"{where}: {name} is {shorten(text)!r}; write plain numbers")
     if loose is None and text.lower() not in ("na", "n/a", "#n/a", "null", "none"):
-        decimal = "; write numbers with a decimal point" if re.match(r"^[+-]?\d+,\d+$", text) else ""
-        raise DataError(f"{where}: {name} is {shorten(text)!r}, not a number{decimal}")
+        remedy = "; write numbers with a decimal point" if _COMMA.match(text) else ""
+        raise DataError(f"{where}: {name} is {shorten(text)!r}, not a number{remedy}")
     raise DataError(f"{where}: {name} is {shorten(text)}, not a finite number; {FAILED}")
 
 

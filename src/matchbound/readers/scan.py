@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, plainly
+from matchbound.files.names import own_name
 from matchbound.files.opening import MAX_BYTES, Input, open_input
 from matchbound.files.origin import Origin
-from matchbound.readers.delimited import read_header, split_header
+from matchbound.readers.blocks import text_blocks
+from matchbound.readers.delimited import diagnose, find_layout, read_header, split_header
 from matchbound.readers.parquet import batches, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles
 from matchbound.readers.tables import Contradictions, Table, check_truths, distance_note
@@ -80,6 +82,9 @@ class ScoreFile:
     group: str | None = None
     _seen: _Seen = field(default_factory=lambda: _Seen(), repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        return f"ScoreFile({own_name(self.path)!r}, distance={self.distance}, group={self.group!r})"
+
     def findings(self) -> tuple[str, ...]:
         """What reading in batches cannot see, and what the last pass over the table found."""
         return (
@@ -114,9 +119,9 @@ def scan(
     columns: Mapping[str, str | None] | None = None,
     group: str | None = None,
 ) -> ScoreFile:
-    """A score table too large for memory, for `evaluate` and `by_group`: nothing is read until it is counted.
+    """A score table too large for memory, for `evaluate`, `roc` and `by_group`: nothing is read until it is counted.
 
-    What needs scores in order or comparisons matched (`compare`, systems in a report) reads the table into memory.
+    What needs comparisons matched (`compare`, systems in a report) reads the table into memory.
 
     Parameters
     ----------
@@ -266,23 +271,20 @@ def _open_parquet(source: Input, columns: Mapping[str, str | None] | None, group
 
 def _open_text(source: Input, columns: Mapping[str, str | None] | None, group: str | None, groups: bool) -> _Opened:
     import pyarrow as pa
-    import pyarrow.csv as pa_csv
 
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name)
     roles, id_a, id_b = _pair_roles(names, source.name, columns, group)
     labels, numbers = _wanted(roles, id_a, id_b, groups)
-    kinds = {name: pa.string() for name in labels} | {name: pa.float64() for name in numbers}
+    layout = find_layout(source, names, labels, numbers, delimiter, at)
+    roles = replace(roles, notes=(*roles.notes, *layout.notes()))
 
     def found() -> Iterator[Any]:
-        with source.open() as stream:
-            reader = pa_csv.open_csv(
-                stream,
-                read_options=pa_csv.ReadOptions(column_names=names, skip_rows=at, block_size=BATCH_BYTES),
-                parse_options=pa_csv.ParseOptions(delimiter=delimiter),
-                convert_options=pa_csv.ConvertOptions(column_types=kinds, include_columns=list(kinds)),
-            )
-            yield from reader
+        try:
+            yield from text_blocks(source, layout)
+        except pa.ArrowException:
+            diagnose(source, names, numbers, layout)
+            raise
 
     return _Opened(source.name, 0, roles, id_a, id_b, source.origin, found())
 
@@ -294,7 +296,8 @@ def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:
     seen = 0
     try:
         for batch in found.batches:
-            yield convert(Table(found.name, pa.Table.from_batches([batch]), place(found.name, seen)))
+            data = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+            yield convert(Table(found.name, data, place(found.name, seen)))
             seen += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{found.name}, after row {seen}: {plainly(error, 200)}") from None

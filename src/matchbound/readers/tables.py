@@ -51,11 +51,14 @@ class Table:
     data : pyarrow.Table
     where : callable
         From a row number (0, 1, …) to the place in the source, such as ``"scores.csv, line 17"``.
+    notes : tuple of str
+        What was taken where there was a choice.
     """
 
     source: str
     data: Any
     where: Callable[[int], str]
+    notes: tuple[str, ...] = ()
 
     def labels(self, name: str) -> LabelArray:
         """A column of labels as text or integers, shape (n,)."""
@@ -193,7 +196,7 @@ def check_similarity(source: str, distance: bool | None, similarity: Similarity)
 def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, missing: str = "error") -> Comparisons:
     """Comparisons from a table; identities that are missing are inferred where labels allow it."""
     small_is_same = roles.distance if distance is None else distance
-    notes: list[str] = []
+    notes: list[str] = [*table.notes]
     table, score = _scores(table, roles.score, small_is_same, missing, notes)
     if distance is None and roles.distance:
         notes.append(distance_note(roles.score))
@@ -363,7 +366,7 @@ def build_embeddings(
             similarity,
             group=None if roles.group is None else table.coded(roles.group),
             instance=None if roles.instance is None else table.coded(roles.instance),
-            notes=[*roles.notes, *who.notes(roles.identity)],
+            notes=[*table.notes, *roles.notes, *who.notes(roles.identity)],
             where=lambda row: f"{table.where(row)}: {column}",
         ),
     )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from matchbound.errors import UsageError
 from matchbound.report.page import Report
+from matchbound.show.terms import Terms, worded, worded_page
 
 
-def render(report: Report, form: str = "html") -> str:
-    """The report in the form asked for: ``"html"``, ``"markdown"`` or ``"latex"``."""
+def render(report: Report, form: str = "html", terms: Terms = "plain") -> str:
+    """The report in the form asked for: ``"html"``, ``"markdown"`` or ``"latex"``; ``terms="iso"`` writes FMR, FNMR."""
     if form == "html":
         from matchbound.report.html import to_html
 
-        return to_html(report)
+        return worded_page(to_html(report), terms)
     if form == "markdown":
         from matchbound.report.markdown import to_markdown
 
-        return to_markdown(report)
+        return worded(to_markdown(report), terms)
     if form == "latex":
         from matchbound.report.latex import to_latex
 
-        return to_latex(report)
+        return worded(to_latex(report), terms)
     raise UsageError(f"format must be html, markdown or latex; got {form!r}")

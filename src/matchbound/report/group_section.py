@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 from matchbound.calls.groups import by_group
+from matchbound.counting.executors import Executor
 from matchbound.counting.recount import Source
 from matchbound.errors import MatchboundWarning
 from matchbound.report.page import Claim, GroupCross, GroupGap, GroupRange, GroupRow, GroupSection, ReportedPoint
@@ -32,6 +33,7 @@ def group_section(
     n_resamples: int,
     rng: int,
     workers: int | None,
+    executor: Executor | None,
     known: Sequence[str],
 ) -> GroupSection:
     """Rates by group at an operating point, the largest gaps, and the range from best to worst group.
@@ -47,7 +49,7 @@ def group_section(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)  # they are in `warnings` of the result
-        rates = by_group(data, point.threshold, group=group, workers=workers)
+        rates = by_group(data, point.threshold, group=group, workers=workers, executor=executor)
         rows = []
         for name in rates.groups:
             far, frr = (claim(rate) if rate.comparisons else None for rate in (rates[name].far, rates[name].frr))

@@ -14,6 +14,7 @@ from matchbound.report import systems_words as systems
 from matchbound.report.forest import forest_svg
 from matchbound.report.group_svg import groups_svg
 from matchbound.report.page import Drivers, PanelRate, Report
+from matchbound.report.systems_svg import systems_det
 from matchbound.show.numbers import level_text, p_text, percent, points, points_span, ratio_text, span
 
 HERE = Path(__file__).resolve().parent
@@ -58,7 +59,9 @@ def to_html(report: Report) -> str:
         level=level_text(report.level),
         jumps=_jumps(report),
         points_span=points_span,
+        columns=_columns(1 + sum(2 if point.target is None else 1 for point in report.points)),
         against=None if report.systems is None else systems,
+        systems_plot=Markup(systems_det(report.systems.curves)) if report.systems and report.systems.curves else None,
         forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),
         drivers=[_driver_table(item) for item in report.drivers],
         group_plots=[
@@ -67,6 +70,13 @@ def to_html(report: Report) -> str:
             if report.groups is not None and any(getattr(row, metric) is not None for row in report.groups.rows)
         ],
     )
+
+
+def _columns(cards: int) -> int:
+    """How many cards stand in a row, so that the last row is as full as can be."""
+    if cards <= 5:
+        return cards
+    return min((5, 4, 3), key=lambda columns: (cards % columns == 1, -cards % columns, -columns))
 
 
 def safe_json(value: Any) -> str:
@@ -112,6 +122,7 @@ def _payload(report: Report, moves: dict[str, dict[str, list[float]]]) -> dict[s
         }
         text |= _texts(name, rate)
     return {
+        "start": panel.start,
         "numbers": numbers,
         "text": text,
         "moves": moves,

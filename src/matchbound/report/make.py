@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,9 +16,21 @@ from matchbound.calls.provenance import provenance_of
 from matchbound.calls.rates import evaluate, roc
 from matchbound.counting.recount import Source
 from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.report.page import Claim, GroupSection, Report, ReportedPoint, Suspect, reading_of, reading_of_number
+from matchbound.report.page import (
+    Claim,
+    GroupSection,
+    Report,
+    ReportedCost,
+    ReportedPoint,
+    Suspect,
+    Verdict,
+    reading_of,
+    reading_of_number,
+)
 from matchbound.report.panels import score_histogram
 from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tally_at
+from matchbound.results.claims import Statement, parse_claim
+from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import tail_of
@@ -26,6 +39,8 @@ from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
+from matchbound.show.costs import cost_records, name_text
+from matchbound.show.terms import Terms
 from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
@@ -34,6 +49,8 @@ if TYPE_CHECKING:
     from matchbound.report.systems import SystemsSection
     from matchbound.report.systems_section import Against
 
+AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "hter")
+"""Metrics of claims that are about decisions at a threshold."""
 DEFAULT_FAR = (1e-1, 1e-2, 1e-3)
 FEW_ERRORS = 10
 Format = Literal["html", "markdown", "latex"]
@@ -69,6 +86,10 @@ def write_report(
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
+    claims: Sequence[str] = (),
+    min_dcf: Sequence[float | str] = (),
+    cllr: bool = False,
+    terms: Terms = "plain",
 ) -> Report | SearchReport:
     """Write a report about a data set: one self-contained page, or tables for a paper.
 
@@ -83,6 +104,10 @@ def write_report(
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
     far, threshold, level, method, title, show_labels, suspects, group, against, name, rng, n_resamples, provenance
         What it says: see `make_report`.
+    claims, min_dcf, cllr
+        What it says: see `make_report`.
+    terms
+        ``"iso"`` writes FMR and FNMR.
     workers, executor, progress, checkpoint, checkpoint_every
         How large sets of embeddings are counted: see `make_report`.
 
@@ -125,8 +150,11 @@ def write_report(
         rng=rng,
         n_resamples=n_resamples,
         provenance=provenance,
+        claims=claims,
+        min_dcf=min_dcf,
+        cllr=cllr,
     )
-    write_atomically(path, render(report, chosen))
+    write_atomically(path, render(report, chosen, terms))
     return report
 
 
@@ -167,6 +195,9 @@ def make_report(
     rng: int = 0,
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
+    claims: Sequence[str] = (),
+    min_dcf: Sequence[float | str] = (),
+    cllr: bool = False,
 ) -> Report:
     """Everything that a report says, from one pass over the data (two where thresholds are given).
 
@@ -198,11 +229,18 @@ def make_report(
         What to call the system that the report is about, beside others.
     workers, executor, progress, checkpoint, checkpoint_every
         How large sets of embeddings are counted: see `evaluate`. The curve, which takes longest, is what a checkpoint
-        saves. Other systems are compared on this machine.
+        saves.
     rng, n_resamples
         For bootstraps.
     provenance
         What made the report; by default version, parameters and the digest of the data.
+    claims
+        Requirements to judge, such as ``"frr@far=1e-3 < 5%"``; one about a rate at a threshold is judged at each of
+        the thresholds. The verdicts come first.
+    min_dcf
+        Priors, or names of evaluations, at which the least detection cost is reported.
+    cllr
+        Whether minCllr is reported (and Cllr, where scores are not distances: they must be log-likelihood ratios).
 
     Returns
     -------
@@ -223,6 +261,9 @@ def make_report(
     tail_of(level, "two-sided")
     method = named(method, METHODS)
     asked = _numbers("threshold", threshold)
+    said = [(text, parse_claim(text)) for text in claims]
+    if any(claim.metric in AT_A_THRESHOLD for _, claim in said) and not asked:
+        raise UsageError("a claim about a rate at a threshold needs a threshold")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         systems = None if against is None else _systems(data, name, against)
@@ -236,8 +277,11 @@ def make_report(
             "method": method,
             "distance": data.distance,
             "systems": None if systems is None else list(systems),
+            "claims": list(claims) or None,
         }
         made = _Maker(data, curve, level, method, engine, rng, n_resamples)
+        verdicts = _verdicts(said, series, curve, level)
+        costs = _costs(curve, min_dcf, cllr, level)
         report = made.report(
             _targets(far, curve),
             series,
@@ -248,15 +292,38 @@ def make_report(
             systems,
             provenance or provenance_of(parameters, rng, [data] if systems is None else list(systems.values())),
         )
-    said = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
-    notes = tuple(dict.fromkeys([*said, *report.warnings]))
+    told = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
+    notes = tuple(dict.fromkeys([*told, *report.warnings]))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     for item in caught:
         if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-    object.__setattr__(report, "warnings", notes)
-    return report
+    return replace(report, warnings=notes, verdicts=verdicts, costs=costs)
+
+
+def _verdicts(
+    said: Sequence[tuple[str, Statement]], series: Sequence[ErrorRates], curve: RocCurve, level: float
+) -> tuple[Verdict, ...]:
+    """Every claim judged, those about rates at each threshold."""
+    made: list[Verdict] = []
+    for text, claim in said:
+        if claim.metric in AT_A_THRESHOLD:
+            made += [Verdict(rates.claim(text, level=level), rates.threshold) for rates in series]
+        else:
+            made.append(Verdict(curve.claim(text, level=level)))
+    return tuple(made)
+
+
+def _costs(curve: RocCurve, priors: Sequence[float | str], cllr: bool, level: float) -> tuple[ReportedCost, ...]:
+    """Detection costs and Cllr with their default intervals."""
+    numbers: list[CostStatistic] = [curve.min_dcf(prior) for prior in priors]
+    numbers += [curve.cllr()] if cllr and not curve.distance else []
+    numbers += [curve.min_cllr()] if cllr else []
+    return tuple(
+        ReportedCost(name_text(record), record["estimate"], record["low"], record["high"], record["method"])
+        for record in cost_records(numbers, "auto", level)
+    )
 
 
 class _Maker:
@@ -403,7 +470,7 @@ class _Maker:
             "level": self.level,
             "n_resamples": self.n_resamples,
             "rng": self.rng,
-            "workers": self.engine["workers"],
+            **self.engine,
             "known": self.curve.warnings,
         }
 

@@ -16,6 +16,12 @@ def to_markdown(report: Report) -> str:
     """Summary, operating points, groups, drivers, data and provenance."""
     level = level_text(report.level)
     parts = [f"# {text(report.title)}", text(words.headline(report)), *(text(line) for line in words.in_full(report))]
+    if report.verdicts:
+        lines = [
+            f"- **{text(verdict)}**: {text(said)}. {text(' '.join([why, *(f'{rule}.' for rule in rules)]))}"
+            for verdict, said, why, rules in words.verdict_lines(report)
+        ]
+        parts[1:1] = ["## Verdicts", "\n".join(lines)]
     if words.cautions(report):
         parts.append("\n".join(f"- {text(line)}" for line in words.cautions(report)))
     parts += [f"## Operating points ({level} intervals)", table(*points_table(report))]

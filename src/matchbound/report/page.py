@@ -10,6 +10,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.report.panels import Histogram
 from matchbound.report.systems import SystemsSection
+from matchbound.results import claims as results_claims
 from matchbound.results.description import Description
 
 
@@ -303,6 +304,10 @@ class Report:
         What a reader must keep in mind.
     provenance
         Version, parameters, seed, and the digest of the input.
+    verdicts
+        Claims and whether the data show them; empty unless they were made.
+    costs
+        Detection costs and Cllr; empty unless they were asked for.
 
     See Also
     --------
@@ -333,6 +338,37 @@ class Report:
     suspects: tuple[Suspect, ...]
     warnings: tuple[str, ...]
     provenance: Mapping[str, Any]
+    verdicts: tuple[Verdict, ...] = ()
+    costs: tuple[ReportedCost, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim that was made of the system, and whether the data show it.
+
+    claim
+        The requirement and its verdict.
+    threshold
+        Where it was judged; None for a claim about the whole curve.
+    """
+
+    claim: results_claims.Claim
+    threshold: float | None = None
+
+
+@dataclass(frozen=True)
+class ReportedCost:
+    """A detection cost or Cllr with its interval.
+
+    name
+        What it is called, such as "minDCF 0.01".
+    """
+
+    name: str
+    estimate: float
+    low: float
+    high: float
+    method: str
 
 
 def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:

@@ -46,6 +46,26 @@
       show();
     });
   }
+  // A print shows the threshold of the summary, wherever the slider stands.
+  let left = null;
+  addEventListener("beforeprint", () => {
+    left = slider.value;
+    slider.value = data.start;
+    show();
+  });
+  addEventListener("afterprint", () => {
+    if (left !== null) slider.value = left;
+    show();
+  });
+
+  const hint = () => {
+    for (const table of document.querySelectorAll(".scroll")) {
+      const told = table.previousElementSibling;
+      if (told && told.classList.contains("hint")) told.hidden = table.scrollWidth <= table.clientWidth + 1;
+    }
+  };
+  addEventListener("resize", hint);
+  hint();
   document.documentElement.classList.add("live");
   show();
 })();

@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.report.page import CurvePicture, Panel, Report
 from matchbound.show.numbers import level_text, percent, target_text
 
@@ -59,7 +59,7 @@ class Drawing:
 def roc_drawing(report: Report) -> Drawing:
     """1 − FRR against FAR on a logarithmic axis."""
     picture = report.picture
-    low = _lowest_far(picture)
+    low = lowest_far(picture)
     x = Scale(np.log10, low, 1.0, LEFT, RIGHT)
     shown = picture.far >= low
     worst = max(float(picture.frr[shown].max(initial=0.0)), float(picture.band_high.max(initial=0.0)))
@@ -79,7 +79,7 @@ def det_drawing(report: Report) -> Drawing:
     from scipy.special import ndtri
 
     picture = report.picture
-    low = _lowest_far(picture)
+    low = lowest_far(picture)
     x = Scale(ndtri, low, 0.5, LEFT, RIGHT)
     shown = (picture.far >= low) & (picture.far <= 0.5)
     drawn = np.concatenate([picture.frr[shown], picture.band_low, picture.band_high])
@@ -91,8 +91,8 @@ def det_drawing(report: Report) -> Drawing:
         report,
         x,
         y,
-        _probit_ticks(x, 58.0),
-        _probit_ticks(y, 26.0),
+        probit_ticks(x, 58.0),
+        probit_ticks(y, 26.0),
         "det",
         "FAR (probit)",
         "FRR (probit)",
@@ -112,13 +112,15 @@ def scores_drawing(report: Report) -> Drawing:
     top = max(float(height.max(initial=0.0)) for height in heights.values()) or 1.0
     y = Scale(linear, 0.0, 1.12 * top, BOTTOM, TOP)
     parts = [_clips("scores")]
-    parts += _axes(x, y, [(v, f"{v:.3g}") for v in even_ticks(x.low, x.high, 6)], [], "Score", "Share of comparisons")
+    parts += plot_axes(
+        x, y, [(v, f"{v:.3g}") for v in even_ticks(x.low, x.high, 6)], [], "Score", "Share of comparisons"
+    )
     for name, height in heights.items():
         error = "far" if name == "impostor" else "frr"
         outline = _steps(x(edges), y(height))
         parts.append(f'<path class="{name} area" d="{outline}Z"/>')
         parts.append(f'<path class="{name} wrong" clip-path="url(#scores-{error})" d="{outline}Z"/>')
-        parts.append(f'<path class="{name} line" d="{outline}"/>')
+        parts.append(f'<path class="{name} line" d="{_line(x(edges), y(height), height > 0.0)}"/>')
     at = x(panel.thresholds)
     here = at[panel.start]
     parts.append(f'<line class="mark" id="scores-v" x1="{here}" x2="{here}" y1="{TOP}" y2="{BOTTOM}"/>')
@@ -147,13 +149,16 @@ def _curve(
     edge = x(picture.band_far[inside])
     upper, lower = y(of_frr(picture.band_high[inside])), y(of_frr(picture.band_low[inside]))
     shown = (picture.far >= x.low) & (picture.far <= x.high)
-    line = _thin(x(picture.far[shown]), y(of_frr(picture.frr[shown])))
-    around = _points(np.concatenate([edge, edge[::-1]]), np.concatenate([upper, lower[::-1]]))
-    parts = _axes(x, y, xticks, yticks, xlabel, ylabel)
+    line = thinned(x(picture.far[shown]), y(of_frr(picture.frr[shown])))
+    around = polyline(np.concatenate([edge, edge[::-1]]), np.concatenate([upper, lower[::-1]]))
+    parts = plot_axes(x, y, xticks, yticks, xlabel, ylabel)
     parts.append(f'<polygon class="band" points="{around}"/>')
-    parts += [f'<polyline class="limit" points="{_points(edge, side)}"/>' for side in (upper, lower)]
-    parts.append(f'<polyline class="curve" points="{_points(*line)}"/>')
+    parts += [f'<polyline class="limit" points="{polyline(edge, side)}"/>' for side in (upper, lower)]
+    parts.append(f'<polyline class="curve" points="{polyline(*line)}"/>')
     for point in report.points:
+        shown_y = float(of_frr(np.array(point.frr.estimate)))
+        if not (x.low <= point.far.estimate <= x.high and y.low <= shown_y <= y.high):
+            continue
         px, py = float(x(point.far.estimate)), float(y(of_frr(np.array(point.frr.estimate))))
         parts.append(f'<rect class="aim" x="{px - 3.5:.1f}" y="{py - 3.5:.1f}" width="7" height="7"/>')
     moves = _marker_moves(panel, x, y, of_frr)
@@ -189,7 +194,7 @@ def _marker(name: str, moves: dict[str, list[float]], k: int) -> list[str]:
     ]
 
 
-def _axes(
+def plot_axes(
     x: Scale,
     y: Scale,
     xticks: Sequence[tuple[float, str]],
@@ -201,7 +206,8 @@ def _axes(
     for value, text in xticks:
         at = float(x(value))
         parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{TOP}" y2="{BOTTOM}"/>')
-        parts.append(f'<text class="tick" x="{at}" y="{BOTTOM + 19}" text-anchor="middle">{escape(text)}</text>')
+        anchor = 'dx="12" text-anchor="end"' if at > RIGHT - 8 else 'text-anchor="middle"'
+        parts.append(f'<text class="tick" x="{at}" y="{BOTTOM + 19}" {anchor}>{escape(text)}</text>')
     for value, text in yticks:
         at = float(y(value))
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{at}" y2="{at}"/>')
@@ -267,11 +273,23 @@ def _steps(x: FloatArray, y: FloatArray) -> str:
     return "".join(path) + f"V{BOTTOM}"
 
 
-def _points(x: FloatArray, y: FloatArray) -> str:
+def _line(x: FloatArray, y: FloatArray, filled: BoolArray) -> str:
+    """The outline where there are scores; nothing runs along the base line where there are none."""
+    path, before = [], False
+    for k, height in enumerate(y):
+        if filled[k]:
+            path.append(f"{'' if before else f'M{x[k]:g} {BOTTOM}'}V{height:g}H{x[k + 1]:g}")
+        elif before:
+            path.append(f"V{BOTTOM}")
+        before = bool(filled[k])
+    return "".join(path) + (f"V{BOTTOM}" if before else "")
+
+
+def polyline(x: FloatArray, y: FloatArray) -> str:
     return " ".join(f"{a:g},{b:g}" for a, b in zip(x, y, strict=True))
 
 
-def _thin(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+def thinned(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Without points that fall on the pixel before them or in the middle of a straight stretch."""
     if x.size < 3:
         return x, y
@@ -281,7 +299,7 @@ def _thin(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     return x[moved], y[moved]
 
 
-def _lowest_far(picture: CurvePicture) -> float:
+def lowest_far(picture: CurvePicture) -> float:
     """The decade in which the band begins."""
     first = float(picture.band_far[0]) if picture.band_far.size else 1e-3
     return float(10.0 ** math.floor(math.log10(min(max(first, 1e-9), 0.05)) + 1e-9))
@@ -301,7 +319,7 @@ def even_ticks(low: float, high: float, about: int) -> list[float]:
     return [k * step for k in range(first, last + 1)]
 
 
-def _probit_ticks(scale: Scale, apart: float) -> list[tuple[float, str]]:
+def probit_ticks(scale: Scale, apart: float) -> list[tuple[float, str]]:
     ticks: list[tuple[float, str]] = []
     at = None
     for value in PROBIT_TICKS:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
+
+from matchbound.arraytypes import FloatArray
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,16 @@ class SystemRow:
         return max(abs(self.low), abs(self.high))
 
 
+@dataclass(frozen=True, eq=False)
+class SystemCurve:
+    """The curve of one system on its own comparisons, thinned for drawing; float64 arrays, shape (K,)."""
+
+    name: str
+    far: FloatArray = field(repr=False)
+    frr: FloatArray = field(repr=False)
+    eer: float
+
+
 @dataclass(frozen=True)
 class SystemsSection:
     """Systems on the same comparisons.
@@ -96,6 +108,8 @@ class SystemsSection:
         Identities in what was matched.
     notes
         What a reader must know.
+    curves
+        The curve of each system.
     """
 
     names: tuple[str, ...]
@@ -107,6 +121,7 @@ class SystemsSection:
     matched_by: str
     n_identities: int
     notes: tuple[str, ...]
+    curves: tuple[SystemCurve, ...] = ()
 
     @property
     def n_pairs(self) -> int:

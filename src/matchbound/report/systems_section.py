@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from matchbound.calls.comparison import Where, compare_points
+from matchbound.calls.rates import roc
+from matchbound.counting.executors import Executor
 from matchbound.counting.recount import AnySource, Source
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import UsageError
+from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.readers.loading import in_memory
 from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import reading_of_number
-from matchbound.report.systems import SystemRow, SystemsSection, finite
+from matchbound.report.panels import panel_points
+from matchbound.report.systems import SystemCurve, SystemRow, SystemsSection, finite
 from matchbound.results.comparison import DEFAULT_METHOD, Comparison, Difference
 from matchbound.results.interval import Interval
 from matchbound.results.systems import SystemsTable
@@ -23,6 +29,7 @@ KINDS = Comparisons | Embeddings | ScoreFile
 OWN_NAME = "this system"
 FALLBACK_FAR = 0.1
 FEW_ERRORS = 10
+CURVE_POINTS = 600
 PAIRED_METHODS = ("auto", "dyadic", "latent")
 """Methods that have simultaneous intervals."""
 
@@ -65,6 +72,7 @@ def systems_section(
     n_resamples: int,
     rng: int,
     workers: int | None,
+    executor: Executor | None,
     known: Sequence[str] = (),
 ) -> SystemsSection:
     """Compare systems at equal FARs, at EER and at thresholds, with intervals.
@@ -87,7 +95,7 @@ def systems_section(
         thresholds = ()
     aims = [far for far in targets if 0.0 < far < 1.0] or [FALLBACK_FAR]
     points = [*(Where(far=far) for far in aims), *(Where(threshold=value) for value in thresholds)]
-    tables = compare_points(systems, points, workers=workers)
+    tables = compare_points(systems, points, workers=workers, executor=executor)
     options: dict[str, Any] = {"level": level, "method": method, "n_resamples": n_resamples, "rng": rng}
     rows: list[SystemRow] = []
     for table, where in zip(tables[: len(aims)], points, strict=False):
@@ -107,7 +115,17 @@ def systems_section(
         matched_by=first.matched_by,
         n_identities=first.n_identities,
         notes=tuple(dict.fromkeys([*notes, *said])),
+        curves=tuple(_curve(name, source, workers) for name, source in systems.items()),
     )
+
+
+def _curve(name: str, source: Source, workers: int | None) -> SystemCurve:
+    """The curve of a system, with as many points as a drawing can show."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MatchboundWarning)  # what there is to say is said of the system already
+        curve = roc(source, workers=workers)
+    chosen = panel_points(curve.far, curve.frr, CURVE_POINTS, np.array([0, len(curve) - 1]))
+    return SystemCurve(name, curve.far[chosen], curve.frr[chosen], curve.eer().estimate)
 
 
 def _rows(

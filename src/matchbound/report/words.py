@@ -5,7 +5,8 @@ from __future__ import annotations
 from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
-from matchbound.show.numbers import MINUS, area_text, level_text, percent, span, target_text
+from matchbound.show.claims import stated
+from matchbound.show.numbers import MINUS, area_text, level_text, percent, ratio_text, span, target_text
 
 
 def value_text(claim: Claim) -> str:
@@ -32,17 +33,40 @@ def headline(report: Report) -> str:
     """The summary in one sentence or two."""
     point = report.points[report.focus]
     level = level_text(report.level)
+    if point.target is not None and none_erred(point.frr):
+        return f"At FAR {target_text(point.target)}, {said_of(point.frr, level)}."
     if point.target is not None:
         claim = point.frr
         return (
             f"FRR at FAR {target_text(point.target)} is {percent(claim.estimate)}, {level} interval {span_text(claim)}"
             f"{_naive(claim)}."
         )
-    return (
-        f"At threshold {point.reading}, FAR is {percent(point.far.estimate)}, {level} interval {span_text(point.far)}"
-        f"{_naive(point.far)}. FRR is {percent(point.frr.estimate)}, {level} interval {span_text(point.frr)}"
-        f"{_naive(point.frr)}."
-    )
+    second = said_of(point.frr, level)
+    return f"At threshold {point.reading}, {said_of(point.far, level)}. {second[:1].upper()}{second[1:]}."
+
+
+def none_erred(claim: Claim) -> bool:
+    """Whether a rate is one of no error at all."""
+    return claim.errors == 0 and bool(claim.comparisons) and claim.upper is not None
+
+
+def card(claim: Claim) -> tuple[str, str]:
+    """The number on a card and the line beneath it; no error at all is a bound, not 0%."""
+    if none_erred(claim):
+        return f"<\u00a0{percent(claim.upper)}", f"no error in {claim.comparisons:,}"
+    return value_text(claim), span_text(claim)
+
+
+def said_of(claim: Claim, level: str) -> str:
+    """A rate in a sentence: "FAR is 1.08%, 95% interval …", or that there was no error and what that shows."""
+    name = "FRR" if claim.metric.startswith("frr") else claim.metric.upper()
+    if none_erred(claim):
+        kind = "false accept" if claim.metric == "far" else "false reject"
+        return (
+            f"there was no {kind} in {claim.comparisons:,} comparisons; {name} is below {percent(claim.upper)} with "
+            f"{level} confidence"
+        )
+    return f"{name} is {percent(claim.estimate)}, {level} interval {span_text(claim)}{_naive(claim)}"
 
 
 def _naive(claim: Claim) -> str:
@@ -100,13 +124,13 @@ def range_sentences(report: Report) -> list[str]:
     assert report.groups is not None
     told = []
     for item in report.groups.ranges:
-        high = "" if item.high is None else f" to {item.high:.3g}"
-        low = f"{'above ' if item.high is None else ''}{item.low:.3g}"
-        ratio = "" if item.ratio is None else f", {item.ratio:.3g} times as high"
+        high = "" if item.high is None else f" to {ratio_text(item.high)}"
+        low = f"{'above ' if item.high is None else ''}{ratio_text(item.low)}"
+        ratio = "" if item.ratio is None else f", {ratio_text(item.ratio)} times as high"
         told.append(
             f"{item.metric.upper()} is highest in {item.worst} ({percent(item.rate_worst)}) and lowest in {item.best} "
-            f"({percent(item.rate_best)}){ratio}; {level_text(report.level)} interval of the ratio, which counts that "
-            f"these two were picked as the extremes: {low}{high}."
+            f"({percent(item.rate_best)}){ratio}; {level_text(report.level)} interval of the ratio, which accounts for "
+            f"the choice of these two as the extremes: {low}{high}."
         )
     return told
 
@@ -135,7 +159,7 @@ def description_rows(d: Description) -> list[tuple[str, str]]:
     ]
     if d.n_instances is not None and d.instances_range is not None:
         low, middle, high = d.instances_range
-        rows.append(("Instances", f"{d.n_instances:,}; {low} to {high:,} an identity, median {middle:g}"))
+        rows.append(("Instances", f"{d.n_instances:,}; {low} to {high:,} per identity, median {middle:g}"))
         rows.append(("Identities with one instance", f"{d.n_single:,}"))
     else:
         rows.append(("Instances", "not named"))
@@ -232,15 +256,51 @@ def _fixed(report: Report) -> str:
     )
 
 
+def verdict_lines(report: Report) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """(verdict, requirement, why, rules of thumb beside it) of each claim."""
+    made: list[tuple[str, str, str, tuple[str, ...]]] = []
+    for item in report.verdicts:
+        at = "" if item.threshold is None else f" at threshold {item.threshold:g}"
+        made.append((item.claim.verdict, f"{stated(item.claim)}{at}", item.claim.reason, item.claim.rules))
+    return made
+
+
+PARAMETERS = {
+    "files": "Files",
+    "far": "FARs asked for",
+    "threshold": "Thresholds asked for",
+    "method": "Interval method asked for",
+    "level": "Confidence level",
+    "resamples": "Bootstrap replicates",
+    "distance": "Scores are distances",
+    "similarity": "Similarity",
+    "reader": "Reader",
+    "group": "Groups from",
+    "against": "Compared with",
+    "systems": "Systems",
+}
+"""What the parameters of a report are called; others keep their names."""
+LABORATORY = {"system": "System", "operator": "Operator", "test_id": "Test", "date": "Date"}
+
+
 def provenance_rows(report: Report) -> list[tuple[str, str]]:
     """What made the report, as (what, value)."""
     source = report.provenance
-    rows = [("matchbound", str(source.get("version", "–")))]
-    parameters = source.get("parameters") or {}
-    rows += [(str(key), _plain(value)) for key, value in parameters.items()]
+    rows = [(LABORATORY.get(key, key), str(value)) for key, value in (source.get("laboratory") or {}).items()]
+    rows.append(("Made by", f"matchbound {source.get('version', '–')}"))
+    if source.get("command"):
+        rows.append(("Command", str(source["command"])))
+    parameters = dict(source.get("parameters") or {})
+    for key, value in parameters.items():
+        if key == "verb":
+            continue
+        rates = key == "far" and isinstance(value, (list, tuple))
+        shown = ", ".join(target_text(rate) for rate in value) if rates else _plain(value)
+        rows.append((PARAMETERS.get(str(key), str(key)), level_text(value) if key == "level" else shown))
     if source.get("seed") is not None:
-        rows.append(("seed", str(source["seed"])))
-    rows.append(("input", _plain(source.get("input")) if source.get("input") else "not hashed"))
+        rows.append(("Seed", str(source["seed"])))
+    digest = source.get("input")
+    rows.append(("Digest of the input", _plain(digest) if digest else "not hashed"))
     return rows
 
 

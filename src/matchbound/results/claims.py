@@ -10,6 +10,9 @@ from typing import Any, Literal, Protocol
 
 from matchbound.errors import UsageError
 from matchbound.results.interval import Interval
+from matchbound.show.claims import claim_record
+from matchbound.show.numbers import level_text
+from matchbound.show.shown import Shown
 
 Verdict = Literal["shown", "not shown", "refuted"]
 Relation = Literal["<", ">"]
@@ -127,7 +130,7 @@ def _number(word: str, text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Shown):
     """The verdict on a requirement.
 
     A requirement "below t" is *shown* when the one-sided upper bound is at most t, *refuted* when the one-sided lower
@@ -186,6 +189,10 @@ class Claim:
     def __bool__(self) -> bool:
         return self.verdict == "shown"
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The verdict with what decides it."""
+        return [claim_record(self)]
+
     @property
     def shown(self) -> bool:
         """Whether the data support the requirement."""
@@ -199,6 +206,11 @@ class Claim:
     def __str__(self) -> str:
         return f"{self.statement}: {self.verdict}. {self.reason}"
 
+    def _written(self, value: float) -> str:
+        from matchbound.show.costs import value_text
+
+        return value_text(self.metric, value)
+
     @property
     def reason(self) -> str:
         """Why, in one or two sentences."""
@@ -206,8 +218,8 @@ class Claim:
         side = "upper" if upper else "lower"
         compared = "below" if self.bound < self.target else "above" if self.bound > self.target else "at"
         text = (
-            f"The one-sided {side} bound at {100.0 * self.level:.5g}% confidence is {self.bound:.4g} ({self.method}), "
-            f"{compared} {self.target:g}; the estimate is {self.estimate:.4g}."
+            f"The one-sided {side} bound at {level_text(self.level)} confidence is {self._written(self.bound)} "
+            f"({self.method}), {compared} {self._written(self.target)}; the estimate is {self._written(self.estimate)}."
         )
         if self.verdict != "shown" and self.target > 0.0:
             text += f" The bound is {self.ratio:.3g} times the target."

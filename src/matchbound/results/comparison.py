@@ -126,7 +126,7 @@ class Difference(Shown):
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            text = f"{self.metric}: the systems never disagree here; the interval rests on the latent model"
+            text = f"{self.metric.upper()}: the systems never disagree here; the interval rests on the latent model"
             return (Note("never-disagree", text),)
         return ()
 

@@ -22,7 +22,7 @@ from matchbound.results.linkage import LinkageMeasure, Recall
 from matchbound.results.methods import named
 from matchbound.results.rates import Rate
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
-from matchbound.show.numbers import percent, threshold_text
+from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
@@ -295,6 +295,7 @@ def _of_rate(rate: Rate) -> list[str]:
         kind = "impostor" if rate.metric == "far" else "genuine"
         return [f"no {kind} comparisons: {name} is not defined"]
     notes = []
+    made = count_text(rate.comparisons)
     part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
     share = float(part.comparisons.max()) / rate.comparisons
     if rate.weighting == "comparisons" and rate.n_identities >= FEWEST and share > LARGE_SHARE:
@@ -304,13 +305,11 @@ def _of_rate(rate: Rate) -> list[str]:
         )
     if rate.errors == 0:
         notes.append(
-            f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {rate.comparisons} comparisons: "
-            f"{name} is not zero, it is below the upper limit"
+            f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {made} comparisons: {name} is not "
+            "zero, it is below the upper limit"
         )
     elif rate.errors == rate.comparisons:
-        notes.append(
-            f"every one of {rate.comparisons} comparisons erred: {name} is above the lower limit, no more is known"
-        )
+        notes.append(f"every one of {made} comparisons erred: {name} is above the lower limit, no more is known")
     elif rate.variance < 0.0:
         notes.append(
             f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "

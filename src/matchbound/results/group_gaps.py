@@ -19,7 +19,7 @@ from matchbound.stats import differences as stats
 from matchbound.stats.group_differences import CellRate
 from matchbound.stats.intervals import effective_n, wilson
 
-GAP_METHODS = ("dyadic", "wilson", "latent")
+GAP_METHODS = ("auto", "dyadic", "wilson", "latent")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +73,7 @@ class GroupGap(Difference):
 
     def interval(
         self,
-        method: str = "dyadic",
+        method: str = "auto",
         level: float = 0.95,
         *,
         side: Side = "two-sided",
@@ -87,11 +87,12 @@ class GroupGap(Difference):
         method
             ``"dyadic"``: ± t standard errors (Satterthwaite's degrees of freedom). ``"wilson"`` or
             ``"latent"``: the limits of the two rates by that method, combined (MOVER); better for rates near
-            0.
+            0. ``"auto"``: the dyadic limit towards 0, so that the interval leaves out 0 when the p-value says so, and
+            away from 0 the farther of that and of the combined default limits.
         """
         return super().interval(method, level, side=side, n_resamples=n_resamples, rng=rng)
 
-    def ratio_interval(self, method: str = "wilson", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
+    def ratio_interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
         """A confidence interval for rate_a / rate_b: on the log scale (``"dyadic"``), or from both rates' limits."""
         if method == "dyadic":
             return super().ratio_interval(method, level, side=side)
@@ -110,7 +111,13 @@ class GroupGap(Difference):
         level = 1.0 - 2.0 * tail
         name = "wilson" if method == "dyadic" else method
         one, two = self.a.interval(name, level), self.b.interval(name, level)
-        return stats.mover(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
+        low, high = stats.mover(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
+        if method != "auto" or self._never_differ:
+            return low, high
+        near_low, near_high = super()._limits("dyadic", tail, n_resamples, rng)
+        if self.estimate > 0.0:
+            return near_low, max(near_high, high)
+        return (min(near_low, low), near_high) if self.estimate < 0.0 else (min(near_low, low), max(near_high, high))
 
     @property
     def _never_differ(self) -> bool:
@@ -120,7 +127,7 @@ class GroupGap(Difference):
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self._never_differ:
-            return (Note("no-errors", f"{self.metric}: no error in {self.group_a} nor in {self.group_b}"),)
+            return (Note("no-errors", f"{self.metric.upper()}: no error in {self.group_a} nor in {self.group_b}"),)
         return ()
 
     def _variance(self, method: str) -> float:

@@ -212,7 +212,7 @@ class GroupRates(Shown):
         metric: Metric = "far",
         level: float = 0.95,
         *,
-        method: str = "dyadic",
+        method: str = "auto",
         n_resamples: int = 10_000,
         rng: int | np.random.Generator | None = 0,
     ) -> tuple[GroupRow, ...]:
@@ -220,7 +220,7 @@ class GroupRates(Shown):
 
         The critical value is a quantile of the largest studentised gap if the groups were equal
         (`matchbound.stats.families.groups`; a normal approximation where errors are many). P-values count ties half
-        (mid-P), and an interval by ``"dyadic"`` leaves out 0 when its p-value is at most 1 − level.
+        (mid-P), and an interval by ``"auto"`` or ``"dyadic"`` leaves out 0 when its p-value is at most 1 − level.
         """
         made = self._family(metric)
         if not made:
@@ -230,7 +230,7 @@ class GroupRates(Shown):
         rows = zip(made, together.intervals(method, level), together.p_values(), strict=True)
         return tuple(GroupRow(gap, interval, p) for gap, interval, p in rows)
 
-    def worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "dyadic") -> GroupRow:
+    def worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> GroupRow:
         """The largest gap: the group with the highest rate minus the one with the lowest.
 
         Which groups these are was read from the data, so the interval is the simultaneous one over all pairs.
@@ -241,9 +241,7 @@ class GroupRates(Shown):
         top = max(rows, key=lambda row: abs(row.gap.estimate))
         return top if top.gap.estimate >= 0.0 else _turned(top, self)
 
-    def ratio_of_worst_to_best(
-        self, metric: Metric = "far", level: float = 0.95, *, method: str = "wilson"
-    ) -> Interval:
+    def ratio_of_worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> Interval:
         """A simultaneous interval for the highest rate of a group over the lowest."""
         made = self._family(metric)
         worst = self.worst_to_best(metric, level).gap

@@ -11,7 +11,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.show.numbers import level_text, percent
+from matchbound.show.numbers import level_text, percent, points_span
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import check_level, effective_n, wilson
 from matchbound.stats.resampling import percentile
@@ -90,6 +90,10 @@ class Interval(Shown):
         if self.side == "lower":
             return f"at least {self.low:.4g} with {level} confidence ({self.method})"
         return f"{self.low:.4g} to {self.high:.4g} ({level}, {self.method})"
+
+    def points(self) -> str:
+        """The interval of a difference of rates in words, in percentage points."""
+        return f"{level_text(self.level)} interval {points_span(self.low, self.high)} points ({self.method})"
 
     def percent(self) -> str:
         """The interval in words, in percent."""

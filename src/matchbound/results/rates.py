@@ -288,7 +288,8 @@ class Rate(Shown):
                 rule = {"wilson": wilson, "agresti-coull": agresti_coull, "jeffreys": jeffreys}[method]
                 low, high = rule(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
         else:
-            made = self._bootstrap(method, n_resamples, rng, options).interval(1.0 - 2.0 * tail)
+            drawn = self._bootstrap(method, n_resamples, rng, options)
+            made = drawn.interval(1.0 - 2.0 * tail) if tail < 0.5 else drawn.interval(level, side=side)
             low, high, notes = made.low, made.high, made.notes
         if low >= high and method == "wald":
             right = self._auto_interval(level, side, {})

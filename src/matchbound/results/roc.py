@@ -21,6 +21,7 @@ from matchbound.results.claims import Claim, Statement, parse_claim
 from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import tail_of
 from matchbound.results.latent_pair import CurveModels
+from matchbound.results.linkage_curve import LinkageCurve, linkage_curve
 from matchbound.results.methods import named
 from matchbound.results.points import (
     FEW_ERRORS,
@@ -33,6 +34,7 @@ from matchbound.results.points import (
     replicates,
 )
 from matchbound.show.shown import Shown
+from matchbound.show.terms import Terms, relabelled
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.bootstrap import CurveReplicates
 from matchbound.stats.curve.rates import (
@@ -691,9 +693,11 @@ class RocCurve(Shown):
 
     def plot(
         self,
-        kind: Literal["det", "roc", "scores"] = "det",
+        kind: str = "det",
         ax: Axes | None = None,
         *,
+        prior: float | None = None,
+        terms: Terms = "plain",
         band: Literal["pointwise", "simultaneous"] | None = "pointwise",
         level: float = 0.95,
         label: str | None = None,
@@ -709,9 +713,15 @@ class RocCurve(Shown):
         ----------
         kind
             ``"det"``: FRR against FAR on probit axes; ``"roc"``: 1 − FRR against FAR on a logarithmic axis;
-            ``"scores"``: histograms of genuine and impostor scores.
+            ``"scores"``: histograms of genuine and impostor scores; ``"precision-recall"``; ``"thresholds"``:
+            precision, recall and F1 against the threshold; ``"costs"``: the probability of error against the prior, at
+            the best threshold and, unless scores are distances, at that of calibrated scores (an APE plot).
         ax
             Axes to draw on; by default those of a new figure, which a notebook shows by itself.
+        prior
+            Share of genuine comparisons that precision and F1 are for; by default the sample's own.
+        terms
+            ``"iso"`` writes FMR and FNMR.
         band
             ``"pointwise"``, ``"simultaneous"`` or None (DET and ROC).
         level
@@ -729,15 +739,50 @@ class RocCurve(Shown):
         -------
         matplotlib.axes.Axes
         """
-        from matchbound.show import plots
+        from matchbound.show import cost_plots, plots
 
         if kind == "det":
-            return plots.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark)
-        if kind == "roc":
-            return plots.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color)
-        if kind == "scores":
-            return plots.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log)
-        raise UsageError(f"kind must be 'det', 'roc' or 'scores'; got {kind!r}")
+            made = plots.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark)
+        elif kind == "roc":
+            made = plots.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color)
+        elif kind == "scores":
+            made = plots.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log)
+        elif kind == "precision-recall":
+            made = cost_plots.plot_precision_recall(self.linkage(prior, level), ax, label=label)
+        elif kind == "thresholds":
+            made = cost_plots.plot_thresholds(self.linkage(prior, level), ax)
+        elif kind == "costs":
+            made = cost_plots.plot_costs(self.costs_by_prior(), ax, label=label)
+        else:
+            known = "det, roc, scores, precision-recall, thresholds, costs"
+            raise UsageError(f"kind must be one of {known}; got {kind!r}")
+        return relabelled(made, terms)
+
+    def linkage(self, prior: float | None = None, level: float = 0.95) -> LinkageCurve:
+        """Precision, recall and F1 along the thresholds, with pointwise limits.
+
+        Parameters
+        ----------
+        prior
+            The share of genuine comparisons that precision and F1 are for; by default the sample's own.
+        level
+            The coverage promised at each threshold by itself.
+        """
+        tail_of(level, "two-sided")
+        return linkage_curve(self.tally, self._models, prior, level)
+
+    def costs_by_prior(self, reach: float = 7.0, points: int = 201) -> dict[str, FloatArray]:
+        """The probability of error against the log odds of the prior, from −reach to reach.
+
+        Returns
+        -------
+        dict
+            ``log_odds``, ``prior``, ``minimum`` (over thresholds), ``default`` (always the same decision) and, unless
+            scores are distances, ``actual`` (at the threshold of calibrated log-likelihood ratios), shape (points,).
+        """
+        log_odds = np.linspace(-reach, reach, points)
+        made = costs.costs_by_prior(self.tally, log_odds, calibrated=not self.distance)
+        return {"log_odds": log_odds, **made}
 
     def _upper(self, confidence: float) -> FloatArray:
         """One-sided upper bounds on FAR at every threshold, shape (K,)."""

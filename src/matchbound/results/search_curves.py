@@ -92,7 +92,9 @@ def trade_off(found: Searches, rank: int, level: float, gallery: str) -> TradeOf
 
 def cmc_curve(found: Searches, ranks: int, level: float, gallery: str) -> CmcCurve:
     """CMC at ranks 1 to `ranks`."""
-    places = np.unique(np.round(np.geomspace(1, ranks, min(ranks, 20))).astype(np.int64))
+    places = np.arange(1, min(ranks, 20) + 1)
+    if ranks > 20:
+        places = np.unique(np.round(np.geomspace(1, ranks, 25)).astype(np.int64))
     rates = [found.cmc(int(place)) for place in places]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)

@@ -272,7 +272,7 @@ class RateAtSize:
                 "or use method='bound'"
             )
         if not self.errors:
-            low, high = 0.0, self._without_hits(deviate)
+            low, high, chosen = 0.0, self._without_hits(deviate), "wilson"
         elif chosen == "u-statistic":
             made = sizes.smaller(self.hits, self.size, deviate)
             low, high = made.low, made.high

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from matchbound.counts.searches import SearchTally
+from matchbound.counts.searches import Mated, NonMated, SearchTally
 from matchbound.errors import DataError, UsageError
 from matchbound.results.interval import tail_of
 from matchbound.results.search_points import FnirAtFpir, RateAtSize
@@ -17,11 +17,12 @@ from matchbound.stats.search.mated import Ranked, at_rank
 from matchbound.stats.search.nonmated import HitCurve, hit_curve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
     from matchbound.counting.search_tally import Further
+    from matchbound.results.search_comparison import SearchGroups
     from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
     from matchbound.stats.search.sizes import HitList
 
@@ -107,6 +108,8 @@ class Searches:
         The best candidates of each search.
     behind
         Goes back to the data where a list is too short; None where there are only the lists.
+    group
+        The group of each person searched for, where probes have groups.
     notes
         What a reader must know about these searches.
 
@@ -132,6 +135,7 @@ class Searches:
     tally: SearchTally
     behind: Further | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=())
+    group: Mapping[Any, Any] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -275,6 +279,42 @@ class Searches:
         rate, upper, used = best
         assert rate.threshold is not None
         return SearchThreshold(rate.threshold, float(fpir), float(confidence), rate.estimate, upper, used)
+
+    def among(self, people: Collection[Any]) -> Searches:
+        """The searches for some people only, in the same gallery."""
+        chosen = set(people)
+        tally = self.tally
+        searched, mated = tally.nonmated, tally.mated
+        of_person = np.array([label in chosen for label in searched.people.tolist()], dtype=bool)
+        enrolled = np.array([label in chosen for label in tally.gallery.tolist()], dtype=bool)
+        enrolled = np.append(enrolled, np.zeros(max(tally.size - enrolled.size, 0), dtype=bool))
+        rows, own = of_person[searched.person], enrolled[mated.person]
+        place = np.cumsum(of_person) - 1
+        part = NonMated(
+            searched.people[of_person],
+            place[searched.person[rows]].astype(np.int64),
+            searched.enrolled[of_person],
+            searched.holder[rows],
+            searched.score[rows],
+            searched.end[rows],
+        )
+        rest = Mated(mated.person[own], mated.mate[own], mated.holder[own], mated.score[own], mated.end[own])
+        return replace(self, tally=replace(tally, nonmated=part, mated=rest), behind=None)
+
+    def by_group(self, threshold: float, rank: int = 1, *, group: Mapping[Any, Any] | None = None) -> SearchGroups:
+        """FPIR, FNIR and CMC of groups of people searched for, all against the whole gallery.
+
+        Parameters
+        ----------
+        group
+            From identity to group; by default the groups of the probes.
+        """
+        from matchbound.results.search_comparison import by_group
+
+        known = self.group if group is None else group
+        if not known:
+            raise UsageError("the probes have no groups; give group={identity: group}")
+        return by_group(replace(self, group=known), threshold, rank)
 
     def trade_off(self, rank: int = 1, level: float = 0.95, *, gallery: str = "random") -> TradeOff:
         """FNIR against FPIR with a pointwise band that accounts for the estimated thresholds."""

@@ -35,12 +35,16 @@ def claim_record(claim: Claim, threshold: float | None = None) -> Record:
     }
 
 
+def stated(claim: Claim) -> str:
+    """The requirement with the names of rates in capitals: "FRR@FAR=0.001 < 0.05"."""
+    return _RATES.sub(lambda found: found[0].upper(), claim.statement)
+
+
 def claim_lines(claims: Sequence[tuple[Claim, float | None]]) -> str:
     """Verdicts for people, one paragraph each; empty without claims."""
     lines = []
     for claim, threshold in claims:
         at = "" if threshold is None else f" at threshold {threshold:g}"
-        said = _RATES.sub(lambda found: found[0].upper(), claim.statement)
-        lines.append(f"{claim.verdict.upper()}: {said}{at}. {claim.reason}")
+        lines.append(f"{claim.verdict.upper()}: {stated(claim)}{at}. {claim.reason}")
         lines += [f"  {rule}." for rule in claim.rules]
     return "".join(f"{line}\n" for line in lines)

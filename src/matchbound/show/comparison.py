@@ -122,7 +122,7 @@ def comparison_text(records: Sequence[Record], *, width: int | None = None, colo
     return joined(comparison_tables(records), width, colour)
 
 
-def group_records(rates: GroupRates, method: str = "wilson", level: float = 0.95) -> list[Record]:
+def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95) -> list[Record]:
     """Rates within groups, impostor rates between groups, and gaps: ``what`` tells which.
 
     The intervals of rates are by `method`, one at a time; those of gaps hold together over all pairs of groups.
@@ -138,9 +138,9 @@ def group_records(rates: GroupRates, method: str = "wilson", level: float = 0.95
             cell = rates.between(one, two)
             if cell.comparisons:
                 records.append(_group_record("between", "far", one, two, cell, cell.interval(level)))
-    gap_method = method if method in ("wilson", "latent") else "dyadic"
+    gap_method = method if method in ("auto", "latent") else "dyadic"
     for metric in ("far", "frr"):
-        for row in rates.gaps(metric, level, method="dyadic" if gap_method == "wilson" else gap_method):  # type: ignore[arg-type]
+        for row in rates.gaps(metric, level, method=gap_method):  # type: ignore[arg-type]
             records.append(_gap_record(row, level))
     return records
 
@@ -169,7 +169,7 @@ def _group_record(what: str, metric: str, one: str, two: str, rate: object, inte
 
 def _gap_record(row: GroupRow, level: float) -> Record:
     gap = row.gap
-    ratio = gap.ratio_interval("wilson", level)
+    ratio = gap.ratio_interval("auto", level)
     return {
         "what": "gap",
         "metric": gap.metric,

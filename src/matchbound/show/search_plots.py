@@ -67,5 +67,8 @@ def plot_sizes(
     ax.axvline(searched, color=GREY, linewidth=0.7)
     ax.set_xscale("log")
     ax.set_yscale("log")
+    ticks = [int(size[0]), searched, int(size[-1])]
+    ax.set_xticks(ticks, [f"{value:,}" for value in ticks])
+    ax.xaxis.minorticks_off()
     _dress(ax, "enrolled people", "FPIR", True)
     return ax

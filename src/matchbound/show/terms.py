@@ -11,7 +11,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Terms = Literal["plain", "iso"]
 _SPOKEN: ContextVar[Terms] = ContextVar("terms", default="plain")
@@ -50,6 +53,17 @@ def worded_page(page: str, terms: Terms = "plain") -> str:
     parts = _MARKUP.split(page)
     parts[::2] = [worded(part, terms) for part in parts[::2]]
     return "".join(parts)
+
+
+def relabelled(ax: Axes, terms: Terms = "plain") -> Axes:
+    """A picture in the terms asked for: its title, the labels of its axes, its legend and its notes."""
+    if terms == "plain":
+        return ax
+    legend = ax.get_legend()
+    texts = [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts, *([] if legend is None else legend.get_texts())]
+    for text in texts:
+        text.set_text(worded(text.get_text(), terms))
+    return ax
 
 
 @contextmanager

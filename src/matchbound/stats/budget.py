@@ -210,3 +210,40 @@ def _part(
     weight = np.diff(np.logaddexp(0.0, sign * edges)) * sign
     value = table.at(errors_at(middle)) @ weight
     return np.polyfit(np.linspace(0.0, 1.0, DEVIATES), np.log(np.maximum(value, 1e-300)), DEVIATES - 1)
+
+
+def banded_limits(
+    tables: BudgetTables,
+    matched: FloatArray,
+    missed: FloatArray,
+    value: Callable[[FloatArray, FloatArray], FloatArray],
+    *,
+    rising: bool = True,
+) -> tuple[FloatArray, FloatArray]:
+    """Limits of value(FAR, FRR) at many thresholds, each by itself, shape (P,) each.
+
+    Parameters
+    ----------
+    matched, missed : float64 arrays, shape (P,)
+        False matches and false non-matches at each threshold.
+    value
+        From rates of shape (angles, P) to numbers of that shape; it rises (or falls) with both rates.
+    """
+    ends = []
+    for upper in (0, 1):
+        far = _along_shares(tables.far[upper], matched, np.sin(ANGLES))
+        frr = _along_shares(tables.frr[upper], missed, np.cos(ANGLES))
+        ends.append(value(far, frr))
+    low, high = ends if rising else ends[::-1]
+    return low.min(axis=0), high.max(axis=0)
+
+
+def _along_shares(table: LimitTable, errors: FloatArray, shares: FloatArray) -> FloatArray:
+    """Limits at shares of the deviate, shape (shares, P)."""
+    from scipy.special import ndtr, ndtri
+
+    probits = ndtri(np.clip(table.at(errors), 1e-15, 1.0 - 1e-15))
+    through = np.polyfit(np.linspace(0.0, 1.0, DEVIATES), probits, DEVIATES - 1)
+    total = sum(part[None, :] * shares[:, None] ** power for power, part in enumerate(through[::-1]))
+    result: FloatArray = ndtr(total)
+    return result

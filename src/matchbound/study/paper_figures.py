@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matchbound.counts.tally import ImpostorTally
 from matchbound.errors import MatchboundWarning
 from matchbound.stats.variance import impostor_sums
 from matchbound.study.models import SyntheticModel
@@ -68,18 +69,19 @@ def dependence_rows(replications: int, seed: int, n_identities: int = DEPENDENCE
     return rows
 
 
-def _moments(tally: object, k: int, size: int) -> tuple[float, float]:
-    """Unbiased Var(Ȳ12) and Cov(Ȳ12, Ȳ13) of a balanced table, by the method of moments.
+def _moments(tally: ImpostorTally, k: int, size: int) -> tuple[float, float]:
+    """Var(Ȳ12) and Cov(Ȳ12, Ȳ13) of a balanced table."""
+    exact_r, exact_q = impostor_sums(tally, k)
+    m = float(tally.comparisons[0]) / (size - 1)
+    return pair_moments(float(exact_r) / m**2, float(exact_q) / m**2, size)
+
+
+def pair_moments(r: float, q: float, size: int) -> tuple[float, float]:
+    """Unbiased Var(Ȳ12) and Cov(Ȳ12, Ȳ13) from R and Q of rates, by the method of moments.
 
     With p estimated, products of disjoint pairs average −(4(R−Q) + 2Q)/(G(G−1)(G−2)(G−3)) instead of 0; that mean is
     taken off.
     """
-    from matchbound.counts.tally import ImpostorTally
-
-    assert isinstance(tally, ImpostorTally)
-    exact_r, exact_q = impostor_sums(tally, k)
-    m = float(tally.comparisons[0]) / (size - 1)
-    r, q = float(exact_r) / m**2, float(exact_q) / m**2
     apart = -(4.0 * (r - q) + 2.0 * q) / (size * (size - 1.0) * (size - 2.0) * (size - 3.0))
     return q / (size * (size - 1.0)) - apart, (r - q) / (size * (size - 1.0) * (size - 2.0)) - apart
 
@@ -159,12 +161,12 @@ def bias_rows(replications: int, seed: int, n_resamples: int = 400) -> list[Bias
             mean = float(variances[c, j].mean())
             noise = variances[c, j] / mean - squares / squares.mean()
             error = mean / true * float(noise.std(ddof=1)) / np.sqrt(replications)
-            told = _predicted(metric, name, correction, size, *moments[c])
+            told = predicted_ratio(metric, name, correction, size, *moments[c])
             rows.append(BiasRow(metric, target, name, correction, true, mean / true, float(error), told))
     return rows
 
 
-def _predicted(metric: str, name: str, correction: str, size: int, variance: float, covariance: float) -> float:
+def predicted_ratio(metric: str, name: str, correction: str, size: int, variance: float, covariance: float) -> float:
     """E[Var*]/Var by the propositions, Prop. 5 with its exact form instead of the printed orders."""
     g = float(size)
     if metric == "frr":

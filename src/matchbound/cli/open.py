@@ -1,0 +1,121 @@
+"""``matchbound open``: the report in a browser, from a page on this machine."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from matchbound.cli import common
+from matchbound.cli.claims import ClaimOption, needs_curve, needs_threshold, read_claims, verdicts
+from matchbound.cli.options import READING, Files, Quiet, Reading, Seed, Threshold, at_least
+from matchbound.cli.report import Group, Targets, Title, grouped
+from matchbound.errors import MatchboundWarning, UsageError, without_secrets
+
+if TYPE_CHECKING:
+    from matchbound.counting.executors import Progress
+    from matchbound.report.local.work import Made, Make, Settings
+
+Port = Annotated[int, Parameter(help="Port on 127.0.0.1; by default a free one.", validator=at_least(0, 65535))]
+NoBrowser = Annotated[bool, Parameter(help="Print the address and open no browser.", negative="")]
+
+
+def open(
+    *files: Files,
+    threshold: Threshold = None,
+    far: Targets = None,
+    group: Group = None,
+    claim: ClaimOption = None,
+    title: Title = None,
+    reading: Reading = READING,
+    seed: Seed = 0,
+    port: Port = 0,
+    no_browser: NoBrowser = False,
+    quiet: Quiet = False,
+) -> int:
+    """Show the report in a browser. The page also takes a dropped file, thresholds, requirements and groups.
+
+    The page is served to this machine only, at an address with a secret word in it, and sends nothing anywhere. Ctrl-C
+    ends it.
+
+    Example: `matchbound open scores.csv --threshold 0.5`
+    """
+    import webbrowser
+
+    from matchbound.report.local.server import LocalPage
+    from matchbound.report.local.work import Settings, Work
+
+    read_claims(claim)
+    settings = Settings(
+        tuple(threshold or ()),
+        tuple(far or ()),
+        tuple(group or ()),
+        tuple(claim or ()),
+        reading.distance,
+        title,
+    )
+    with LocalPage(Work(maker(reading, seed), files, settings), port) as page:
+        sys.stdout.write(f"{page.address}\n")
+        sys.stdout.flush()
+        if not quiet:
+            sys.stderr.write("The report is at the address above, on this machine only. Ctrl-C ends it.\n")
+        if not no_browser:
+            webbrowser.open(page.address)
+        with suppress(KeyboardInterrupt):
+            page.serve()
+    return 0
+
+
+def maker(reading: Reading, seed: int) -> Make:
+    """What makes a report of the files and settings that the page holds."""
+    from dataclasses import replace
+
+    def make(files: Sequence[str], settings: Settings, progress: Progress) -> Made:
+        from matchbound.calls.rates import evaluate, roc
+        from matchbound.report import render
+        from matchbound.report.local.work import Made
+        from matchbound.report.make import make_report
+
+        claims = read_claims(settings.claim)
+        if needs_threshold(claims) and not settings.threshold:
+            raise UsageError("a requirement on rates at a threshold needs a threshold")
+        own = replace(reading, distance=settings.distance)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", MatchboundWarning)
+            data, attribute = grouped(files, list(settings.group) or None, own)
+            parameters = {
+                "files": common.system_names(files),
+                "far": list(settings.far) or None,
+                "threshold": list(settings.threshold) or None,
+                "group": list(settings.group) or None,
+                **own.parameters(data, data.distance),
+            }
+            report = make_report(
+                data,
+                far=settings.far or None,
+                threshold=settings.threshold or None,
+                group=attribute,
+                title=settings.title,
+                progress=progress,
+                rng=seed,
+                provenance=common.provenance(files, seed, parameters),
+            )
+            series = list(evaluate(data, list(settings.threshold))) if needs_threshold(claims) else []
+            curve = roc(data) if needs_curve(claims) else None
+            decided = verdicts(claims, series, curve, level=0.95)
+        said = [
+            {
+                "claim": made.statement + ("" if at is None else f" at threshold {at:g}"),
+                "verdict": made.verdict,
+                "reason": made.reason,
+            }
+            for made, at in decided
+        ]
+        told = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
+        return Made(render(report), said, [without_secrets(text) for text in dict.fromkeys(told)])
+
+    return make

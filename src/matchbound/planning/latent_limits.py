@@ -1,0 +1,137 @@
+"""The limits that the default interval will have on data that do not exist yet.
+
+The latent model of planned data has the planned correlations, the same at every rate, and for each draw of the estimate
+and of its variance the limits follow as `evaluate` will compute them. They are computed on a grid of error counts and
+variances and read in between. Correlations are estimated anew from every sample, which makes limits vary: the variance
+of the model has a log-normal factor for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray
+from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
+from matchbound.stats.latent import LatentModel, settings_named
+from matchbound.stats.latent.correlations import Clusters, Curve
+from matchbound.stats.latent.handover import OwnVariance
+from matchbound.stats.latent.model import kurtosis
+from matchbound.stats.latent.moments import Design
+from matchbound.stats.variance import far_bias_factor, frr_bias_factor
+
+SLOPE = 0.1
+"""β of planned data: about what real sets show."""
+POOLED_RATE = 0.1
+"""The rate at which correlations are thought to be estimated."""
+COUNTS = 12
+RATIOS = np.exp(np.linspace(np.log(0.05), np.log(12.0), 6))
+"""The sample's variance over the model's."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedLimits:
+    """Limits for draws of planned data.
+
+    model
+        With the planned correlations and without data.
+    """
+
+    model: LatentModel
+    n_identities: int
+
+    def limits(
+        self, estimate: FloatArray, variance: FloatArray, tail: float, *, lower: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits with a tail of `tail` each, shapes (n_draws,); lower ones are 0 where not wanted."""
+        deviate = self.model.deviate(1.0 - 2.0 * tail)
+        x = estimate * self.model.comparisons
+        none = x < 1.0
+        low, high = np.zeros_like(x), np.full_like(x, self.none(tail))
+        if np.all(none):
+            return low, high
+        seen = x[~none]
+        grid = np.unique(np.geomspace(seen.min(), max(seen.max(), seen.min() * 1.0001), COUNTS))
+        relative = self._relative(grid)
+        log_ratio, ratios = np.log(RATIOS), []
+        for ratio in RATIOS:
+            known = OwnVariance(grid, ratio * relative, np.zeros(grid.size))
+            own = LatentModel(**{**vars(self.model), "own": known})
+            sides = np.repeat([True, False] if lower else [True], grid.size)
+            limit = own.limit(np.resize(grid, sides.size), deviate, sides, tolerance=1e-4)
+            ratios.append(np.log(np.maximum(limit, 1e-300)).reshape(-1, grid.size))
+        table = np.array(ratios)  # ratio, side, count
+        place, at = np.log(seen), np.log(grid)
+        factor = far_bias_factor if self.model.metric == "far" else frr_bias_factor
+        corrected = variance[~none] * factor(float(self.n_identities))
+        spread = np.maximum(corrected, estimate[~none] / self.model.comparisons)
+        drawn = np.log(spread / estimate[~none] ** 2) - np.interp(place, at, np.log(relative))
+        drawn = np.clip(drawn, log_ratio[0], log_ratio[-1])
+        upper_place = np.clip(np.searchsorted(log_ratio, drawn), 1, log_ratio.size - 1)
+        share = (drawn - log_ratio[upper_place - 1]) / (log_ratio[upper_place] - log_ratio[upper_place - 1])
+        wide = self._estimated(seen)
+        for side, out in enumerate((high, low) if lower else (high,)):
+            columns = np.array([np.interp(place, at, table[k, side]) for k in range(log_ratio.size)])
+            picked = np.arange(seen.size)
+            found = columns[upper_place - 1, picked] * (1.0 - share) + columns[upper_place, picked] * share
+            centre = np.log(estimate[~none])
+            out[~none] = np.exp(centre + (found - centre) * wide)
+        return low, np.minimum(high, 1.0)
+
+    def none(self, tail: float) -> float:
+        """The upper bound after no error at all."""
+        return float(self.model.limit(0.0, self.model.deviate(1.0 - 2.0 * tail), True)[0])
+
+    def _relative(self, errors: FloatArray) -> FloatArray:
+        """The model's relative variance T without guards, shape of `errors`."""
+        from scipy.special import ndtr, ndtri
+
+        model = self.model
+        z = ndtri(errors / model.comparisons)
+        flat = np.zeros_like(z)
+        rho = np.minimum(model.pair(z), 0.99)
+        effect = model._design_effect(z, rho)
+        spread = model._spread(z, flat, z, effect, rho, flat > 1.0)
+        result: FloatArray = spread + effect * ndtr(-z) / errors
+        return result
+
+    def _estimated(self, errors: FloatArray) -> FloatArray:
+        """Factors on the width for correlations that are estimated: √ of a log-normal one on the variance."""
+        from scipy.special import ndtri
+
+        rho = np.array([self.model.identity.pooled if self.model.metric == "far" else self.model.pair.pooled])
+        noise = float(kurtosis(ndtri(np.array([POOLED_RATE])), np.maximum(rho, 0.01))[0]) / self.n_identities
+        weight, _ = self.model._handed_over(errors, ndtri(errors / self.model.comparisons))
+        rng = np.random.default_rng(0)
+        result: FloatArray = np.exp(0.5 * weight * np.sqrt(noise) * rng.standard_normal(errors.size))
+        return result
+
+
+def planned(metric: Metric, n_identities: int, instances: int, dependence: Dependence) -> PlannedLimits:
+    """The latent model of all pairs of equally many instances of each person."""
+    size, nothing = float(n_identities), np.empty(0)
+    total = float(n_comparisons(metric, n_identities, instances))
+    if metric == "far":
+        m = float(instances**2)
+        within, sharing = total * (m - 1.0), size * (m * (size - 1.0)) ** 2 - 2.0 * total * m
+        clusters = Clusters(np.array([m]), np.array([total / m]))
+        same = max(dependence.same, 2.0 * dependence.shared)
+        shared = dependence.shared
+    else:
+        g = instances * (instances - 1) / 2.0
+        within, sharing, shared, same = total * (g - 1.0), 0.0, 0.0, dependence.genuine
+        clusters = Clusters(np.array([g]), np.array([size]))
+    design = Design(*(np.asarray(v) for v in (total, within, sharing, total * (total - 1.0) - within - sharing)))
+    model = LatentModel(
+        metric=metric,
+        design=design,
+        clusters=clusters,
+        effective_identities=size,
+        identity=Curve(nothing, nothing, nothing, shared),
+        pair=Curve(nothing, nothing, nothing, same),
+        beta=SLOPE if metric == "far" else 0.0,
+        settings=settings_named("default"),
+        people=n_identities,
+    )
+    return PlannedLimits(model, n_identities)

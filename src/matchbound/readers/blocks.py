@@ -1,0 +1,131 @@
+"""Delimited text in blocks of whole lines: parsed by pyarrow in threads, labels hashed block by block, in order."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import IO, Any
+
+from matchbound.errors import DataError
+from matchbound.files.opening import MAX_LINE, Input, report_progress
+
+BLOCK_BYTES = 8 << 20
+"""How much text is parsed at once."""
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How the lines of a delimited file are read.
+
+    Attributes
+    ----------
+    names : tuple of str
+        All columns of the file, in order.
+    labels, numbers : tuple of str
+        The columns that are read: as dictionaries of text, and as float64.
+    delimiter, decimal : str
+        The character between columns, and that before decimals.
+    header_at : int
+        The number of the header's line, from 1.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    numbers: tuple[str, ...]
+    delimiter: str
+    header_at: int
+    decimal: str = "."
+
+    def notes(self) -> tuple[str, ...]:
+        """What was taken where there was a choice."""
+        return ("numbers were read with decimal commas",) if self.decimal == "," else ()
+
+
+def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
+    """Arrow tables of the rows after the header, one for each block, in order.
+
+    What pyarrow cannot parse is an `ArrowException` that does not know its line: see `matchbound.readers.delimited`.
+    """
+    source.check_unpacked()
+    workers = max(min(os.cpu_count() or 1, 8), 1)
+    total = source.size if not source.gzipped else 0
+    done = 0
+    with source.open() as stream, ThreadPoolExecutor(workers) as pool:
+        for _ in range(layout.header_at):
+            stream.readline(MAX_LINE)
+        waiting: deque[tuple[int, Future[Any]]] = deque()
+        try:
+            for block in _whole_lines(stream, source.name):
+                waiting.append((len(block), pool.submit(_parse, block, layout)))
+                if len(waiting) > workers:
+                    size, first = waiting.popleft()
+                    yield first.result()
+                    done += size
+                    report_progress(done, total or 0)
+            while waiting:
+                size, first = waiting.popleft()
+                yield first.result()
+                done += size
+                report_progress(done, total or 0)
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+def _whole_lines(stream: IO[bytes], name: str) -> Iterator[memoryview]:
+    """The rest of a stream in pieces that end with a line; each is read once and copied nowhere."""
+    rest = b""
+    while True:
+        room = bytearray(len(rest) + BLOCK_BYTES)
+        room[: len(rest)] = rest
+        filled = len(rest) + _fill(stream, memoryview(room)[len(rest) :])
+        if filled < len(room):
+            if not _is_blank(memoryview(room)[:filled]):
+                yield memoryview(room)[:filled]
+            return
+        cut = room.rfind(b"\n", len(rest)) + 1
+        if not cut and filled > MAX_LINE:
+            raise DataError(f"{name}: a line is longer than {MAX_LINE:,} bytes: not a table of text")
+        if cut and not _is_blank(memoryview(room)[:cut]):
+            yield memoryview(room)[:cut]
+        rest = bytes(memoryview(room)[cut:])
+
+
+def _is_blank(block: memoryview) -> bool:
+    return not block or (bytes(block[:64]).isspace() and bytes(block).isspace())
+
+
+def _fill(stream: IO[bytes], room: memoryview) -> int:
+    """Read until there is no room left or nothing more to read; how much was read."""
+    done = 0
+    while done < len(room):
+        got = stream.readinto(room[done:])  # type: ignore[attr-defined]
+        if not got:
+            break
+        done += got
+    return done
+
+
+def _parse(block: memoryview, layout: TextLayout) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    kinds: dict[str, Any] = dict.fromkeys(layout.labels, pa.string()) | dict.fromkeys(layout.numbers, pa.float64())
+    data = pa_csv.read_csv(
+        pa.BufferReader(pa.py_buffer(block)),
+        read_options=pa_csv.ReadOptions(
+            column_names=list(layout.names), use_threads=False, block_size=max(len(block) + 1, 1)
+        ),
+        parse_options=pa_csv.ParseOptions(delimiter=layout.delimiter),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=kinds, include_columns=list(kinds), decimal_point=layout.decimal
+        ),
+    )
+    columns = [
+        data.column(name).combine_chunks().dictionary_encode() if name in layout.labels else data.column(name)
+        for name in kinds
+    ]
+    return pa.table(columns, names=list(kinds))

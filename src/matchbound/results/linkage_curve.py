@@ -1,0 +1,89 @@
+"""Precision, recall and F1 along a curve, and costs against the prior: what pictures of them show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveTally
+from matchbound.results.latent_pair import CurveModels
+from matchbound.results.linkage import check_prior
+from matchbound.stats.budget import banded_limits
+from matchbound.stats.curve.rates import crossing
+from matchbound.stats.linkage import f1_of, precision_of
+
+POINTS = 80
+
+
+@dataclass(frozen=True, eq=False)
+class Along:
+    """A number at each of P thresholds with pointwise limits; float64 arrays, shape (P,) each."""
+
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LinkageCurve:
+    """Precision, recall and F1 against the threshold.
+
+    thresholds : float64 array, shape (P,)
+        Strictest first, in the units of the scores.
+    precision, recall, f1
+        With pointwise limits from the latent models of FAR and FRR.
+    prior
+        The share of genuine comparisons that precision and F1 are for.
+    level
+        The coverage promised at each threshold by itself.
+    method
+        How the limits were made.
+    """
+
+    thresholds: FloatArray
+    precision: Along
+    recall: Along
+    f1: Along
+    prior: float
+    level: float
+    method: str
+
+
+def linkage_curve(
+    curve: CurveTally, models: CurveModels, prior: float | None, level: float, points: int = POINTS
+) -> LinkageCurve:
+    """Precision, recall and F1 at thresholds spread over genuine scores and over the tail of impostor scores."""
+    check_prior(prior)
+    share = curve.n_genuine / (curve.n_genuine + curve.n_impostor) if prior is None else float(prior)
+    k = _spread(curve, points)
+    matched, missed = curve.false_matches[k].astype(np.float64), curve.false_nonmatches[k].astype(np.float64)
+    far, frr = matched / curve.n_impostor, missed / curve.n_genuine
+    at = crossing(curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine).index
+    fit = models.disjoint() if models.why_not(at) is not None else models.at(at)
+    tables = fit.tables(level, "two-sided")
+
+    def along(value: FloatArray, low: FloatArray, high: FloatArray) -> Along:
+        return Along(value, np.minimum(low, value), np.maximum(high, value))
+
+    precision = banded_limits(tables, matched, missed, lambda p, q: precision_of(p, q, share), rising=False)
+    f1 = banded_limits(tables, matched, missed, lambda p, q: f1_of(p, q, share), rising=False)
+    recall = (1.0 - tables.frr[1].at(missed)[-1], 1.0 - tables.frr[0].at(missed)[-1])
+    return LinkageCurve(
+        curve.thresholds[k],
+        along(precision_of(far, frr, share), *precision),
+        along(1.0 - frr, *recall),
+        along(f1_of(far, frr, share), *f1),
+        share,
+        level,
+        "wilson" if models.why_not(at) is not None else fit.method,
+    )
+
+
+def _spread(curve: CurveTally, points: int) -> IntArray:
+    """Points of a curve at which something matches: even in genuine scores, geometric in impostor ones."""
+    by_recall = np.searchsorted(-curve.false_nonmatches, -np.linspace(curve.n_genuine - 1, 0, points // 2))
+    by_tail = np.searchsorted(curve.false_matches, np.geomspace(1.0, max(curve.n_impostor / 2.0, 1.0), points // 2))
+    found: IntArray = np.unique(np.concatenate([by_recall, by_tail]))
+    return found[(found > 0) & (found < curve.thresholds.size)]

@@ -1,0 +1,82 @@
+"""Pictures of costs and linkage, and the numbers that they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from conftest import DATA, golden_table
+from matchbound.cli import main
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def curve() -> mb.RocCurve:
+    data = golden_table("larger")
+    return mb.roc(mb.Comparisons(data.identities[data.a], data.identities[data.b], 12.0 * (data.score - 0.45)))
+
+
+def test_linkage_along_thresholds(curve: mb.RocCurve) -> None:
+    """Estimates are those of single thresholds; limits are within 0.05 of theirs (from one fit, interpolated)."""
+    made = curve.linkage(prior=0.05)
+    assert np.all(np.diff(made.thresholds) < 0)
+    for name in ("precision", "recall", "f1"):
+        along = getattr(made, name)
+        assert np.all(along.low <= along.estimate)
+        assert np.all(along.estimate <= along.high)
+        assert np.all((along.low >= 0.0) & (along.high <= 1.0))
+        assert np.all(along.high > along.low)
+    for k in range(5, made.thresholds.size, 12):
+        rates = mb.evaluate(curve.recount.source, made.thresholds[k])
+        precision, f1 = rates.precision(0.05), rates.f1(0.05)
+        assert made.precision.estimate[k] == pytest.approx(precision.estimate)
+        assert made.f1.estimate[k] == pytest.approx(f1.estimate)
+        assert made.recall.estimate[k] == pytest.approx(rates.recall().estimate)
+        for along, single in ((made.precision, precision.interval()), (made.f1, f1.interval())):
+            assert along.low[k] == pytest.approx(single.low, abs=0.05)
+            assert along.high[k] == pytest.approx(single.high, abs=0.05)
+
+
+def test_costs_by_prior(curve: mb.RocCurve) -> None:
+    made = curve.costs_by_prior()
+    assert np.all(made["minimum"] <= made["actual"] + 1e-12)
+    assert np.all(made["minimum"] <= made["default"] + 1e-12)
+    prior = 0.05
+    at = float(np.interp(np.log(prior / (1 - prior)), made["log_odds"], made["minimum"]))
+    assert at / prior == pytest.approx(curve.min_dcf(prior).estimate, rel=0.01)
+    half = int(np.argmin(np.abs(made["log_odds"])))
+    assert made["actual"][half] == pytest.approx(curve.actual_dcf(0.5).estimate / 2, rel=1e-6)
+    distances = mb.Comparisons(list("aabb"), list("abab"), [0.1, 0.9, 0.8, 0.2], distance=True)
+    assert "actual" not in mb.roc(distances).costs_by_prior()
+
+
+def test_pictures(curve: mb.RocCurve) -> None:
+    ax = curve.plot("precision-recall", prior=0.05, label="system")
+    assert ax.get_ylabel() == "precision at prior 0.05"
+    ax = curve.plot("thresholds", prior=0.05)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["precision (prior 0.05)", "recall", "F1"]
+    ax = curve.plot("costs")
+    assert len(ax.get_lines()) == 3
+    ax = curve.plot("det", terms="iso")
+    said = ax.get_xlabel() + ax.get_ylabel()
+    assert "FMR" in said
+    assert "FNMR" in said
+    assert "FAR" not in said
+    with pytest.raises(mb.UsageError, match="precision-recall"):
+        curve.plot("pie")
+    with pytest.raises(mb.UsageError, match="prior must lie"):
+        curve.plot("thresholds", prior=2.0)
+
+
+def test_pictures_from_the_shell(tmp_path: Path) -> None:
+    for kind in ("precision-recall", "thresholds", "costs"):
+        out = tmp_path / f"{kind}.svg"
+        command = ["roc", str(DATA / "balanced.csv"), "--far", "0.1", "--plot", str(out), "--kind", kind, "--quiet"]
+        assert main([*command, "--output", str(tmp_path / "x.txt")]) == 0
+        assert out.read_text().startswith("<?xml")

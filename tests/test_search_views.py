@@ -1,0 +1,161 @@
+"""Curves, plots, pages and plans of searches; long runs."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from conftest import DATA
+from matchbound.counting import search as counting
+from matchbound.report.search_page import make_search_report, to_html, to_markdown
+from matchbound.stats.search import sizes
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+
+
+@pytest.fixture(scope="module")
+def found() -> mb.Searches:
+    folder = DATA / "search"
+    gallery, probes = mb.read(folder / "search-gallery.npz"), mb.read(folder / "search-probes.npz")
+    assert isinstance(gallery, mb.Embeddings)
+    assert isinstance(probes, mb.Embeddings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mb.search(gallery, probes)
+
+
+def test_curves_are_the_rates(found: mb.Searches) -> None:
+    curve = found.trade_off(rank=2)
+    at = int(np.argmin(np.abs(curve.fpir - 0.05)))
+    point = found.fnir_at_fpir(float(curve.fpir[at]), rank=2)
+    assert curve.fnir[at] == point.estimate
+    np.testing.assert_allclose([curve.low[at], curve.high[at]], tuple(point.interval()), rtol=0.05)
+    ranks = found.cmc_curve(ranks=6)
+    assert ranks.rank.tolist() == [1, 2, 3, 4, 5, 6]
+    assert ranks.estimate[4] == found.cmc(5).estimate
+    assert tuple(found.cmc(5).interval()) == (ranks.low[4], ranks.high[4])
+    grown = found.size_curve(0.62)
+    assert np.all(np.diff(grown.estimate) >= 0.0)
+    at = grown.size.tolist().index(80)
+    assert grown.estimate[at] == pytest.approx(found.fpir(0.62).estimate)
+    assert np.all(grown.independent >= grown.estimate - 1e-12)
+    chosen = found.size_curve(0.62, sizes=[40, 160, 100_000])
+    assert chosen.size.tolist() == [40, 160]
+    assert chosen.high[1] == found.at_gallery_size(160, 0.62).interval().high
+
+
+def test_plots(found: mb.Searches) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    for kind, labels in (
+        ("trade-off", ("FPIR", "FNIR")),
+        ("cmc", ("rank", "CMC")),
+        ("size", ("enrolled people", "FPIR")),
+    ):
+        ax = found.plot(kind, threshold=0.62)  # type: ignore[arg-type]
+        assert (ax.get_xlabel(), ax.get_ylabel()) == labels
+        assert ax.lines
+    with pytest.raises(mb.UsageError, match="threshold="):
+        found.plot("size")
+    with pytest.raises(mb.UsageError, match="kind"):
+        found.plot("det")  # type: ignore[arg-type]
+
+
+def test_the_page_says_what_the_results_say(found: mb.Searches, tmp_path: Path) -> None:
+    report = make_search_report(found, threshold=0.62, ranks=(1, 5))
+    page, text = to_html(report), to_markdown(report)
+    assert page.count("<svg") == 3
+    for told in (page, text):
+        assert "80 people are enrolled" in told
+        assert "60 of 321" in told
+        assert "enrolled person 1" in told
+        assert "s0" not in told  # no name unless asked for
+    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+    assert "<script" not in page
+    assert mb.write_report(tmp_path / "page.html", found, threshold=0.62).title == "Searches in a gallery"
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    hostile = mb.write_report(tmp_path / "page.md", found, title="<b>|x|", show_labels=True)
+    assert hostile.title == "<b>|x|"
+    assert "<b>" not in (tmp_path / "page.md").read_text()
+    with pytest.raises(mb.UsageError, match="FPIR, not FAR"):
+        mb.write_report(tmp_path / "other.html", found, far=0.1)
+    with pytest.raises(mb.UsageError, match="HTML or Markdown"):
+        mb.write_report(tmp_path / "other.tex", found)
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_plans_meet_their_bound(found: mb.Searches) -> None:
+    made = mb.plan_search(fpir=0.01, upper=0.02, gallery=500, probes_per_person=2)
+    assert made.bound <= 0.02
+    assert made.searches == 2 * made.people
+    assert made.people_without_hits < made.people
+    assert "0.0" not in str(made).split()[4]
+    more = mb.plan_search(fpir=0.01, upper=0.02, gallery=500, probes_per_person=4)
+    assert more.people <= made.people
+    piloted = mb.plan_search(fpir=0.01, upper=0.02, gallery=500, probes_per_person=2, pilot=found)
+    assert piloted.same_person != made.same_person
+    for wrong in (
+        {"fpir": 0.02, "upper": 0.01, "gallery": 500},
+        {"fpir": 0.01, "upper": 0.02, "gallery": 1},
+        {"fpir": 0.0, "upper": 0.02, "gallery": 500},
+        {"fpir": 0.01, "upper": 0.02, "gallery": 500, "level": 2.0},
+    ):
+        with pytest.raises(mb.UsageError):
+            mb.plan_search(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(mb.DataError, match="itself varies too much"):
+        mb.plan_search(fpir=0.1, upper=0.105, gallery=5)
+
+
+def test_the_gamma_law_recovers_itself() -> None:
+    shape, rate = 0.7, 0.002
+    at = {n: 1.0 - (1.0 + n * rate / shape) ** -shape for n in (100, 400)}
+    assert sizes.gamma_extrapolate(100 * rate, at[100], 100, 400) == pytest.approx(at[400], rel=1e-9)
+    assert sizes._disagreement(100 * rate, at[100], 100, 400) > 0.0
+    assert sizes._disagreement(100 * rate, at[100], 100, 100) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    gallery = mb.Embeddings(rng.standard_normal((50, 8)), np.arange(50))
+    probes = mb.Embeddings(rng.standard_normal((600, 8)), np.arange(600))
+    whole = mb.search(gallery, probes)
+    path = tmp_path / "run.ck"
+    seen: list[int] = []
+
+    def stopped(done: int, total: int) -> None:
+        seen.append(done)
+        if done == total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mb.search(gallery, probes, progress=stopped, checkpoint=path, checkpoint_every=0.0, workers=1)
+    assert path.exists()
+    again: list[int] = []
+    resumed = mb.search(gallery, probes, progress=lambda done, total: again.append(done), checkpoint=path, workers=1)
+    assert len(again) <= 19 - seen[-1]  # of 19 blocks, those that were done are not done again
+    assert not path.exists()
+    for part in ("score", "holder"):
+        assert np.array_equal(getattr(resumed.tally.nonmated, part), getattr(whole.tally.nonmated, part))
+        assert np.array_equal(getattr(resumed.tally.mated, part), getattr(whole.tally.mated, part))
+    assert np.array_equal(resumed.tally.mated.mate, whole.tally.mated.mate)
+
+
+def test_a_cluster_finds_the_same() -> None:
+    distributed = pytest.importorskip("distributed")
+    rng = np.random.default_rng(4)
+    gallery = mb.Embeddings(rng.standard_normal((40, 6)).astype(np.float32), np.arange(40) // 2)
+    probes = mb.Embeddings(rng.standard_normal((200, 6)).astype(np.float32), np.arange(200) // 4)
+    here = mb.search(gallery, probes)
+    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        there = mb.search(gallery, probes, executor=mb.DaskExecutor(client))
+    assert np.array_equal(here.tally.nonmated.score, there.tally.nonmated.score)
+    assert np.array_equal(here.tally.nonmated.holder, there.tally.nonmated.holder)
+    job = counting.make_job(gallery, probes, gallery.codes, np.full(200, -1), 20, "max", 3)
+    import pickle
+
+    sent = pickle.loads(pickle.dumps(job))
+    assert np.array_equal(counting.search_all(sent)[2], counting.search_all(job)[2])
