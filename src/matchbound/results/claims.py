@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from matchbound.errors import UsageError
 from matchbound.results.interval import Interval
 from matchbound.show.numbers import level_text
+from matchbound.show.shown import Shown
 
 Verdict = Literal["shown", "not shown", "refuted"]
 Relation = Literal["<", ">"]
@@ -128,7 +129,7 @@ def _number(word: str, text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Shown):
     """The verdict on a requirement.
 
     A requirement "below t" is *shown* when the one-sided upper bound is at most t, *refuted* when the one-sided lower
@@ -196,6 +197,12 @@ class Claim:
     def ratio(self) -> float:
         """bound/target."""
         return self.bound / self.target if self.target else math.nan
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One verdict with what decides it."""
+        from matchbound.show.claims import claim_record
+
+        return [claim_record(self)]
 
     def __str__(self) -> str:
         return f"{self.statement}: {self.verdict}. {self.reason}"

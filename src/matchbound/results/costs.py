@@ -20,6 +20,7 @@ from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.results.latent_pair import CurveModels, PairFit
 from matchbound.results.methods import named
 from matchbound.results.rates import Rate
+from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import (
@@ -76,7 +77,7 @@ def weights_of(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CostStatistic:
+class CostStatistic(Shown):
     """A cost read from a curve.
 
     curve, models
@@ -215,7 +216,7 @@ class CostStatistic:
 
 
 @dataclass(frozen=True)
-class CostPoint:
+class CostPoint(Shown):
     """One term of a detection cost: what errors cost, and the errors at its threshold.
 
     weights

@@ -13,6 +13,7 @@ from matchbound.data.failures import Failures
 from matchbound.errors import DataError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.show.shown import Shown
 from matchbound.stats.failures import (
     Attempts,
     Totals,
@@ -36,7 +37,7 @@ NOT_BY_PERSON = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GeneralisedRate:
+class GeneralisedRate(Shown):
     """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
 
     metric
@@ -190,7 +191,7 @@ class GeneralisedRate:
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralisedRates:
+class GeneralisedRates(Shown):
     """GFAR and GFRR at one threshold.
 
     gfar, gfrr
@@ -199,6 +200,10 @@ class GeneralisedRates:
 
     gfar: GeneralisedRate
     gfrr: GeneralisedRate
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """GFAR and GFRR, each with its default interval."""
+        return [*self.gfar.to_records(), *self.gfrr.to_records()]
 
     @property
     def fte(self) -> float:

@@ -14,6 +14,7 @@ from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.linkage import linkage_counts
 from matchbound.results.methods import named
+from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import log_t
@@ -27,7 +28,7 @@ METHODS = ("auto", "latent", "log-t")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HalfTotalError:
+class HalfTotalError(Shown):
     """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set).
 
     far, frr

@@ -17,6 +17,7 @@ from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.results.latent_pair import Independent
 from matchbound.results.methods import named
+from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import logit_t
@@ -65,7 +66,7 @@ def _partners(tally: Tally) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkageMeasure:
+class LinkageMeasure(Shown):
     """Precision or F1 at one threshold.
 
     metric
@@ -260,7 +261,7 @@ class LinkageMeasure:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recall:
+class Recall(Shown):
     """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored.
 
     Examples
