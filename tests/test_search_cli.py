@@ -97,6 +97,22 @@ def test_scores_are_no_embeddings(capsys: pytest.CaptureFixture[str]) -> None:
     assert "a search needs embeddings" in err
 
 
+def test_failures_are_read_from_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    probes = mb.read(PROBES)
+    gallery = mb.read(GALLERY)
+    assert isinstance(probes, mb.Embeddings)
+    assert isinstance(gallery, mb.Embeddings)
+    (tmp_path / "probes.txt").write_text(f"{gallery.identities[0]}\n{gallery.identities[0]}\nstranger\n")
+    (tmp_path / "enrolments.txt").write_text("somebody\n")
+    words = ("--gallery", GALLERY, "--probes", PROBES, "--threshold", "0.647488", "--format", "json", "--quiet")
+    failed = ("--failed-probes", str(tmp_path / "probes.txt"), "--failed-enrolments", str(tmp_path / "enrolments.txt"))
+    before = json.loads(run(capsys, *words)[1])["results"]
+    after = json.loads(run(capsys, *words, *failed)[1])["results"]
+    assert after[0]["gallery"] == before[0]["gallery"] + 1
+    assert [after[k]["searches"] - before[k]["searches"] for k in (0, 1)] == [1, 2]
+    assert [after[k]["errors"] - before[k]["errors"] for k in (0, 1)] == [0, 2]
+
+
 def test_nothing_but_numbers_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Undefined rates are null, with a warning."""
     rng = np.random.default_rng(0)

@@ -247,7 +247,9 @@ def _said(name: str, data: Embeddings) -> list[str]:
 
 def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatArray) -> list[str]:
     """Notes about probes whose very vector is enrolled."""
-    perfect = {"cosine": 1.0 - SAME, "euclidean": 0.0}.get(job.similarity, -np.inf)
+    perfect: Any = {"cosine": 1.0 - SAME, "euclidean": 0.0}.get(job.similarity)
+    if perfect is None:  # the product of a vector with itself
+        perfect = np.einsum("ij,ij->i", job.probes, job.probes, dtype=np.float64) * (1.0 - SAME)
     order = np.argsort(job.owner, kind="stable")
     first = np.searchsorted(job.owner[order], np.arange(job.size + 1))
 
@@ -259,14 +261,14 @@ def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatAr
         return count
 
     notes = []
-    likely = np.flatnonzero(mate >= perfect) if job.similarity != "dot" else np.flatnonzero(np.isfinite(mate))
+    likely = np.flatnonzero((mate >= perfect) & (job.own >= 0))
     own = same(likely, job.own[likely])
     if own:
         notes.append(
             f"{own} probes are in the gallery themselves, to the last bit: searches that find their own image say "
             "nothing about FNIR and CMC. Take them out of the probes"
         )
-    likely = np.flatnonzero(score[:, 0] >= perfect) if job.similarity != "dot" else np.flatnonzero(holder[:, 0] >= 0)
+    likely = np.flatnonzero((score[:, 0] >= perfect) & (holder[:, 0] >= 0))
     others = same(likely, holder[likely, 0])
     if others:
         notes.append(

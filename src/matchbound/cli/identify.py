@@ -57,6 +57,12 @@ SearchProtocol = Annotated[
     Parameter(name="--protocol", help="Whether enrolled people are searched for with their own template left out."),
 ]
 Hubs = Annotated[int, Parameter(help="List so many of the enrolled people who receive most false hits (names people).")]
+FailedEnrolments = Annotated[
+    str | None, Parameter(help="File of identities that could not be enrolled, one per line; searches for them miss.")
+]
+FailedProbes = Annotated[
+    str | None, Parameter(help="File of whom failed probes show, one line per search; those of enrolled people miss.")
+]
 ReportFile = Annotated[
     str | None, Parameter(help="Write a page (.html) or tables (.md) about the searches to this file too.")
 ]
@@ -86,6 +92,8 @@ def identify(
     candidates: Lists = None,
     keep: Keep = 50,
     protocol: SearchProtocol = "auto",
+    failed_enrolments: FailedEnrolments = None,
+    failed_probes: FailedProbes = None,
     hubs: Hubs = 0,
     report: ReportFile = None,
     reading: Reading = READING,
@@ -118,6 +126,8 @@ def identify(
     statements = [parse_claim(text) for text in claim or ()]
     with common.listening(quiet) as told:
         if candidates is not None:
+            if failed_enrolments or failed_probes:
+                raise UsageError("with --candidates, list failed searches among the probes and all enrolled people")
             similarity = None
             lists = read_candidates(
                 candidates, probes=probes[0], gallery=gallery[0], distance=True if reading.distance else None
@@ -129,7 +139,11 @@ def identify(
             similarity, distance = enrolled.similarity, enrolled.distance
             with running.started(quiet) as how:
                 depth = max(keep, max(rank or [1]))
-                found = search(enrolled, searched, fuse, candidates=depth, protocol=protocol, **how)
+                found = search(
+                    enrolled, searched, fuse, candidates=depth, protocol=protocol,
+                    failed_enrolments=_labels(failed_enrolments, enrolled),
+                    failed_probes=_labels(failed_probes, searched), **how,
+                )  # fmt: skip
         records = search_records(
             found, threshold or [], fpir or [], rank or [1], gallery_size or [],
             method=chosen, level=level, target=target,
@@ -140,7 +154,7 @@ def identify(
         ]
         people = [] if not hubs else [(t, found.hubs(t, hubs), found.people_with_half(t)) for t in threshold or []]
     source: dict[str, Any] = common.provenance(
-        [*gallery, *probes, *([] if candidates is None else [candidates])],
+        [*gallery, *probes, *(path for path in (candidates, failed_enrolments, failed_probes) if path is not None)],
         None,
         {
             "verb": "identify",
@@ -178,6 +192,22 @@ def identify(
     lines = [str(verdict) for verdict in verdicts]
     answer.deliver(records, partial(searches_table, records, rows, lines), told.texts, source)
     return 0 if all(verdicts) else 3
+
+
+def _labels(path: str | None, like: Embeddings) -> Any:
+    """Labels from a file with one per line, of the kind that the embeddings have."""
+    if path is None:
+        return None
+    from matchbound.files.opening import open_input
+
+    source = open_input(path)
+    found = [(number, line.strip()) for number, line in source.lines() if line.strip()]
+    if like.identities.dtype.kind not in "iu":
+        return [text for _, text in found]
+    for number, text in found:
+        if not text.lstrip("-").isdigit():
+            raise DataError(f"{source.name}, line {number}: {text!r} is no whole number, and identities are")
+    return [int(text) for _, text in found]
 
 
 def _load(reading: Reading, name: str, files: list[str]) -> Embeddings:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from matchbound.errors import UsageError
 from matchbound.results.interval import Interval
+from matchbound.show.claims import claim_record
 from matchbound.show.numbers import level_text
 from matchbound.show.shown import Shown
 
@@ -188,6 +189,10 @@ class Claim(Shown):
     def __bool__(self) -> bool:
         return self.verdict == "shown"
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The verdict with what decides it."""
+        return [claim_record(self)]
+
     @property
     def shown(self) -> bool:
         """Whether the data support the requirement."""
@@ -197,12 +202,6 @@ class Claim(Shown):
     def ratio(self) -> float:
         """bound/target."""
         return self.bound / self.target if self.target else math.nan
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """One verdict with what decides it."""
-        from matchbound.show.claims import claim_record
-
-        return [claim_record(self)]
 
     def __str__(self) -> str:
         return f"{self.statement}: {self.verdict}. {self.reason}"

@@ -13,6 +13,7 @@ from matchbound.data.failures import Failures
 from matchbound.errors import DataError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.show.costs import linkage_record
 from matchbound.show.shown import Shown
 from matchbound.stats.failures import (
     Attempts,
@@ -178,6 +179,10 @@ class GeneralisedRate(Shown):
         upper = self.rate.interval(level=level, side="upper", **options)
         return Interval(lower.low, upper.high, level, upper.method)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return [linkage_record(self)]
+
     def claim(
         self,
         below: float | None = None,
@@ -201,10 +206,6 @@ class GeneralisedRates(Shown):
     gfar: GeneralisedRate
     gfrr: GeneralisedRate
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """GFAR and GFRR, each with its default interval."""
-        return [*self.gfar.to_records(), *self.gfrr.to_records()]
-
     @property
     def fte(self) -> float:
         """The failure-to-enrol rate."""
@@ -214,3 +215,7 @@ class GeneralisedRates(Shown):
     def fta(self) -> float:
         """The failure-to-acquire rate."""
         return self.gfar.fta
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Both with their default intervals."""
+        return [*self.gfar.to_records(), *self.gfrr.to_records()]
