@@ -402,8 +402,8 @@ TARGETS: dict[str, tuple[Target, float]] = {
     "checkpoint": (checkpoint, 3.0),
     "labels": (labels, 0.4),
     "labels on every path": (commands.labels_everywhere, 6.0),
-    "command line": (commands.command_line, 9.0),
-    "interrupt": (commands.interrupt, 0.6),
+    "command line": (commands.command_line, 3.0),
+    "interrupt": (commands.interrupt, 0.2),
 }
 """Each target with its share of the inputs."""
 

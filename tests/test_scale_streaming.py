@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -184,10 +185,8 @@ def test_a_large_file_is_counted_where_it_lies(tmp_path: Path, monkeypatch: pyte
                 one.bootstrap("double-or-nothing", 50, rng=1).variance
                 == two.bootstrap("double-or-nothing", 50, rng=1).variance
             )
-        with pytest.raises(DataError, match="memory"):
-            in_batches.far.interval("latent")
-        with pytest.raises(UsageError, match="scan"):
-            mb.roc(mb.scan(path))
+        assert in_batches.far.interval("latent").method == "latent"
+        assert mb.roc(mb.scan(path)).at_far(0.1).estimate == mb.roc(mb.read(path)).at_far(0.1).estimate
     command = ["evaluate", str(path), "--threshold", "0.5", "--format", "json"]
     assert main(command) == 0
     plain = json.loads(capsys.readouterr().out)
@@ -196,3 +195,34 @@ def test_a_large_file_is_counted_where_it_lies(tmp_path: Path, monkeypatch: pyte
     large = json.loads(capsys.readouterr().out)
     assert plain["results"] == large["results"]
     assert any("read in batches" in text for text in large["warnings"])
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), distance=st.booleans(), ties=st.booleans(), far=st.sampled_from([0.3, 0.05, 0.01])
+)
+def test_a_curve_of_a_table_on_disk_is_exact_where_it_is_asked(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, distance: bool, ties: bool, far: float
+) -> None:
+    """Few points, from a small sample; the thresholds of a FAR and of an FRR are those of all scores in order."""
+    import matchbound as mb
+    from matchbound.counting import curves
+
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 15, size=(2, 1500))
+    score = rng.standard_normal(1500) + 1.5 * (a == b)
+    score = np.round(score, 1) if ties else score
+    path = tmp_path_factory.mktemp("curve") / "scores.parquet"
+    write(path, a, b, -score if distance else score)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(curves, "CURVE_POINTS", 40)
+        patch.setattr(curves, "TABLE_SAMPLE", 200)
+        whole, lying = mb.roc(mb.read(path, distance=distance)), mb.roc(mb.scan(path, distance=distance))
+        assert lying.thresholds.size < whole.thresholds.size
+        assert (lying.far[0], lying.frr[0], lying.far[-1], lying.frr[-1]) == (0.0, 1.0, 1.0, 0.0)
+        for one, two in ((whole.at_far(far), lying.at_far(far)), (whole.at_frr(far), lying.at_frr(far))):
+            assert one.estimate == two.estimate
+        assert abs(whole.eer().estimate - lying.eer().estimate) < 0.03
+        low, high = lying.at_far(far).interval()
+        assert 0.0 <= low <= high <= 1.0

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from matchbound.planning.search import Expectation as Expectation
     from matchbound.planning.searches import SearchPlan as SearchPlan
     from matchbound.planning.searches import plan_search as plan_search
+    from matchbound.planning.settle import plan_for as plan_for
     from matchbound.readers.candidates import read_candidates as read_candidates
     from matchbound.readers.failures import read_failures as read_failures
     from matchbound.readers.read import read as read
@@ -180,6 +181,7 @@ _HOME = {
     "PairOfSystems": "results.systems",
     "Plan": "planning.plan",
     "plan": "planning.plan",
+    "plan_for": "planning.settle",
     "plot_correlations": "show.correlations",
     "plot_det": "show.plots",
     "plot_roc": "show.plots",

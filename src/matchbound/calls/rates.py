@@ -224,8 +224,10 @@ def roc(
     Parameters
     ----------
     data
-        `Comparisons`, or `Embeddings` of which all pairs are compared. Beyond a few million pairs of embeddings the
-        curve has about 1,500 points instead of every step; each is exact.
+        `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`). A table on
+        disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
+        step. Each is exact, and so are the thresholds of a FAR or an FRR that is asked for; EER lies on the line
+        between two points.
     workers, executor, progress, checkpoint, checkpoint_every
         How to count large sets of embeddings; see `evaluate`.
 
@@ -245,16 +247,16 @@ def roc(
     >>> low, high = curve.at_far(1e-2).interval()
     """
     from matchbound.counting.along import AlongCurve
-    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings
+    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings, curve_of_table
     from matchbound.counts.curve import CurveTally, SortedCurve
     from matchbound.results.roc import RocCurve
 
     data = as_source(data)
     check_source(data)
-    if isinstance(data, ScoreFile):
-        raise UsageError(f"{data.path}: a curve needs the scores in order; use read instead of scan")
     if isinstance(data, Comparisons):
         counted: CurveTally = curve_of_comparisons(data)
+    elif isinstance(data, ScoreFile):
+        counted = curve_of_table(data, progress)
     else:
         counted = curve_of_embeddings(
             data,

@@ -107,7 +107,7 @@ def roc(
     if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
-        data = reading.load(files)
+        data = reading.load_or_scan(files)
         with running.started(quiet) as how:
             curve = run(data, **how)
             wanted = far or (

@@ -14,6 +14,7 @@ from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.readers.scan import ScoreFile
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +25,8 @@ EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
 CURVE_POINTS = 1500
 MOST_CELLS = 20_000_000
+TABLE_CELLS = 40_000_000
+TABLE_SAMPLE = 2_000_000
 REFINEMENTS = 8
 """Passes over the data, at most, that make the threshold of a target rate exact."""
 
@@ -61,7 +64,7 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     )
 
 
-def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 2_000_000) -> FloatArray:
+def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 400_000) -> FloatArray:
     """Thresholds for the curve of a large set, strictest first, shape (about `points`,).
 
     Half follow the impostor scores of a random sample of pairs, evenly in the probit of FAR with as many again in
@@ -71,15 +74,19 @@ def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int
     rng = np.random.default_rng(np.random.SeedSequence(len(source)))
     sign = -1.0 if source.distance else 1.0
     strangers = np.sort(sign * source.score_pairs(*impostor_pairs(source, sample, rng)))[::-1]
-    kin = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 4, rng)))[::-1]
+    kin = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 2, rng)))[::-1]
     both_kinds(kin.size, strangers.size)
+    top = max(float(strangers[0]), float(kin[0]))
+    return sign * _grid(kin, strangers, points, _least_similarity(source), top)
+
+
+def _grid(kin: FloatArray, strangers: FloatArray, points: int, least: float, top: float) -> FloatArray:
+    """About so many similarities from samples of both kinds, all strictest first; and `least`, and one above `top`."""
     tail = np.unique(np.geomspace(1, strangers.size, points // 2).astype(np.int64)) - 1
     body = np.linspace(0, kin.size - 1, points // 4).astype(np.int64)
-    top = max(float(strangers[0]), float(kin[0]))
     spread = np.linspace(float(strangers[0]), top, max(points // 8, 2))
-    ends = [_least_similarity(source), np.nextafter(top, np.inf)]
-    grid = np.unique(np.concatenate([strangers[tail], kin[body], spread, ends]))[::-1]
-    return sign * grid
+    ends = [least, np.nextafter(top, np.inf)]
+    return np.unique(np.concatenate([strangers[tail], kin[body], spread, ends]))[::-1]
 
 
 def _least_similarity(source: Embeddings, block: int = 65536) -> float:
@@ -119,6 +126,22 @@ def curve_of_embeddings(
             checkpoint_every=checkpoint_every,
         )
     )
+
+
+def curve_of_table(source: ScoreFile, progress: Progress | None = None) -> SteppedCurve:
+    """The curve of a table that stays on disk, in two passes: thresholds from a sample, then exact counts at each.
+
+    There are about `CURVE_POINTS` thresholds, and fewer where identities are so many that the counts would not fit.
+    """
+    from matchbound.counting.streaming import sample_scores, tally_score_table
+
+    found = sample_scores(source, TABLE_SAMPLE, progress)
+    both_kinds(found.genuine.size, found.impostor.size)
+    points = int(np.clip(TABLE_CELLS // max(found.identities, 1), 40, CURVE_POINTS))
+    grid = _grid(found.genuine[::-1], found.impostor[::-1], points, found.least, found.most)
+    thresholds = -grid if found.distance else grid
+    tally = tally_score_table(source, thresholds, columns=source.columns, distance=source.distance, progress=progress)
+    return curve_of_tally(tally)
 
 
 def refined_curve(

@@ -14,6 +14,7 @@ from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.subsets import among as subset
+from matchbound.data.subsets import take_embeddings
 from matchbound.errors import DataError
 from matchbound.readers.scan import ScoreFile
 
@@ -92,21 +93,16 @@ class Recount:
 
         Genuine pairs of embeddings are few: they are scored one by one, and the rest is left alone.
         """
-        from matchbound.counting.pairs import GenuinePairs
-
         source = self.source
-        if not isinstance(source, Embeddings):
+        known = self._genuine_scores()
+        if known is None or not isinstance(source, Embeddings):
             return self.tally(thresholds)
-        pairs = GenuinePairs.of(source)
-        if len(pairs) > MOST_GENUINE:
-            return self.tally(thresholds)
-        first, second = pairs.rows(np.arange(len(pairs)))
-        scores = source.score_pairs(first, second)
+        owner, scores = known
         grid = np.asarray(thresholds, dtype=np.float64)
         oriented, place = np.unique(-grid if source.distance else grid, return_inverse=True)
         reach = np.searchsorted(oriented, -scores if source.distance else scores, side="right")
         size, levels = source.n_identities, oriented.size
-        cells = np.bincount(source.codes[first] * (levels + 1) + reach, minlength=size * (levels + 1))
+        cells = np.bincount(owner * (levels + 1) + reach, minlength=size * (levels + 1))
         errors = np.cumsum(cells.reshape(size, levels + 1)[:, :-1], axis=1).T[place.reshape(-1)]
         counts = source.instance_counts
         nothing = np.zeros(grid.size, dtype=np.int64)
@@ -121,6 +117,23 @@ class Recount:
             counts,
         )
 
+    def _genuine_scores(self) -> tuple[IntArray, FloatArray] | None:
+        """The identity and the score of each genuine pair of embeddings, scored once; None for too many of them."""
+        from matchbound.counting.pairs import GenuinePairs
+
+        source = self.source
+        if not isinstance(source, Embeddings):
+            return None
+        if "genuine scores" not in self.memo:
+            pairs = GenuinePairs.of(source)
+            made = None
+            if len(pairs) <= MOST_GENUINE:
+                first, second = pairs.rows(np.arange(len(pairs)))
+                made = source.codes[first], source.score_pairs(first, second)
+            self.memo["genuine scores"] = made
+        found: tuple[IntArray, FloatArray] | None = self.memo["genuine scores"]
+        return found
+
     def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         from matchbound.counting.ranks import rank_scores
@@ -131,13 +144,45 @@ class Recount:
             return rank_scores_of_table(
                 self.source.path, errors, kind, columns=self.source.columns, distance=self.source.distance
             )
-        return rank_scores(self.source, errors, kind)
+        known = self._genuine_scores() if kind == "genuine" else None
+        if known is None or not known[1].size:
+            return rank_scores(self.source, errors, kind)
+        scores = np.sort(-known[1] if self.source.distance else known[1])
+        chosen = scores[np.clip(errors, 0, scores.size - 1)]
+        chosen = np.where(errors >= scores.size, np.nextafter(chosen, np.inf), chosen)
+        return -chosen if self.source.distance else chosen
 
     def comparisons(self) -> Comparisons:
         """The comparisons one by one; all pairs of embeddings are scored."""
         if isinstance(self.source, ScoreFile):
             raise DataError(f"{self.source.path}: this looks at single comparisons; read the table into memory")
         return self.source if isinstance(self.source, Comparisons) else self.source.comparisons()
+
+    @property
+    def instance_counts(self) -> IntArray:
+        """M_i of embeddings, shape (G,)."""
+        assert isinstance(self.source, Embeddings)
+        return self.source.instance_counts
+
+    def some(self, people: int, rows: int) -> Recount:
+        """The comparisons among at most so many identities and about so many embeddings, taken at random (seed 0).
+
+        Every identity that is taken keeps at least three of its embeddings, or all it has.
+        """
+        source = self.source
+        assert isinstance(source, Embeddings)
+        rng = np.random.default_rng(0)
+        chosen = np.flatnonzero(source.instance_counts)
+        if chosen.size > people:
+            chosen = np.sort(rng.choice(chosen, people, replace=False))
+        taken = np.zeros(source.n_identities, dtype=bool)
+        taken[chosen] = True
+        inside = np.flatnonzero(taken[source.codes])
+        order = inside[np.lexsort((rng.permutation(inside.size), source.codes[inside]))]
+        ranked = source.codes[order]
+        place = np.arange(order.size) - np.searchsorted(ranked, ranked)
+        kept = np.sort(order[place < max(rows // max(chosen.size, 1), 3)])
+        return Recount(take_embeddings(source, kept), self.workers, self.executor)
 
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""

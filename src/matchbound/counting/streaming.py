@@ -95,20 +95,12 @@ def rank_scores_of_table(
     """
     table = scan_scores(path, columns=columns)
     is_distance = table.distance if distance is None else distance
-    generator = np.random.default_rng(rng)
-    kept: list[FloatArray] = []
-    held, total, share = 0, 0, 1.0
+    numbers, kept = Numbering(), _Reservoir(KEPT_SCORES, np.random.default_rng(rng))
     for batch in table.batches:
-        same = _same(batch)
+        same = numbers.of(batch.a) == numbers.of(batch.b)
         scores = np.asarray(batch.score[same if kind == "genuine" else ~same], dtype=np.float64)
-        scores = -scores if is_distance else scores
-        total += scores.size
-        kept.append(scores if share == 1.0 else scores[generator.random(scores.size) < share])
-        held += kept[-1].size
-        while held > KEPT_SCORES:
-            kept = [part[generator.random(part.size) < 0.5] for part in kept]
-            held, share = sum(part.size for part in kept), share / 2.0
-    scores = np.sort(np.concatenate([np.empty(0), *kept]))
+        kept.add(-scores if is_distance else scores)
+    scores, total = kept.taken(), kept.total
     if not scores.size:
         raise DataError(f"{table.source}: there are no {kind} comparisons")
     wanted = np.asarray(errors, dtype=np.int64)
@@ -123,15 +115,65 @@ def rank_scores_of_table(
     return -chosen if is_distance else chosen
 
 
-def _same(batch: ScoreBatch) -> NDArray[np.bool_]:
-    """Which rows compare an identity with itself."""
-    a, b = batch.a.labels, batch.b.labels
-    if (a.dtype.kind in "iu") != (b.dtype.kind in "iu"):
-        a, b = a.astype(np.str_), b.astype(np.str_)
-    _, numbers = np.unique(np.concatenate([a, b]), return_inverse=True)
-    numbers = numbers.reshape(-1)
-    result: NDArray[np.bool_] = numbers[: a.size][batch.a.codes] == numbers[a.size :][batch.b.codes]
-    return result
+@dataclass(frozen=True, eq=False)
+class ScoreSample:
+    """Scores of a table with large meaning "same", as many as fit, in random parts of the whole; sorted.
+
+    genuine, impostor : float64 arrays
+    least, most : float
+        Of all scores.
+    identities : int
+        How many there are.
+    distance : bool
+        Whether small scores meant "same".
+    """
+
+    genuine: FloatArray
+    impostor: FloatArray
+    least: float
+    most: float
+    identities: int
+    distance: bool
+
+
+def sample_scores(source: ScoreFile, size: int, progress: Progress | None = None) -> ScoreSample:
+    """A sample of at most `size` scores of each kind, from one pass over a table; the same table, the same sample."""
+    table = scan_scores(source)
+    is_distance = table.distance if source.distance is None else source.distance
+    numbers, rng = Numbering(), np.random.default_rng(0)
+    kinds = _Reservoir(size, rng), _Reservoir(size, rng)
+    least, most, rows = np.inf, -np.inf, 0
+    for batch in table.batches:
+        same = numbers.of(batch.a) == numbers.of(batch.b)
+        scores = np.asarray(-batch.score if is_distance else batch.score, dtype=np.float64)
+        for kind, chosen in zip(kinds, (same, ~same), strict=True):
+            kind.add(scores[chosen])
+        least, most = min(least, float(scores.min(initial=np.inf))), max(most, float(scores.max(initial=-np.inf)))
+        rows += scores.size
+        if progress is not None:
+            progress(rows, table.rows)
+    return ScoreSample(kinds[0].taken(), kinds[1].taken(), least, most, len(numbers), is_distance)
+
+
+class _Reservoir:
+    """Numbers of which each is kept with the same chance, halved whenever there are too many."""
+
+    def __init__(self, size: int, rng: np.random.Generator) -> None:
+        self._size, self._rng = size, rng
+        self._kept: list[FloatArray] = []
+        self._share = 1.0
+        self.total = 0
+
+    def add(self, values: FloatArray) -> None:
+        self.total += values.size
+        self._kept.append(values if self._share == 1.0 else values[self._rng.random(values.size) < self._share])
+        while sum(part.size for part in self._kept) > self._size:
+            self._kept = [part[self._rng.random(part.size) < 0.5] for part in self._kept]
+            self._share /= 2.0
+
+    def taken(self) -> FloatArray:
+        """What was kept, sorted."""
+        return np.sort(np.concatenate([np.empty(0), *self._kept]))
 
 
 @dataclass(eq=False)

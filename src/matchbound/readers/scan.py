@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, plainly
+from matchbound.files.names import own_name
 from matchbound.files.opening import MAX_BYTES, Input, open_input
 from matchbound.files.origin import Origin
 from matchbound.readers.blocks import text_blocks
@@ -81,6 +82,9 @@ class ScoreFile:
     group: str | None = None
     _seen: _Seen = field(default_factory=lambda: _Seen(), repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        return f"ScoreFile({own_name(self.path)!r}, distance={self.distance}, group={self.group!r})"
+
     def findings(self) -> tuple[str, ...]:
         """What reading in batches cannot see, and what the last pass over the table found."""
         return (
@@ -115,9 +119,9 @@ def scan(
     columns: Mapping[str, str | None] | None = None,
     group: str | None = None,
 ) -> ScoreFile:
-    """A score table too large for memory, for `evaluate` and `by_group`: nothing is read until it is counted.
+    """A score table too large for memory, for `evaluate`, `roc` and `by_group`: nothing is read until it is counted.
 
-    What needs scores in order or comparisons matched (`compare`, systems in a report) reads the table into memory.
+    What needs comparisons matched (`compare`, systems in a report) reads the table into memory.
 
     Parameters
     ----------

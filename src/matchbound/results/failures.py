@@ -13,6 +13,8 @@ from matchbound.data.failures import Failures
 from matchbound.errors import DataError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.show.costs import linkage_record
+from matchbound.show.shown import Shown
 from matchbound.stats.failures import (
     Attempts,
     Totals,
@@ -36,7 +38,7 @@ NOT_BY_PERSON = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GeneralisedRate:
+class GeneralisedRate(Shown):
     """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
 
     metric
@@ -177,6 +179,10 @@ class GeneralisedRate:
         upper = self.rate.interval(level=level, side="upper", **options)
         return Interval(lower.low, upper.high, level, upper.method)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return [linkage_record(self)]
+
     def claim(
         self,
         below: float | None = None,
@@ -190,7 +196,7 @@ class GeneralisedRate:
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralisedRates:
+class GeneralisedRates(Shown):
     """GFAR and GFRR at one threshold.
 
     gfar, gfrr
@@ -209,3 +215,7 @@ class GeneralisedRates:
     def fta(self) -> float:
         """The failure-to-acquire rate."""
         return self.gfar.fta
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Both with their default intervals."""
+        return [*self.gfar.to_records(), *self.gfrr.to_records()]

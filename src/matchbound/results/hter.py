@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.linkage import linkage_counts
 from matchbound.results.methods import named
+from matchbound.show.costs import linkage_record
+from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import log_t
@@ -27,7 +29,7 @@ METHODS = ("auto", "latent", "log-t")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HalfTotalError:
+class HalfTotalError(Shown):
     """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set).
 
     far, frr
@@ -117,6 +119,10 @@ class HalfTotalError:
 
         errors = [Operating(self.far.errors, self.frr.errors)]
         return shared_limits(far, frr, errors, (far.deviate(level, side), frr.deviate(level, side)), value)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return [linkage_record(self)]
 
     def claim(
         self,

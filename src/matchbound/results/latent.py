@@ -17,8 +17,8 @@ from matchbound.results.interval import Interval, Side
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
 
-MOST_IDENTITIES = 800
-"""With embeddings of more identities than this, correlations are estimated among a random subset of so many."""
+MOST_IDENTITIES, MOST_ROWS = 250, 800
+"""Of larger sets of embeddings, correlations are estimated among so many identities and about so many rows."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,12 @@ def _comparisons(metric: str, tally: Tally) -> int:
 
 def _of_some(tally: Tally, recount: Recount) -> bool:
     """Whether correlations come from some of the identities only."""
-    return recount.all_pairs and int(np.count_nonzero(tally.impostor.comparisons)) > MOST_IDENTITIES
+    if not recount.all_pairs or tally.instances is None:
+        return False
+    rows = int(tally.instances.sum())
+    return (rows > 3 * MOST_ROWS and rows > 3 * int(np.count_nonzero(tally.instances))) or (
+        int(np.count_nonzero(tally.instances)) > 3 * MOST_IDENTITIES
+    )
 
 
 def _frr(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -> LatentModel:
@@ -152,11 +157,8 @@ def _far(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -
     compared = _comparisons("far", tally)
     some, whole, errors = recount, None, seen
     if _of_some(tally, recount):
-        taking_part = np.flatnonzero(tally.impostor.comparisons)
-        chosen = np.sort(np.random.default_rng(0).choice(taking_part, MOST_IDENTITIES, replace=False))
-        some, whole = recount.among(chosen), tally
-        assert tally.instances is not None
-        sizes = tally.instances[chosen]
+        some, whole = recount.some(MOST_IDENTITIES, MOST_ROWS), tally
+        sizes = some.instance_counts
         compared = int(sizes.sum() ** 2 - (sizes**2).sum()) // 2
         seen = compared if seen else 0
     ranks, left_out = rank_grid(compared, seen), leave_out_ranks(compared, seen)
