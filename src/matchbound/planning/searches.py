@@ -10,6 +10,7 @@ import numpy as np
 
 from matchbound.errors import DataError, UsageError
 from matchbound.show.numbers import percent
+from matchbound.show.shown import Shown
 from matchbound.stats.intervals import check_level
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ PILOT_RATE = 0.02
 
 
 @dataclass(frozen=True)
-class SearchPlan:
+class SearchPlan(Shown):
     """The people that a bound on FPIR needs.
 
     fpir, upper, level

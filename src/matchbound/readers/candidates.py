@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.candidates import Candidates
-from matchbound.data.labels import as_labels
+from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import open_input
 from matchbound.readers.delimited import load_text_table, read_header, split_header
@@ -148,7 +148,7 @@ def _roles(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def _text(labels: LabelArray) -> LabelArray:
-    return labels.astype(np.str_)
+    return as_text(labels)
 
 
 def _check_ranks(table: Table, search: IntArray, rank: Any, score: Any, distance: bool) -> None:

@@ -13,6 +13,7 @@ from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
 from matchbound.results.search_rates import FEW_HOLDERS, FalsePositives, Misses, gallery_named
+from matchbound.show.shown import Shown
 from matchbound.stats.search.mated import Ranked
 from matchbound.stats.search.nonmated import HitCurve
 
@@ -24,7 +25,7 @@ MODEL_REACH, WARN_REACH, LAST_REACH = 8.0, 4.0, 16.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FnirAtFpir:
+class FnirAtFpir(Shown):
     """FNIR where the threshold is set for a given FPIR.
 
     target
@@ -176,7 +177,7 @@ class FnirAtFpir:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RateAtSize:
+class RateAtSize(Shown):
     """FPIR or CMC in a gallery of another size.
 
     metric
