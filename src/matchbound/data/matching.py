@@ -50,7 +50,7 @@ class Matched:
                 f"{', '.join(left)}"
             )
         elif self.how == "row":
-            found.append(f"{what} name no instances: row n of one system was taken for row n of the others")
+            found.append("no instances are named: row n of one system was taken for row n of the others")
         return tuple(found)
 
 
