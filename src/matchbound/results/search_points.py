@@ -330,8 +330,8 @@ class RateAtSize(Shown):
             )
         elif self.reach > WARN_REACH:
             found.append(
-                f"{self.size:,} is {self.reach:.3g} times the gallery searched: beyond {WARN_REACH:g} times, coverage "
-                "fell to 84% where a few people make most hits. Look at the bracket too"
+                f"{self.size:,} is {self.reach:.3g} times the gallery searched: beyond {WARN_REACH:g} times, the model "
+                "can be far off where a few people make most hits. Look at the bracket too"
             )
         if self.hits.probe is None and self.errors:
             found.append("there are too many hits to list, so the gallery's part of the variance is left out")
