@@ -15,7 +15,6 @@ from matchbound.data.attributes import comparison_units
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
-from matchbound.data.matching import all_pairs
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.losses import MeanLoss, UnitRate, UnitRates
 from matchbound.stats.clusters import (
@@ -204,7 +203,7 @@ def _by_side(data: Source, cluster: Any) -> Any:
     column = as_labels(cluster, "cluster")
     if column.shape[0] != len(data) or column.shape[0] == data.n_identities:
         return cluster
-    first, second = np.triu_indices(len(data), k=1)
+    first, second = data.pairs()
     return [column[first], column[second]]
 
 
@@ -280,4 +279,4 @@ def _table(data: Source) -> Comparisons:
         raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
     if pairs > MOST_PAIRS:
         raise DataError(f"a loss of all {pairs:,} pairs is too many to score one by one; take {MOST_PAIRS:,} at most")
-    return all_pairs(data)
+    return data.comparisons()
