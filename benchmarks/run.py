@@ -36,7 +36,7 @@ def main() -> int:
         write(rows, options.quick)
     missed = [row for row in rows if not row["ok"]]
     print(f"{len(rows)} rows, {len(missed)} missed their bar")
-    return 0
+    return 1 if missed else 0
 
 
 def show(row: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import cyclopts
 from matchbound._version import __version__
 from matchbound.cli.laboratory import COMMAND
 from matchbound.cli.places import settle
+from matchbound.cli.spoken import as_options
 from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
 
 HELP = "Honest error bars for matching systems."
@@ -121,6 +122,6 @@ def _forget_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    text = " ".join(message.split())
+    text = as_options(" ".join(message.split()))
     sys.stderr.write(f"matchbound: {text}\n")
     return code

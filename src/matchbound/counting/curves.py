@@ -64,7 +64,7 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     )
 
 
-def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 2_000_000) -> FloatArray:
+def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 400_000) -> FloatArray:
     """Thresholds for the curve of a large set, strictest first, shape (about `points`,).
 
     Half follow the impostor scores of a random sample of pairs, evenly in the probit of FAR with as many again in
@@ -74,7 +74,7 @@ def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int
     rng = np.random.default_rng(np.random.SeedSequence(len(source)))
     sign = -1.0 if source.distance else 1.0
     strangers = np.sort(sign * source.score_pairs(*impostor_pairs(source, sample, rng)))[::-1]
-    kin = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 4, rng)))[::-1]
+    kin = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 2, rng)))[::-1]
     both_kinds(kin.size, strangers.size)
     top = max(float(strangers[0]), float(kin[0]))
     return sign * _grid(kin, strangers, points, _least_similarity(source), top)

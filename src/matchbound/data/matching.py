@@ -50,7 +50,7 @@ class Matched:
                 f"{', '.join(left)}"
             )
         elif self.how == "row":
-            found.append(f"{what} name no instances: row n of one system was taken for row n of the others")
+            found.append("no instances are named: row n of one system was taken for row n of the others")
         return tuple(found)
 
 
@@ -224,7 +224,8 @@ def _by_identity_pair(systems: list[Comparisons]) -> list[IntArray]:
     for place, (source, code) in enumerate(zip(systems, codes, strict=True)):
         one, two = code[source.a], code[source.b]
         key = np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two)
-        if np.unique(key).size < key.size:
+        ordered = np.sort(key)
+        if (ordered[1:] == ordered[:-1]).any():
             raise DataError(
                 f"system {place + 1} compares an identity pair more than once and names no instances, so its "
                 "comparisons cannot be matched; give instance_a= and instance_b= to every system"

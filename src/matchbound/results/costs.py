@@ -221,7 +221,7 @@ class CostStatistic(Shown):
 
 
 @dataclass(frozen=True)
-class CostPoint:
+class CostPoint(Shown):
     """One term of a detection cost: what errors cost, and the errors at its threshold.
 
     weights

@@ -163,6 +163,18 @@ class RateLimits:
         One-sided, at the same level.
     method
         How they were made.
+
+    See Also
+    --------
+    RocCurve.limits_at
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> limits = curve.limits_at([500, 1000], "far")
+    >>> bool((limits.low <= limits.high).all())
+    True
     """
 
     low: FloatArray = field(repr=False)
