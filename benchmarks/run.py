@@ -36,11 +36,11 @@ def main() -> int:
         write(rows, options.quick)
     missed = [row for row in rows if not row["ok"]]
     print(f"{len(rows)} rows, {len(missed)} missed their bar")
-    return 0
+    return 1 if missed else 0
 
 
 def show(row: dict[str, Any]) -> None:
-    """One line a row: what, how long, against what, the ratio, the bar."""
+    """One line per row: what, how long, against what, the ratio, the bar."""
     ratio = row["ratio"]
     told = f"{ratio:.3g}×" if ratio >= 0.05 else f"1/{1 / ratio:.0f}"
     mark = "ok  " if row["ok"] else "MISS"

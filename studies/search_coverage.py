@@ -1,6 +1,8 @@
 """Coverage and width of intervals for searches in a gallery, on real and on made-up people.
 
-    python studies/search_coverage.py --data FOLDER --replications 300 --seed 2026 --out docs/studies/search.csv
+    python studies/search_coverage.py --data FOLDER --replications 300 --seed 3030 --out docs/studies/search.csv
+    python studies/search_coverage.py --data FOLDER --replications 400 --seed 3030 --rotating \\
+        --out docs/studies/search-rotating.csv
 
 A replication enrols N people of the population (one template each), searches with the other instances (at most five) of
 all of them, and with those of J people drawn from the rest, with replacement. Thresholds are those where FPIR of a
@@ -132,6 +134,32 @@ def replicate(task: tuple[str, str, int, int]) -> list[tuple[Any, ...]]:
     return made
 
 
+def rotate(task: tuple[str, str, int, int]) -> list[tuple[Any, ...]]:
+    """The same for FPIR in a rotating protocol."""
+    name, folder, seed, number = task
+    people, (size, _) = population(name, folder, seed), SETS[name]
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, 1)))
+    found = people.draw_rotating(rng, size)
+    made: list[tuple[Any, ...]] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for rate, (cut, truth) in zip(FPIR, rotating_truths(name, folder, seed), strict=True):
+            positive = found.fpir(cut)
+            for method in ("auto", "naive-wilson"):
+                limits = positive.interval(method)
+                made.append(
+                    ("fpir rotating", rate, "random", method, truth, positive.estimate, limits.low, limits.high)
+                )
+    return made
+
+
+@lru_cache(maxsize=1)
+def rotating_truths(name: str, folder: str, seed: int) -> list[tuple[float, float]]:
+    people, (size, _) = population(name, folder, seed), SETS[name]
+    cuts = [people.threshold(rate, size - 1) for rate in FPIR]
+    return [(cut, people.fpir(cut, size - 1)) for cut in cuts]
+
+
 def _independent(hits: Any, size: int) -> tuple[float, float]:
     """Wilson's limits for hits per search, as if all comparisons were independent."""
     from matchbound.stats.intervals import wilson
@@ -147,13 +175,14 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=300)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--rotating", action="store_true", help="FPIR with each probe's own template left out")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for name in args.sets:
         tasks = [(name, args.data, args.seed, number) for number in range(args.replications)]
         with ProcessPoolExecutor(args.processes) as pool:
-            samples = list(pool.map(replicate, tasks, chunksize=5))
+            samples = list(pool.map(rotate if args.rotating else replicate, tasks, chunksize=5))
         size, others = SETS[name]
         people = population(name, args.data, args.seed)
         searches = others * people.owner.size / people.people
@@ -172,6 +201,8 @@ def main() -> None:
             expected = float(error.mean()) * (searches if metric.startswith("fpir") else mated)
             if metric == "fnir@fpir":
                 expected = min(expected, rate * searches)
+            if metric == "fpir rotating":
+                expected = rate * mated
             if metric.startswith("fpir@"):
                 expected = rate * searches
             rows.append(
@@ -193,7 +224,9 @@ def main() -> None:
                 }
             )
         with open(args.out, "w", newline="") as stream:
-            stream.write(f"# python studies/search_coverage.py --replications {args.replications} --seed {args.seed}\n")
+            more = " --rotating" if args.rotating else ""
+            command = f"python studies/search_coverage.py --replications {args.replications} --seed {args.seed}{more}"
+            stream.write(f"# {command}\n")
             stream.write("# expected: errors per sample; above, below: the truth lay above or below the interval\n")
             writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
             writer.writeheader()

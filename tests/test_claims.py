@@ -132,3 +132,30 @@ def test_a_true_target_is_rarely_refuted_and_a_false_one_rarely_shown() -> None:
     assert shown / 200 < 0.05 + 4 * error
     assert refuted / 200 < 0.05 + 4 * error
     assert shown + refuted > 0
+
+
+def test_the_sample_that_would_settle_it() -> None:
+    data = golden_table("larger")
+    claim = mb.evaluate(data, 0.7).far.claim(below=0.004)
+    assert claim.verdict == "not shown"
+    made = mb.plan_for(claim, pilot=data, instances=6)
+    assert made.n_identities > 25
+    assert made.target.value == 0.004
+    with pytest.raises(mb.UsageError, match="no sample is expected"):
+        mb.plan_for(mb.evaluate(data, 0.5).far.claim(below=1e-3))
+    with pytest.raises(mb.UsageError, match="far or frr"):
+        mb.plan_for(mb.roc(data).eer().claim(below=0.3))
+
+
+def test_results_are_records() -> None:
+    data = golden_table("larger")
+    rates, curve = mb.evaluate(data, 0.6), mb.roc(data)
+    numbers = [rates.precision(0.01), rates.recall(), rates.hter(), curve.min_dcf(0.05), curve.min_cllr()]
+    for number in numbers:
+        made = number.to_dict()
+        assert (made["metric"], made["estimate"]) == (number.metric, number.estimate)
+        assert made["low"] < made["estimate"] < made["high"]
+        assert "<table" in number._repr_html_()
+    claim = rates.far.claim(below=0.5)
+    assert claim.to_dict()["verdict"] == "shown"
+    assert str(claim).startswith("far < 0.5: shown.")

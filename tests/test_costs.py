@@ -258,9 +258,9 @@ def test_a_curve_without_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     from matchbound.counting import curves as curve_points
 
     rng = np.random.default_rng(8)
-    centre = rng.normal(size=(40, 12))
-    vectors = (np.repeat(centre, 6, axis=0) + 0.7 * rng.normal(size=(240, 12))).astype(np.float32)
-    data = mb.Embeddings(vectors, np.repeat(np.arange(40), 6), similarity="dot")
+    centre = rng.normal(size=(30, 12))
+    vectors = (np.repeat(centre, 5, axis=0) + 0.7 * rng.normal(size=(150, 12))).astype(np.float32)
+    data = mb.Embeddings(vectors, np.repeat(np.arange(30), 5), similarity="dot")
     exact = mb.roc(data)
     monkeypatch.setattr(curve_points, "EXACT_COMPARISONS", 10)
     stepped = mb.roc(data)

@@ -18,6 +18,8 @@ import matchbound as mb
 from matchbound.cli import main
 from matchbound.errors import DataError, UsageError, without_secrets
 from matchbound.files.names import own_name, own_names
+from matchbound.files.opening import Input
+from matchbound.files.remote import Remote
 from matchbound.planning.protocol_files import write_protocol
 from matchbound.report.latex import text as latex_text
 from matchbound.show.cells import inert, is_formula
@@ -125,6 +127,14 @@ def test_credentials_in_errors_of_the_command_line(capsys: pytest.CaptureFixture
         said = capsys.readouterr().err
         for secret in ("AKIAKEY", "sec/ret", "ann:", "pw@", "hidden"):
             assert secret not in said
+
+
+def test_objects_show_no_credentials_either(tmp_path: Path) -> None:
+    table = mb.scan("https://ann:pw@host/scores.csv?sig=hidden")
+    assert repr(table) == "ScoreFile('scores.csv', distance=None, group=None)"
+    remote = Remote("https://ann:pw@host/x.csv", None, None, lambda: None)
+    assert "pw" not in repr(remote)
+    assert "pw" not in repr(Input("https://ann:pw@host/x.csv", None, b"pw", remote=remote))
 
 
 # ---- formulas

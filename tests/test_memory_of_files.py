@@ -79,6 +79,9 @@ def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
     head = "unique_id_l,unique_id_r,match_weight,source_dataset_l,source_dataset_r,cluster_l,cluster_r\n"
     first = f"{LONG},b,1,{LONG},y,{LONG},c\n"
     made["records"] = ([put(folder / "s.csv", head + first + records)], {"reader": "splink"})
+    pairs = put(folder / "p.csv", "unique_id_l,unique_id_r,match_weight\n1,2,3\n")
+    clusters = put(folder / "u.csv", "unique_id,cluster\n" + "".join(f"{k},c\n" for k in range(90_000)))
+    made["one cluster"] = ([pairs, clusters], {"reader": "splink"})
     trials = "".join(f"a{k} b{k} {k % 2} target\n" for k in range(30_000))
     made["trials"] = ([put(folder / "t", f"{trials}{LONG} b0 1 nontarget\n")], {"reader": "kaldi"})
     wide = ",".join(f"f{k}" for k in range(60_000))
@@ -108,7 +111,9 @@ def test_a_small_file_costs_little(tmp_path: Path) -> None:
         assert grown < need + 300, (name, grown, need)
     assert "unpacks to more than 83,886,080 bytes" in found["a gzip bomb"][2]
     assert "more than 20,000" in found["a wide table"][2]
-    assert {said for name, (_, _, said) in found.items() if name not in ("a gzip bomb", "a wide table")} == {"read"}
+    assert "4,049,955,000 true pairs" in found["one cluster"][2]
+    refused = ("a gzip bomb", "a wide table", "one cluster")
+    assert {said for name, (_, _, said) in found.items() if name not in refused} == {"read"}
 
 
 def test_a_file_may_unpack_to_more_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -343,3 +343,32 @@ def test_all_systems_are_drawn(files: Path, tmp_path: Path) -> None:
     for name in ("scores.csv", "scores-b.csv", "scores-c.csv"):
         eer = mb.roc(mb.read(files / name)).eer().estimate
         assert f"{name}, EER {percent(eer)}" in drawn
+
+
+# Small words
+
+
+def test_small_words(files: Path) -> None:
+    faces = mb.demo_data(n_identities=30)
+    labels = faces.identities[faces.codes]
+    with pytest.warns(mb.MatchboundWarning, match="^no instances are named"):
+        mb.compare(mb.Embeddings(faces.vectors, labels), mb.Embeddings(faces.vectors, labels), far=0.1)
+    with pytest.warns(mb.MatchboundWarning, match="only 435 exist"):
+        assert mb.design_protocol(np.arange(30), budget=10_000_000).budget == 435
+
+
+def test_a_plan_for_far_says_nothing_of_frr() -> None:
+    rng = np.random.default_rng(0)
+    one_each = mb.Embeddings(rng.standard_normal((60, 8)), np.arange(60))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mb.plan(far=1e-2, upper=5e-2, dependence=one_each)
+    assert not any("FRR" in str(item.message) for item in caught)
+
+
+def test_a_plan_has_one_notation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--far", "0.01", "--upper", "0.05", "-q"]) == 0
+    shown = capsys.readouterr().out
+    assert "with probability 95%" in shown
+    assert "0.95" not in shown
+    assert "chance to meet the goal   about 9" in " ".join(shown.split(" ")) or "about 9" in shown

@@ -128,6 +128,18 @@ def test_vectors_of_any_size(scale: float, similarity: Any) -> None:
     assert_equal(tally_embeddings(data, thresholds[:1]), tally_by_loop(data, thresholds[:1]), pairs=False)
 
 
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_vectors_of_the_smallest_numbers(dtype: Any, similarity: Any) -> None:
+    """Products underflow, and the band is wider than all values: every score is taken one by one."""
+    rng = np.random.default_rng(14)
+    vectors = (rng.integers(1, 9, (30, 5)) * np.finfo(dtype).smallest_subnormal).astype(dtype)
+    data = Embeddings(vectors, rng.integers(0, 8, size=30), similarity)
+    thresholds = np.unique(rng.choice(data.comparisons().score, size=6))
+    for chosen in (thresholds, thresholds[:1]):
+        assert_equal(tally_embeddings(data, chosen), tally_by_loop(data, chosen), pairs=False)
+
+
 @pytest.mark.parametrize("prune", ["none", *SCREENED])
 @pytest.mark.parametrize("count", [1, 40])
 def test_an_identity_with_half_of_all_rows(count: int, prune: Any, monkeypatch: pytest.MonkeyPatch) -> None:

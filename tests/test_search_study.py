@@ -47,6 +47,9 @@ def test_a_draw_is_a_search(population: SearchPopulation) -> None:
     assert found.gallery_size == 3
     assert found.n_mated == int(np.isin(population.owner, gallery).sum())
     assert found.tally.nonmated.people.size == 4
+    rotating = population.draw_rotating(np.random.default_rng(2), 4)
+    assert rotating.rotating
+    assert rotating.n_nonmated == rotating.n_mated
     outside = np.flatnonzero(~np.isin(population.owner, gallery))
     share = naive_search.fpir(population.scores[np.ix_(outside, gallery)].astype(np.float64), float(np.float32(0.4)))
     assert population.fixed_fpir(gallery, 0.4) == pytest.approx(share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
+from matchbound.cli import main
 from matchbound.files.opening import reporting
 from matchbound.readers import blocks
 from matchbound.readers.scan import scan_scores
@@ -124,3 +126,85 @@ def test_files_and_frames_are_read_where_data_are_expected(tmp_path: Path) -> No
         mb.evaluate(3, 0.5)  # type: ignore[call-overload]
     with pytest.raises(mb.DataError, match="no such file"):
         mb.evaluate("none.csv", 0.5)
+
+
+# --- files without a header, and workbooks ---
+
+
+@pytest.mark.parametrize("between", [" ", "\t", ","])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_scores_and_labels_without_a_header(between: str, order: tuple[int, int], tmp_path: Path) -> None:
+    rows = [("0.5", "target"), ("-1.25", "nontarget"), ("1", "target")]
+    path = put(tmp_path / "s", "".join(between.join([row[order[0]], row[order[1]]]) + "\n" for row in rows))
+    found = comparisons(mb.read(path))
+    assert found.score.tolist() == [0.5, -1.25, 1.0]
+    assert found.genuine.tolist() == [True, False, True]
+    assert any("no header" in note for note in found.findings())
+
+
+def test_scores_of_wespeaker(tmp_path: Path) -> None:
+    text = "id1/a.wav id1/b.wav 0.71 target\nid1/a.wav id2/c.wav 0.02 nontarget\n"
+    found = comparisons(mb.read(put(tmp_path / "vox.score", text)))
+    assert found.score.tolist() == [0.71, 0.02]
+    assert found.genuine.tolist() == [True, False]
+    assert any("reader='kaldi'" in note for note in found.findings())
+    with pytest.raises(mb.DataError, match="are not recognised"):
+        mb.read(put(tmp_path / "other", "1 1\n0 1\n"))
+
+
+def workbook(path: Path, rows: list[list[Any]], sheet: str = "scores") -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = sheet
+    for row in rows:
+        book.active.append(row)
+    book.create_sheet("other").append(["nothing"])
+    book.save(path)
+    return path
+
+
+def test_a_workbook(tmp_path: Path) -> None:
+    head = ["ID A", "id_b", "Score"]
+    path = workbook(tmp_path / "s.xlsx", [[], head, ["ann", "ann", 0.5], [7, " ann ", 1], [None, None, None]][:4])
+    found = comparisons(mb.read(path))
+    assert found.score.tolist() == [0.5, 1.0]
+    assert found.identities.tolist() == ["7", "ann"]
+    assert found.genuine.tolist() == [True, False]
+    for row, why in (
+        (["ann", None, 1], "row 3: id_b is missing"),
+        (["ann", "eve", "0.5"], "row 3: Score is '0.5', not a number"),
+        (["ann", "eve", None], "row 3: Score is missing"),
+    ):
+        with pytest.raises(mb.DataError, match=why):
+            mb.read(workbook(tmp_path / "s.xlsx", [head, ["a", "a", 1], row]))
+    with pytest.raises(mb.DataError, match="there is no sheet 'x'; it has 'scores', 'other'"):
+        mb.read(path, sheet="x")
+    with pytest.raises(mb.DataError, match="'nothing' are not recognised"):
+        mb.read(path, sheet="other")
+    with pytest.raises(mb.DataError, match="more than 100"):
+        mb.read(path, max_bytes=100)
+    vectors = workbook(tmp_path / "e.xlsx", [["identity", "feature_0", "feature_1"], ["a", 1, 0.5], ["b", 2, 3]])
+    data = mb.read(vectors)
+    assert isinstance(data, mb.Embeddings)
+    assert data.vectors.tolist() == [[1.0, 0.5], [2.0, 3.0]]
+
+
+def test_a_workbook_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = workbook(tmp_path / "s.xlsx", [["id_a", "id_b", "score"], ["a", "a", 1]])
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(mb.MissingExtraError, match="save the sheet as CSV, or install openpyxl"):
+        mb.read(path)
+
+
+def test_messages_speak_of_options_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = put(tmp_path / "two.csv", "Score,score,id_a,id_b\n1,2,a,b\n")
+    assert main(["check", str(two)]) == 1
+    assert "give --option columns.score=…" in capsys.readouterr().err
+    clash = put(tmp_path / "clash.csv", "id_a,id_b,score,genuine\na,b,1,1\n")
+    assert main(["check", str(clash)]) == 1
+    assert "give --option columns.genuine=" in capsys.readouterr().err
+    assert main(["check", str(clash), "--option", "columns.genuine="]) == 0
+    capsys.readouterr()
+    trials = put(tmp_path / "trials", "a b target\n")
+    assert main(["check", str(trials), "--reader", "kaldi"]) == 1
+    assert "give both files (trials, scores) and --reader kaldi" in capsys.readouterr().err

@@ -12,6 +12,7 @@ import cyclopts
 from matchbound._version import __version__
 from matchbound.cli.laboratory import COMMAND
 from matchbound.cli.places import settle
+from matchbound.cli.spoken import as_options
 from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
 
 HELP = "Honest error bars for matching systems."
@@ -64,6 +65,7 @@ VERBS = {
     "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "report faces.npz --output report.html"),
     "open": ("open", "The report in a browser, from a page on this machine.", "open scores.csv --threshold 0.5"),
     "demo": ("demo", "The main job on data made on the spot.", "demo --report demo-report.html"),
+    "warm": ("warm", "Compile now what the first evaluation would wait for.", "warm"),
 }
 """Each verb: the module of this package that holds it, what it is for, and an example."""
 
@@ -121,6 +123,6 @@ def _forget_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    text = " ".join(message.split())
+    text = as_options(" ".join(message.split()))
     sys.stderr.write(f"matchbound: {text}\n")
     return code

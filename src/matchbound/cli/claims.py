@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from matchbound.results.error_rates import ErrorRates
     from matchbound.results.roc import RocCurve
 
+MOST_PILOT = 2_000_000
+"""Comparisons up to which the data are a pilot of the study that would settle a claim."""
 NOT_SHOWN = 3
 """The exit code when a claim is not shown."""
 AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "hter", "gfar", "gfrr")
@@ -77,6 +80,19 @@ def _generalised(said: Statement, rates: ErrorRates, failures: Failures | None, 
     both = rates.generalised(failures)
     below, above = (said.target, None) if said.relation == "<" else (None, said.target)
     return (both.gfar if said.metric == "gfar" else both.gfrr).claim(below, above=above, level=level)
+
+
+def with_plans(made: Verdicts, data: object) -> Verdicts:
+    """The same with the number of people that would settle an open claim about FAR or FRR, among its rules."""
+    from matchbound.data.comparisons import Comparisons
+    from matchbound.planning.settle import people_for
+
+    pilot = data if isinstance(data, Comparisons) and len(data) <= MOST_PILOT and not data.anonymous else None
+    said: Verdicts = []
+    for claim, threshold in made:
+        told = people_for(claim, pilot) if pilot is not None else None
+        said.append((claim if told is None else replace(claim, rules=(*claim.rules, told)), threshold))
+    return said
 
 
 def exit_code(made: Verdicts) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from matchbound._version import __version__
 from matchbound.cli import STDIN
 from matchbound.cli.laboratory import LABORATORY, Laboratory, command_line
+from matchbound.cli.spoken import as_options
 from matchbound.errors import MatchboundWarning, without_secrets
 from matchbound.files.names import own_name, own_names
 from matchbound.files.origin import Origin
@@ -36,7 +37,7 @@ def listening(quiet: bool) -> Iterator[Told]:
         yield told
     for item in caught:
         if issubclass(item.category, MatchboundWarning):
-            text = without_secrets(str(item.message))
+            text = as_options(without_secrets(str(item.message)))
             if text not in told.texts:
                 told.texts.append(text)
         else:

@@ -15,6 +15,7 @@ from matchbound.cli.claims import (
     needs_threshold,
     read_claims,
     verdicts,
+    with_plans,
 )
 from matchbound.cli.failures import NO_FAILURES, FailureOptions
 from matchbound.cli.laboratory import LABORATORY, Laboratory
@@ -150,7 +151,7 @@ def evaluate(
             read = [] if curve is None else [curve.claimed(said) for said in asked]
             points = curve_records([point for point in read if isinstance(point, CurveStatistic)], "default", level)
             points += cost_records([point for point in read if not isinstance(point, CurveStatistic)], "auto", level)
-            made = verdicts(claims, series, curve, level=level, method=method, failures=failed)
+            made = with_plans(verdicts(claims, series, curve, level=level, method=method, failures=failed), data)
     source = common.provenance(
         files,
         seed,

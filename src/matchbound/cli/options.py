@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -14,11 +14,12 @@ from cyclopts import Parameter
 
 from matchbound.cli import STDIN
 from matchbound.cli.common import colour_wanted, remember
+from matchbound.cli.laboratory import COMMAND
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.missing import Missing
 from matchbound.errors import DataError, UsageError
-from matchbound.files.opening import is_address, local_path, open_input
+from matchbound.files.opening import is_address, local_path, open_input, reporting
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import Claim
@@ -89,7 +90,7 @@ TermsOption = Annotated[
     Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
 ]
 Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
-Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.", validator=at_least(1))]
+Workers = Annotated[int | None, Parameter(help="Threads; by default one per core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
 CheckpointEvery = Annotated[float, Parameter(help="Seconds between two states that are saved.")]
@@ -121,15 +122,16 @@ class Reading:
         options = _options(self.option)
         if group is not None:
             options["group"] = group
-        data = read(
-            names[0] if len(names) == 1 else names,
-            reader=self.reader,
-            distance=True if self.distance else None,
-            similarity=self.similarity,
-            repeats=self.repeats,
-            **({} if self.missing == "error" else {"missing": self.missing}),
-            **options,
-        )
+        with _reading_bar() as progress, reporting(progress):
+            data = read(
+                names[0] if len(names) == 1 else names,
+                reader=self.reader,
+                distance=True if self.distance else None,
+                similarity=self.similarity,
+                repeats=self.repeats,
+                **({} if self.missing == "error" else {"missing": self.missing}),
+                **options,
+            )
         origin = data.origin
         remember(files, lambda: origin)
         return data
@@ -298,8 +300,28 @@ def _executor(dask: str | None) -> Iterator[Any]:
         yield DaskExecutor(client)
 
 
+LONG_BYTES = 64 << 20
+"""Reading a file shorter than this shows no progress."""
+
+
 @contextmanager
-def _bar(quiet: bool) -> Iterator[Any]:
+def _reading_bar() -> Iterator[Any]:
+    """A progress bar for reading a long file, on a terminal only; it is made when the file turns out to be long."""
+    quiet = bool({"-q", "--quiet"} & set(COMMAND.get()))
+    with ExitStack() as stack:
+        shown: list[Any] = []
+
+        def progress(done: int, total: int) -> None:
+            if not shown and max(done, total) >= LONG_BYTES:
+                shown.append(stack.enter_context(_bar(quiet, "reading")))
+            if shown and shown[0] is not None:
+                shown[0](done, total)
+
+        yield progress
+
+
+@contextmanager
+def _bar(quiet: bool, what: str = "comparing") -> Iterator[Any]:
     """A progress bar with rate and time left, on a terminal only."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -308,14 +330,14 @@ def _bar(quiet: bool) -> Iterator[Any]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("comparing"),
+        TextColumn(what),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("comparing", total=None, rate="")
+        task = bar.add_task(what, total=None, rate="")
 
         def progress(done: int, total: int) -> None:
             speed = bar.tasks[0].speed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from matchbound.counting.layout import Layout, Piece
 from matchbound.counting.partial import Partial
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from matchbound.kernels.blocks import Block, Sums, Tile
     from matchbound.kernels.grid import Grid
 
-DENSE_SHARE = 0.04
+DENSE_SHARE = 0.08
 WORD = 64
 
 
@@ -80,17 +81,20 @@ class AllPairsWorker(PieceWorker):
     def __init__(self, job: AllPairsJob) -> None:
         super().__init__(job, job.thresholds.size)
         layout, count = job.layout, job.thresholds.size
-        size, many = layout.piece_size, count > 1
-        self._found = np.empty(size + 4 if count == 1 else 0, dtype=np.int64)
-        self._touched = np.empty(layout.span_rows, dtype=np.int64)
-        self._seen = np.full(layout.span_rows, -1 if many else 0, dtype=np.int64)
-        self._events = np.empty((max(size, layout.span_rows * count) if job.pairs else 0, 4), dtype=np.int64)
-        self._link = np.empty(size if many else 0, dtype=np.int64)
-        self._level = np.empty(size if many else 0, dtype=np.int64)
-        self._bins = np.zeros(2 * (size + (layout.span_rows + 64) * 65) if many else 0, dtype=np.int16)
-        self._packed = np.zeros(count + 1, dtype=np.int64)
-        self._levels = np.zeros(count + 1, dtype=np.int64)
-        self._columns = np.zeros((count + 1) * layout.span_identities if many else 0, dtype=np.uint16)
+        size, span, many = layout.piece_size, layout.span_rows, count > 1
+
+        def scratch(length: int, used: bool, kind: DTypeLike = np.int64) -> NDArray[Any]:
+            return np.zeros(length if used else 0, dtype=kind)
+
+        self._found = scratch(size + 4, True)
+        self._touched = scratch(span, True)
+        self._seen = scratch(span, True)
+        self._events = np.empty((max(size, span * count) if job.pairs else 0, 4), dtype=np.int64)
+        self._level, self._order = scratch(size + 4, many), scratch(size + 4, many)
+        self._last = scratch(span, many) - 1
+        self._bins = scratch(2 * (size + (span + 64) * 65), many, np.int16)
+        self._packed, self._tally = scratch(count + 1, many), scratch(count + 1, many)
+        self._columns = scratch((count + 1) * layout.span_identities, many, np.uint16)
         self._grid: Grid | None = None
 
     def add(self, block: int) -> None:
@@ -122,40 +126,35 @@ class AllPairsWorker(PieceWorker):
 
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block
+        from matchbound.kernels.blocks import Books
         from matchbound.kernels.booking import MOST_COLS, add_columns
         from matchbound.kernels.dense import bin_dense_block, share_of_hits
 
-        job, total, layout = self._job, self.partial, self._job.layout
+        job, total, layout, sums = self._job, self.partial, self._job.layout, self._sums()
         grid = self._grid_for(band, first, second)
         large = layout.edges[first + 1] - layout.edges[first] > layout.span_rows
-        n_columns = 0
-        if large:
-            owners = layout.owner[layout.edges[second] : layout.edges[second + 1]]
-            n_columns = int(owners[-1] - owners[0]) + 1
-        carry = np.zeros((n_columns, job.thresholds.size), dtype=np.int64)
-        n_dense = 0
+        owners = layout.owner[[layout.edges[second], layout.edges[second + 1] - 1]]
+        n_columns = int(owners[1] - owners[0]) + 1
+        carry = np.zeros((n_columns if large else 0, job.thresholds.size), dtype=np.int64)
+        books = Books(
+            self._found, self._level, self._order, self._seen, self._last, self._packed, self._tally, self._columns,
+            carry, np.zeros(2, dtype=np.int64), self._bins,
+            int(owners[0]),
+        )  # fmt: skip
         may_be_dense = job.screen is None and not (
             large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
         )
-        base = int(layout.owner[layout.edges[second]])
         for piece in layout.pieces(first, second):
             tile = self._tile(piece, cut, band)
             block = self._block(piece, tile)
             size = piece.rows * block.stride
             if may_be_dense and share_of_hits(block.product[:size], np.float32(cut)) > DENSE_SHARE:
-                bin_dense_block(
-                    block, tile, self._rows, grid, self._bins, self._packed, self._levels,
-                    base, self._columns, total.impostor, total.genuine, total.moments,
-                )  # fmt: skip
-                n_dense += 1
+                bin_dense_block(block, tile, self._rows, grid, books, sums)
                 continue
-            n_events = bin_block(
-                block, tile, self._rows, grid, self._seen, self._touched, self._link, self._level,
-                carry, total.impostor, total.genuine, total.moments, self._events, 0, job.pairs,
-            )  # fmt: skip
-            total.keep(self._events[:n_events])
-        if n_dense:
-            add_columns(self._columns, base, int(layout.owner[layout.edges[second + 1] - 1]) + 1 - base, total.impostor)
+            bin_block(block, tile, self._rows, grid, books, sums)
+            total.keep(self._events[: books.counts[1]])
+        if not large:
+            add_columns(self._columns, int(owners[0]), n_columns, total.impostor)
 
     def _grid_for(self, band: float, first: int, second: int) -> Grid:
         if self._grid is None or self._grid.band != band:

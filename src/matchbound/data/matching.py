@@ -50,7 +50,7 @@ class Matched:
                 f"{', '.join(left)}"
             )
         elif self.how == "row":
-            found.append(f"{what} name no instances: row n of one system was taken for row n of the others")
+            found.append("no instances are named: row n of one system was taken for row n of the others")
         return tuple(found)
 
 
@@ -224,7 +224,8 @@ def _by_identity_pair(systems: list[Comparisons]) -> list[IntArray]:
     for place, (source, code) in enumerate(zip(systems, codes, strict=True)):
         one, two = code[source.a], code[source.b]
         key = np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two)
-        if np.unique(key).size < key.size:
+        ordered = np.sort(key)
+        if (ordered[1:] == ordered[:-1]).any():
             raise DataError(
                 f"system {place + 1} compares an identity pair more than once and names no instances, so its "
                 "comparisons cannot be matched; give instance_a= and instance_b= to every system"
@@ -244,25 +245,6 @@ def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:
         rows.append(order[np.searchsorted(key[order], shared)])
     place = np.argsort(rows[0], kind="stable")
     return [row[place] for row in rows]
-
-
-def all_pairs(source: Embeddings) -> Comparisons:
-    """All pairs of rows with their scores; labels are not encoded again."""
-    first, second = np.triu_indices(len(source), k=1)
-    rows = np.arange(len(source), dtype=np.int64)
-    names = rows if source.instance is None else source.instance
-    made = Comparisons.from_codes(
-        source.identities,
-        source.codes[first],
-        source.codes[second],
-        source.score_pairs(first, second),
-        distance=source.distance,
-        notes=source.notes,
-    )
-    return made.with_fields(
-        instances=names, instance_a=first.astype(np.int64), instance_b=second.astype(np.int64), group=source.group,
-        origin=source.origin, notes=source.notes,
-    )  # fmt: skip
 
 
 def comparisons_of(source: Source, kind: str) -> int:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -85,9 +85,9 @@ class Input:
         The file on disk as it was when it was opened.
     """
 
-    name: str
+    name: str = field(repr=False)
     path: Path | None
-    content: bytes = b""
+    content: bytes = field(default=b"", repr=False)
     max_bytes: int = MAX_BYTES
     remote: Remote | None = None
     stamp: Stamp | None = None

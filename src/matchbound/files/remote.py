@@ -28,7 +28,7 @@ class Remote:
         What tells this file from another at the same address: a tag, a time; empty where the server does not say.
     """
 
-    address: str
+    address: str = field(repr=False)
     size: int | None
     files: tuple[str, ...] | None
     _start: Callable[[], Any] = field(repr=False)

@@ -1,4 +1,4 @@
-"""Tally one block of float32 scores at many thresholds: put each hit in a bin between thresholds.
+"""Tally one block of comparisons at many thresholds: put each hit in a bin between thresholds, and book the bins.
 
 Thresholds are sorted; a comparison in bin b matches at thresholds 0..b−1 and at no other. The tally holds
 what each *bin* adds to the sums, so that one running sum at the end gives every threshold. The r-th
@@ -13,237 +13,165 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchbound.kernels.bits import hits_of_bits, hits_of_row, lowest_bit
-from matchbound.kernels.dots import dot32
-from matchbound.kernels.grid import MANY, cell_of, exact_bin, fine_bin
+from matchbound.kernels.count import AT_ONCE, COLUMN, expect_genuine, list_block, values_of
+from matchbound.kernels.grid import cell_of, exact_bin, fine_bin
+
+FEW_ROWS = 63
+"""Of identities with at most so many rows, comparisons with the rows of a task fit 16 bits."""
 
 
 @numba.njit(nogil=True, cache=True)
-def bin_block(
-    block: Any,
-    tile: Any,
-    data: Any,
-    grid: Any,
-    head: Any,
-    touched: Any,
-    link: Any,
-    level: Any,
-    carry: Any,
-    impostor: Any,
-    genuine: Any,
-    moments: Any,
-    events: Any,
-    n_events: int,
-    keep: bool,
-) -> int:
-    """Tally a block at K thresholds.
+def bin_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any) -> None:
+    """Tally a block at K thresholds; Block, Tile, Rows, Grid, Books, Sums.
 
-    Parameters
-    ----------
-    block : Block
-    grid : Grid
-        The K thresholds.
-    head, touched : int64, shape (≥ identities of the columns,)
-        The last hit of each j (−1: none) and which j have one; scratch.
-    link, level : int64, shape (≥ rows·cols,)
-        The hit before this one of the same j, and the bin of the hit; scratch.
-    carry : int64, shape (identities of the columns, K), or (0, K)
-        Where an identity is scanned in more than one block, its n_ij by bin, carried from block to block.
-    impostor, genuine : int64, shape (G, K)
-        Column b: impostor comparisons of bin b + 1, genuine comparisons of bin b; added to.
-    moments : int64, shape (2, K)
-        What bin b + 1 adds to Σn² and Σnm over unordered pairs.
-    events : int64, shape (E, 4)
-        (i, j, b, comparisons of {i, j} in bin b + 1), when `keep`.
-
-    Returns
-    -------
-    n_events
+    sums : column b of impostor is for bin b + 1, of genuine for bin b; moments are what bin b + 1 adds
+    books.counts[1] events (i, j, b, comparisons of {i, j} in bin b + 1) are written, from the first on
     """
-    owner, screened, product, bits = data.owner, data.screened, block.product, block.bits
-    left, right = data.left, data.right
-    width = left.shape[1]
-    row0, col0, cols = tile.row0, tile.col0, tile.cols
-    table, values, thresholds = grid.table, grid.values, grid.thresholds
-    low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
-    cut = np.float32(tile.cut)
-    n_levels = values.shape[0]
-    base = owner[col0]
-    current = owner[row0]
-    n_touched = 0
-    n_hits = 0
-    carried = carry.shape[0] > 0
-    tally = np.zeros(n_levels, dtype=np.int64)
-    for r in range(tile.rows):
-        g = row0 + r
-        i = owner[g]
-        if i != current:
-            n_events = _flush_bins(
-                current,
-                base,
-                data.size,
-                head,
-                touched,
-                n_touched,
-                link,
-                level,
-                tally,
-                impostor,
-                moments,
-                events,
-                n_events,
-                keep,
-            )
-            n_touched = 0
-            n_hits = 0
-            current = i
-        at = r * block.stride + block.shift
-        begin = 0
-        if tile.diagonal:
-            begin = min(max(data.stop[i] - col0, 0), cols)
-            for c in range(max(g + 1 - col0, 0), begin):
-                b: Any = np.int64(0)
-                if screened:
-                    hit = hits_of_bits(bits, at + c, at + c + 1) != np.uint64(0)
-                else:
-                    hit = product[at + c] >= cut
-                if hit:
-                    v = dot32(left, right, g, col0 + c, width) if screened else product[at + c]
-                    b = np.int64(table[cell_of(v, low, per_cell)])
-                    if b < 0:
-                        b = fine_bin(b, v, left, g, right, col0 + c, values, band, fine)
-                        if b < 0:
-                            b = exact_bin(data, g, col0 + c, thresholds)
-                if b < n_levels:
-                    genuine[i, b] += 1
-        c = begin
-        while c < cols:
-            if screened:
-                word = hits_of_bits(bits, at + c, at + cols)
-            else:
-                word = hits_of_row(product, at, c, cols, cut)
-            while word != np.uint64(0):
-                k = c + lowest_bit(word)
-                word &= word - np.uint64(1)
-                v = dot32(left, right, g, col0 + k, width) if screened else product[at + k]
-                b = np.int64(table[cell_of(v, low, per_cell)])
-                if b < 0:
-                    above = 0.0
-                    if b != MANY:
-                        above = np.float64(v) - values[-b - 1]
-                    if above >= band:
-                        b = -b
-                    elif above < -band:
-                        b = -b - 1
-                    else:
-                        b = fine_bin(b, v, left, g, right, col0 + k, values, band, fine)
-                        if b < 0:
-                            b = exact_bin(data, g, col0 + k, thresholds)
-                if b > 0:
-                    j = owner[col0 + k] - base
-                    if carried:
-                        carry[j, b - 1] += 1
-                    else:
-                        if head[j] < 0:
-                            touched[n_touched] = j
-                            n_touched += 1
-                        link[n_hits] = head[j]
-                        level[n_hits] = b - 1
-                        head[j] = n_hits
-                        n_hits += 1
-            c += 64
-    if carried:
-        if tile.last:
-            for j in range(carry.shape[0]):
-                n_events = _book(current, base + j, data.size, carry[j], impostor, moments, events, n_events, keep)
-        return n_events
-    return _flush_bins(
-        current,
-        base,
-        data.size,
-        head,
-        touched,
-        n_touched,
-        link,
-        level,
-        tally,
-        impostor,
-        moments,
-        events,
-        n_events,
-        keep,
-    )
+    books.counts[1] = 0
+    if tile.diagonal:
+        expect_genuine(tile, data, sums.genuine)
+    n = list_block(block, tile, data.screened, books.found)
+    n = _find_bins(block, tile, data, grid, books, n)
+    if books.carry.shape[0] > 0:
+        _book_large(tile, data, books, sums, n)
+    else:
+        _book(tile, data, books, sums, n)
 
 
 @numba.njit(nogil=True, cache=True)
-def _flush_bins(
-    i: int,
-    base: int,
-    size: Any,
-    head: Any,
-    touched: Any,
-    n_touched: int,
-    link: Any,
-    level: Any,
-    tally: Any,
-    impostor: Any,
-    moments: Any,
-    events: Any,
-    n_events: int,
-    keep: bool,
-) -> int:
-    """Book the hits of a finished identity i, and forget them."""
-    few = np.empty(32, dtype=np.int64)
-    for p in range(n_touched):
-        j = touched[p]
-        hit = head[j]
-        head[j] = -1
-        n = 0
-        while hit >= 0 and n < 32:
-            b = level[hit]
-            q = n
-            while q > 0 and few[q - 1] < b:
-                few[q] = few[q - 1]
-                q -= 1
-            few[q] = b
-            n += 1
-            hit = link[hit]
-        j += base
-        if hit < 0:
-            m = size[i] * size[j]
-            for r in range(n):
-                b = few[r]
-                impostor[i, b] += 1
-                impostor[j, b] += 1
-                moments[0, b] += 2 * r + 1
-                moments[1, b] += m
-                if keep:
-                    if r > 0 and few[r - 1] == b:
-                        events[n_events - 1, 3] += 1
-                    else:
-                        events[n_events, 0] = i
-                        events[n_events, 1] = j
-                        events[n_events, 2] = b
-                        events[n_events, 3] = 1
-                        n_events += 1
+def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed: int) -> int:
+    """Keep the hits that reach a threshold, with their bins in books.level, and count them."""
+    found, level, table, values = books.found, books.level, grid.table, grid.values
+    low, per_cell, band = np.float32(grid.low), np.float32(grid.per_cell), grid.band
+    near = np.empty(AT_ONCE, dtype=np.float32)
+    n = 0
+    for start in range(0, n_listed, AT_ONCE):
+        count = min(AT_ONCE, n_listed - start)
+        values_of(block, tile, data, found, start, count, near)
+        for h in range(count):
+            v, hit = near[h], found[start + h]
+            t = table[cell_of(v, low, per_cell) >> 2]
+            above = np.float64(v) - values[max(t, 0)]
+            b = t + (above >= 0.0)
+            if t < 0 or abs(above) <= band:
+                b = _near_bin(hit, t, v, tile, data, grid)
+            found[n] = hit
+            level[n] = b
+            n += b > 0
+    return n
+
+
+@numba.njit(nogil=True, cache=True)
+def _near_bin(hit: int, t: int, v: Any, tile: Any, data: Any, grid: Any) -> int:
+    """The bin of a hit that a float product leaves in doubt."""
+    r, c = tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN)
+    b: int = fine_bin(t if t < 0 else -t - 1, v, data.left, r, data.right, c, grid)
+    return b if b >= 0 else exact_bin(data, r, c, grid.thresholds)
+
+
+@numba.njit(nogil=True, cache=True)
+def _book(tile: Any, data: Any, books: Any, sums: Any, n: int) -> None:
+    """Book the hits of each identity of the rows; they come row by row."""
+    owner, found = data.owner, books.found
+    start = 0
+    for h in range(n + 1):
+        if h == n or owner[tile.row0 + (found[h] >> 32)] != owner[tile.row0 + (found[start] >> 32)]:
+            if h > start:
+                i = owner[tile.row0 + (found[start] >> 32)]
+                _sort_by_bin(start, h, books, sums.impostor[i])
+                _book_identity(start, h, tile, data, books, sums)
+            start = h
+
+
+@numba.njit(nogil=True, cache=True)
+def _sort_by_bin(start: int, end: int, books: Any, matched: Any) -> None:
+    """books.order[start..end − 1] = column·2³² + bin of the hits, from the strictest bin on.
+
+    matched : int64, shape (K,). Those of bin b + 1 are added to matched[b].
+    """
+    found, level, order, count = books.found, books.level, books.order, books.tally
+    for h in range(start, end):
+        count[level[h]] += 1
+    at = start
+    for b in range(count.shape[0] - 1, 0, -1):
+        here = count[b]
+        matched[b - 1] += here
+        count[b] = at
+        at += here
+    for h in range(start, end):
+        b = level[h]
+        order[count[b]] = ((found[h] & COLUMN) << 32) + b
+        count[b] += 1
+    count[:] = 0
+
+
+@numba.njit(nogil=True, cache=True)
+def _book_identity(start: int, end: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
+    """Book the comparisons of an identity, the strictest first: the (r + 1)-th of a pair adds 2r + 1 to Σn²."""
+    owner, size, order, crossed = data.owner, data.size, books.order, books.seen
+    columns, base, levels = books.columns, books.base, books.tally.shape[0]
+    impostor, squares, products = sums.impostor, sums.moments[0], sums.moments[1]
+    i = owner[tile.row0 + (books.found[start] >> 32)]
+    for h in range(start, end):
+        j, b = owner[tile.col0 + (order[h] >> 32)], order[h] & COLUMN
+        if j == i:
+            _match(sums.genuine, i, b)
+            impostor[i, b - 1] -= 1
+            continue
+        r = crossed[j - base]
+        crossed[j - base] = r + 1
+        squares[b - 1] += 2 * r + 1
+        products[b - 1] += size[i] * size[j]
+        if size[j] <= FEW_ROWS:
+            columns[(j - base) * levels + b] += np.uint16(1)
         else:
-            for q in range(n):
-                tally[few[q]] += 1
-            while hit >= 0:
-                tally[level[hit]] += 1
-                hit = link[hit]
-            n_events = _book(i, j, size, tally, impostor, moments, events, n_events, keep)
-    return n_events
+            impostor[j, b - 1] += 1
+    if sums.events.shape[0] > 0:
+        _keep(i, start, end, tile, data, books, sums.events)
+    for h in range(start, end):
+        crossed[owner[tile.col0 + (order[h] >> 32)] - base] = 0
 
 
 @numba.njit(nogil=True, cache=True)
-def _book(
-    i: int, j: int, size: Any, tally: Any, impostor: Any, moments: Any, events: Any, n_events: int, keep: bool
-) -> int:
+def _keep(i: int, start: int, end: int, tile: Any, data: Any, books: Any, events: Any) -> None:
+    """Write (i, j, b, comparisons of {i, j} in bin b + 1) of the hits of an identity, sorted by bin."""
+    owner, order, last = data.owner, books.order, books.last
+    n = books.counts[1]
+    for h in range(start, end):
+        j, b = owner[tile.col0 + (order[h] >> 32)], order[h] & COLUMN
+        if j == i:
+            continue
+        at = last[j - books.base]
+        if at >= 0 and events[at, 2] == b - 1:
+            events[at, 3] += 1
+            continue
+        last[j - books.base] = n
+        events[n, 0] = i
+        events[n, 1] = j
+        events[n, 2] = b - 1
+        events[n, 3] = 1
+        n += 1
+    for h in range(start, end):
+        last[max(owner[tile.col0 + (order[h] >> 32)] - books.base, 0)] = -1
+    books.counts[1] = n
+
+
+@numba.njit(nogil=True, cache=True)
+def _match(genuine: Any, i: int, b: int) -> None:
+    """A genuine comparison that was taken for bin 0 is in bin b."""
+    genuine[i, 0] -= 1
+    if b < genuine.shape[1]:
+        genuine[i, b] += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def _book_pair(i: int, j: int, size: Any, tally: Any, books: Any, sums: Any) -> None:
     """Book an identity pair whose comparisons were counted by bin, and zero the counts."""
+    impostor, moments, events = sums.impostor, sums.moments, sums.events
+    n_events, keep = books.counts[1], events.shape[0] > 0
     m = size[i] * size[j]
     crossed = 0
-    for b in range(tally.shape[0] - 1, -1, -1):
+    for b in range(impostor.shape[1] - 1, -1, -1):
         n = tally[b]
         if n:
             tally[b] = 0
@@ -258,4 +186,21 @@ def _book(
                 events[n_events, 2] = b
                 events[n_events, 3] = n
                 n_events += 1
-    return n_events
+    books.counts[1] = n_events
+
+
+@numba.njit(nogil=True, cache=True)
+def _book_large(tile: Any, data: Any, books: Any, sums: Any, n: int) -> None:
+    """The same where an identity has more rows than a block: n_ij by bin is carried from block to block."""
+    owner, found, level, carry = data.owner, books.found, books.level, books.carry
+    i, base = owner[tile.row0], books.base
+    for h in range(n):
+        j = owner[tile.col0 + (found[h] & COLUMN)]
+        if i == j:
+            _match(sums.genuine, i, level[h])
+        else:
+            carry[j - base, level[h] - 1] += 1
+    if tile.last:
+        for j in range(carry.shape[0]):
+            if base + j != i:
+                _book_pair(i, base + j, data.size, carry[j], books, sums)

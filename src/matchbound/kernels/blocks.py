@@ -101,6 +101,37 @@ class Marks(NamedTuple):
     found: Array
 
 
+class Books(NamedTuple):
+    """Scratch of tallies at K thresholds; of pairs of identities, those of the columns are counted from the first.
+
+    found, level, order : int64, shape (≥ comparisons of a block + 4,)
+        Hits, their bins, and both sorted by bin.
+    seen, last : int64, shape (≥ identities of the columns,), zeros and −1
+        Comparisons of each pair so far; its last event.
+    packed, tally : int64, shape (K + 1,), zeros
+    columns : uint16, flat, (identities of the columns of a task)·(K + 1)
+        Impostor comparisons by identity of the columns and bin; `add_columns` books them when the task is done.
+    carry : int64, shape (identities of the columns, K), or (0, K)
+        Where an identity is scanned in more than one block, its n_ij by bin, carried from block to block.
+    counts : int64, shape (2,). The second: how many of `Sums.events` are filled.
+    bins : int16. Bins of all comparisons of an identity, for dense blocks.
+    base : int. The first identity of the columns of the task.
+    """
+
+    found: Array
+    level: Array
+    order: Array
+    seen: Array
+    last: Array
+    packed: Array
+    tally: Array
+    columns: Array
+    carry: Array
+    counts: Array
+    bins: Array
+    base: int
+
+
 class Sums(NamedTuple):
     """What is added to.
 

@@ -108,7 +108,7 @@ def _emit_book_all(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: A
     return types.void(bins, whole, whole, packed, whole, columns, whole), generate
 
 
-_book_all: Any = _emit_book_all
+book_all: Any = _emit_book_all
 
 
 @intrinsic
@@ -177,40 +177,33 @@ _copy8: Any = _emit_copy8
 
 
 @numba.njit(nogil=True, cache=True)
-def book_identity(
-    i: int,
-    size: int,
-    begin: int,
-    cols: int,
-    stride: int,
-    col0: int,
-    owner: Any,
-    stop: Any,
-    sizes: Any,
-    bins: Any,
-    packed: Any,
-    tally: Any,
-    base: int,
-    columns: Any,
-    impostor: Any,
-    moments: Any,
-) -> None:
-    """Book the comparisons of an identity with the identities of the columns from `begin` on."""
-    side = size * stride
-    _lay_side_by_side(size, begin, cols, stride, col0, owner, stop, bins, side)
+def book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
+    """Book the comparisons of an identity with the identities of the columns from `begin` on, from books.bins."""
+    owner, stop, sizes = data.owner, data.stop, data.size
+    bins, packed, columns, impostor = books.bins, books.packed, books.columns, sums.impostor
+    col0, cols, size, stride = tile.col0, tile.cols, data.size[i], tile.cols + 64
+    base, levels = books.base, packed.shape[0]
+    side = begin
+    if size > 1:
+        side = size * stride
+        _lay_side_by_side(i, begin, tile, data, bins)
     c = begin
     while c < cols:
         j = owner[col0 + c]
         width = stop[j] - (col0 + c)
         n = width * size
-        unit = (1 << COUNT_BIT) + (width << WEIGHT_BIT)
-        if n <= 32 and packed.shape[0] <= 2048:
-            offset = (j - base) * packed.shape[0]
+        unit = 1 + (1 << COUNT_BIT) + (width << WEIGHT_BIT)
+        offset = (j - base) * levels
+        if n == 1:
+            b = bins[side]
+            packed[b] += unit
+            columns[offset + b] += np.uint16(1)
+        elif n <= 32 and levels <= 2048:
             word = _positive32(bins, side, n)
             if 2 * bits_set(word) > n:
-                _book_all(bins, side, n, packed, unit + 1, columns, offset)
+                book_all(bins, side, n, packed, unit, columns, offset)
             else:
-                _book_hits(bins, side, n, packed, unit + 1, columns, offset, word)
+                _book_hits(bins, side, n, packed, unit, columns, offset, word)
         elif n <= FEW:
             whole = n // 32
             rest = np.uint32((np.uint64(1) << np.uint64(n % 32)) - np.uint64(1))
@@ -220,29 +213,36 @@ def book_identity(
                     step = _reached32(bins, side + 32 * whole, b, rest)
                     for w in range(whole):
                         step += _reached32(bins, side + 32 * w, b, np.uint32(0xFFFFFFFF))
-                    packed[b] += unit + step
+                    packed[b] += unit - 1 + step
                     impostor[j, b - 1] += 1
         else:
-            for p in range(side, side + n):
-                tally[bins[p]] += 1
-            crossed = 0
-            for b in range(tally.shape[0] - 1, 0, -1):
-                k = tally[b]
-                if k:
-                    impostor[i, b - 1] += k
-                    impostor[j, b - 1] += k
-                    moments[0, b - 1] += k * (k + 2 * crossed)
-                    moments[1, b - 1] += k * sizes[i] * sizes[j]
-                    crossed += k
-                    tally[b] = 0
-            tally[0] = 0
+            _book_many(i, j, side, n, sizes, books, sums)
         side += n
         c += width
-    _unpack(packed, size, impostor[i], moments[0], moments[1])
+    unpack(packed, size, sums.impostor[i], sums.moments[0], sums.moments[1])
 
 
 @numba.njit(nogil=True, cache=True)
-def _unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) -> None:
+def _book_many(i: int, j: int, side: int, n: int, sizes: Any, books: Any, sums: Any) -> None:
+    """Book n comparisons of an identity pair by counting them by bin."""
+    impostor, moments, tally, bins = sums.impostor, sums.moments, books.tally, books.bins
+    for p in range(side, side + n):
+        tally[bins[p]] += 1
+    crossed = 0
+    for b in range(tally.shape[0] - 1, 0, -1):
+        k = tally[b]
+        if k:
+            impostor[i, b - 1] += k
+            impostor[j, b - 1] += k
+            moments[0, b - 1] += k * (k + 2 * crossed)
+            moments[1, b - 1] += k * sizes[i] * sizes[j]
+            crossed += k
+            tally[b] = 0
+    tally[0] = 0
+
+
+@numba.njit(nogil=True, cache=True)
+def unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) -> None:
     """Add the three sums of each bin of an identity to where they belong, and forget them."""
     packed[0] = 0
     words = packed[1:]
@@ -255,10 +255,11 @@ def _unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) -
 
 
 @numba.njit(nogil=True, cache=True)
-def _lay_side_by_side(
-    size: int, begin: int, cols: int, stride: int, col0: int, owner: Any, stop: Any, bins: Any, to: int
-) -> None:
-    """Copy the bins of an identity to bins[to..], those of each identity of the columns together."""
+def _lay_side_by_side(i: int, begin: int, tile: Any, data: Any, bins: Any) -> None:
+    """Copy the bins of an identity behind them, those of each identity of the columns together."""
+    owner, stop, col0, cols, size = data.owner, data.stop, tile.col0, tile.cols, data.size[i]
+    stride = cols + 64
+    to = size * stride
     c = begin
     while c < cols:
         width = stop[owner[col0 + c]] - (col0 + c)

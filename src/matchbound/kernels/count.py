@@ -24,7 +24,7 @@ def count_block(block: Any, tile: Any, data: Any, level: Any, marks: Any, sums: 
     """
     marks.counts[1] = 0
     if tile.diagonal:
-        _expect_genuine(tile, data, sums.genuine)
+        expect_genuine(tile, data, sums.genuine)
     n = list_block(block, tile, data.screened, marks.found)
     n = _confirm(block, tile, data, level, marks.found, n)
     _book(tile, data, marks, sums, n)
@@ -57,7 +57,7 @@ def _confirm(block: Any, tile: Any, data: Any, level: Any, found: Any, n_listed:
     n = 0
     for start in range(0, n_listed, AT_ONCE):
         count = min(AT_ONCE, n_listed - start)
-        _values(block, tile, data, found, start, count, values)
+        values_of(block, tile, data, found, start, count, values)
         first = n
         kept = 0
         for h in range(count):
@@ -78,7 +78,7 @@ def _confirm(block: Any, tile: Any, data: Any, level: Any, found: Any, n_listed:
 
 
 @numba.njit(nogil=True, cache=True)
-def _values(block: Any, tile: Any, data: Any, found: Any, start: int, count: int, values: Any) -> None:
+def values_of(block: Any, tile: Any, data: Any, found: Any, start: int, count: int, values: Any) -> None:
     """Products of found[start..start + count − 1]: those of the block, or taken now where it holds bits."""
     product, left, right = block.product, data.left, data.right
     width, row0, col0 = left.shape[1], tile.row0, tile.col0
@@ -93,8 +93,8 @@ def _values(block: Any, tile: Any, data: Any, found: Any, start: int, count: int
 
 
 @numba.njit(nogil=True, cache=True)
-def _expect_genuine(tile: Any, data: Any, genuine: Any) -> None:
-    """Take every genuine comparison of a block for a failure; `_book` takes those that match back."""
+def expect_genuine(tile: Any, data: Any, genuine: Any) -> None:
+    """Take every genuine comparison of a block for a failure; booking takes those that match back."""
     owner, stop = data.owner, data.stop
     for g in range(tile.row0, tile.row0 + tile.rows):
         first = max(g + 1, tile.col0)

@@ -33,157 +33,80 @@ def share_of_hits(product: Any, cut: Any) -> float:
 
 
 @numba.njit(nogil=True, cache=True)
-def bin_dense_block(
-    block: Any,
-    tile: Any,
-    data: Any,
-    grid: Any,
-    bins: Any,
-    packed: Any,
-    tally: Any,
-    base: int,
-    columns: Any,
-    impostor: Any,
-    genuine: Any,
-    moments: Any,
-) -> None:
-    """Tally a block at K thresholds, K < 2¹⁴; identities are whole, and blocks hold no bounds.
+def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any) -> None:
+    """Tally a block of products at K thresholds, K < 2¹⁴; its identities are whole. Arguments as of `bin_block`.
 
-    Parameters
-    ----------
-    block : Block
-        Of products.
-    grid : Grid
-        The K thresholds.
-    bins : int16, shape (≥ 2·(rows of an identity)·(cols + 64) + 64,); scratch
-    packed, tally : int64, shape (K + 1,), zeros; scratch
-    base : int
-        The first identity of the columns of the task.
-    columns : uint16, flat, (identities of the columns of the task)·(K + 1)
-        Impostor comparisons of pairs of at most 32, by identity of the columns and bin; a task has at most
-        MOST_COLS rows, so they fit. `add_columns` books them when the task is done.
-    impostor, genuine, moments : see `matchbound.kernels.bins.bin_block`
+    books.bins : int16, shape (≥ 2·(rows of an identity)·(cols + 64) + 64,)
     """
-    owner, stop, sizes = data.owner, data.stop, data.size
+    owner, stop, bins, genuine = data.owner, data.stop, books.bins, sums.genuine
     row0, col0, cols = tile.row0, tile.col0, tile.cols
-    n_levels = grid.values.shape[0]
+    n_levels = grid.thresholds.shape[0]
     stride = cols + 64
     listed = np.empty(cols + 4, dtype=np.int64)
     end = row0 + tile.rows
     g = row0
     while g < end:
         i = owner[g]
-        size = stop[i] - g
-        begin = 0
-        if tile.diagonal:
-            begin = min(max(stop[i] - col0, 0), cols)
-        for q in range(size):
-            r = g + q
-            start = max(r + 1 - col0, 0) if tile.diagonal else 0
-            _bins_of_row(
-                block.product,
-                (r - row0) * block.stride + block.shift,
-                start,
-                cols,
-                r,
-                col0,
-                data,
-                grid,
-                bins,
-                q * stride,
-                listed,
-            )
+        begin = min(max(stop[i] - col0, 0), cols) if tile.diagonal else 0
+        for q in range(stop[i] - g):
+            start = max(g + q + 1 - col0, 0) if tile.diagonal else 0
+            _bins_of_row(block, tile, data, grid, bins[q * stride :], listed, g + q, start)
             for c in range(start, begin):
                 b = np.int64(bins[q * stride + c])
                 if b < n_levels:
                     genuine[i, b] += 1
-        book_identity(
-            i,
-            size,
-            begin,
-            cols,
-            stride,
-            col0,
-            owner,
-            stop,
-            sizes,
-            bins,
-            packed,
-            tally,
-            base,
-            columns,
-            impostor,
-            moments,
-        )
-        g += size
+        book_identity(i, begin, tile, data, books, sums)
+        g = stop[i]
 
 
 @numba.njit(nogil=True, cache=True)
 def _bins_of_row(
-    product: Any,
-    at: int,
-    start: int,
-    cols: int,
-    r: int,
-    col0: int,
-    data: Any,
-    grid: Any,
-    bins: Any,
-    to: int,
-    open_cases: Any,
-) -> None:
-    """bins[to + c] = the bin of product[at + c], c = start..cols − 1.
+    block: Any, tile: Any, data: Any, grid: Any, bins: Any, open_cases: Any, r: int, start: int
+) -> None:  # fmt: skip
+    """bins[c] = the bin of row r and column c of a block, c = start..cols − 1.
 
     open_cases : int64, shape (≥ cols + 4,); scratch
     """
-    table, values, thresholds, left, right = grid.short, grid.values, grid.thresholds, data.left, data.right
-    low, per_cell, band, fine = np.float32(grid.low), np.float32(grid.per_cell), grid.band, grid.fine
-    n_open = _first_look(product, at, start, cols, low, per_cell, table, bins, to, open_cases)
+    product, values, left, right = block.product, grid.values, data.left, data.right
+    at, col0 = (r - tile.row0) * block.stride + block.shift, tile.col0
+    n_open = _first_look(product, at, start, tile.cols, grid, bins, open_cases)
     n = 0
-    last = values.shape[0] - 1
+    last = grid.thresholds.shape[0] - 1
     for h in range(n_open):
         k = open_cases[h]
-        t = -1 - np.int64(bins[to + k])
+        t = -1 - np.int64(bins[k])
         many = t > last
         above = np.float64(product[at + k]) - values[min(t, last)]
-        bins[to + k] = t + (above >= 0)
+        bins[k] = t + (above >= 0)
         open_cases[n] = k | (t << 32)
-        n += many or abs(above) <= band
+        n += many or abs(above) <= grid.band
     for h in range(n):
         k, t = open_cases[h] & 0xFFFFFFFF, open_cases[h] >> 32
         if t <= last:
             above = np.float64(dot32(left, right, r, col0 + k, left.shape[1])) - values[t]
-            bins[to + k] = t + (above >= 0)
+            bins[k] = t + (above >= 0)
             if abs(above) > grid.brief:
                 continue
         entry = MANY if t > last else -1 - t
-        b = fine_bin(entry, product[at + k], left, r, right, col0 + k, values, band, fine)
+        b = fine_bin(entry, product[at + k], left, r, right, col0 + k, grid)
         if b < 0:
-            b = exact_bin(data, r, col0 + k, thresholds)
-        bins[to + k] = b
+            b = exact_bin(data, r, col0 + k, grid.thresholds)
+        bins[k] = b
 
 
 @numba.njit(nogil=True, cache=True)
 def _first_look(
-    product: Any,
-    at: int,
-    start: int,
-    cols: int,
-    low: Any,
-    per_cell: Any,
-    table: Any,
-    bins: Any,
-    to: int,
-    open_cases: Any,
-) -> int:
-    """bins[to + c] = the entry of product[at + c] in the table; list the c where it is negative, and count them.
+    product: Any, at: int, start: int, cols: int, grid: Any, bins: Any, open_cases: Any
+) -> int:  # fmt: skip
+    """bins[c] = the entry of product[at + c] in the table; list the c where it is negative, and count them.
 
     Whole words of 64 are looked up, and what is behind column cols − 1 is not counted.
     """
+    low, per_cell, table = np.float32(grid.low), np.float32(grid.per_cell), grid.short
     n = 0
     c = start
     while c < cols:
-        word = look64(product, table, bins, at + c, to + c, low, per_cell)
+        word = look64(product, table, bins, at + c, c, low, per_cell)
         if cols - c < 64:
             word &= (np.uint64(1) << np.uint64(cols - c)) - np.uint64(1)
         n = list_bits(word, c, n, open_cases)

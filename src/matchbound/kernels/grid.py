@@ -13,31 +13,33 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.arraytypes import IntArray
 from matchbound.kernels.blocks import oriented64
 from matchbound.kernels.dots import dot_wide
 
 CELLS = 1 << 14
+GROUP = 4
 MANY = -(1 << 30)
 
 
 class Grid(NamedTuple):
     """Sorted thresholds, and a table to find a value among them.
 
-    table : int32, shape (CELLS + 2,)
-        For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or
-        t + 1; MANY where more than one threshold is near.
     short : int16, shape (CELLS + 3,)
-        The same, with −32768 for MANY, and one entry more; for K < 2¹⁴.
-    values, thresholds : float64, shape (K,)
-        The thresholds among oriented values and among oriented scores.
+        For each cell (and one below and one above) the bin of all its values; −t − 1 where it is t or
+        t + 1; −32768 where more than one threshold is near. For K < 2¹⁴; one entry more than cells.
+    table : int32, shape (CELLS // GROUP + 1,)
+        For each group of cells t, where the bin of its values is t or t + 1; MANY elsewhere.
+    values : float64, shape (K + 1,); thresholds : float64, shape (K,)
+        The thresholds among oriented values, with infinity behind them, and among oriented scores.
     low, per_cell : float32 values
         Cell 1 begins at `low`; cells a unit of value.
     band, brief, fine : float
         How far products of blocks, by `dot32` and by `dot_wide` can be from the oriented value.
     """
 
-    table: NDArray[np.int32]
     short: NDArray[np.int16]
+    table: NDArray[np.int32]
     values: NDArray[np.float64]
     thresholds: NDArray[np.float64]
     low: float
@@ -52,19 +54,29 @@ def make_grid(
 ) -> Grid:
     """A grid over the thresholds that oriented values can be near to (they lie within −2.5 and 1.5)."""
     near = values[(values > -2.5) & (values < 1.5)]
-    low = float(np.float32((near[0] if near.size else 0.0) - 2 * band - 1e-6))
-    high = float((near[-1] if near.size else 0.0) + 2 * band + 1e-6)
+    # A band may be larger than any value (vectors that underflow when they are scaled): then all cells are in doubt.
+    room = min(2 * band, 4.0) + 1e-6
+    low = float(np.float32((near[0] if near.size else 0.0) - room))
+    high = float((near[-1] if near.size else 0.0) + room)
     per_cell = float(np.float32(CELLS / (high - low)))
     edges = np.arange(-1, CELLS + 2) / per_cell + low
     # The cell is computed in float32: three roundings, each of half a unit in 2**-23 of at most CELLS + 2.
     slack = 1.001 * band + 2 * (CELLS + 2) * 2.0**-22 / per_cell
     start, stop = edges[:-1] - slack, edges[1:] + slack
     start[0], stop[-1] = -np.inf, np.inf
-    below = np.searchsorted(values, start, side="left")
-    above = np.searchsorted(values, stop, side="right")
-    table = np.where(above == below, below, np.where(above == below + 1, -below - 1, MANY))
-    short = np.clip(np.append(table, 0), -32768, 32767).astype(np.int16)
-    return Grid(table.astype(np.int32), short, values, thresholds, low, per_cell, band, brief, fine)
+    ends = np.append(values, np.inf)
+
+    def near_cells(start: NDArray[np.float64], stop: NDArray[np.float64]) -> tuple[IntArray, IntArray]:
+        """The thresholds certainly below each cell, and those not certainly above."""
+        return np.searchsorted(values, start, side="left"), np.searchsorted(values, stop, side="right")
+
+    below, above = near_cells(start, stop)
+    short = np.where(above == below, below, np.where(above == below + 1, -below - 1, -32768))
+    short = np.clip(np.append(short, 0), -32768, 32767).astype(np.int16)
+    first = np.arange(0, CELLS + 2, GROUP)
+    below, above = near_cells(start[first], stop[np.minimum(first + GROUP, CELLS + 2) - 1])
+    table = np.where(above <= below + 1, below, MANY).astype(np.int32)
+    return Grid(short, table, ends, thresholds, low, per_cell, band, brief, fine)
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
@@ -91,10 +103,11 @@ def rank(sorted_values: Any, x: float) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, values: Any, band: float, fine: float) -> int:
+def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, grid: Any) -> int:
     """The bin of left[r]·right[c] after a look in float64, where that is certain; the entry again otherwise."""
+    values, fine = grid.values, grid.fine
     if entry == MANY:
-        b = _sure_bin(np.float64(v), values, band)
+        b = _sure_bin(np.float64(v), values, grid.band)
         if b < 0:
             b = _sure_bin(dot_wide(left, right, r, c, right.shape[1]), values, fine)
         return entry if b < 0 else b

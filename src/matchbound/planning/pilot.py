@@ -13,7 +13,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.subsets import among, take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.planning.latent_model import UNKNOWN, Dependence, correlation_for
+from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, correlation_for
 
 if TYPE_CHECKING:
     from matchbound.data.comparisons import Comparisons
@@ -26,11 +26,11 @@ PILOT_RATES = (0.3, 0.15, 0.07, 0.03, 0.015)
 """The rates at which a pilot is tallied: errors are plentiful there, and correlations hardly change with the rate."""
 
 
-def dependence_of_tally(tally: Tally) -> Dependence:
+def dependence_of_tally(tally: Tally, metric: Metric | None = None) -> Dependence:
     """Latent correlations of a pilot, averaged over the thresholds where errors are plentiful (rates of 1–50%).
 
     Where the pilot has none, all thresholds with ten errors are used; where there is none of those either,
-    the cautious default stands in and a warning says so.
+    the cautious default stands in and a warning says so, of `metric` only where one is named.
     """
     if tally.n_identities < FEWEST_IDENTITIES:
         warnings.warn(
@@ -48,6 +48,7 @@ def dependence_of_tally(tally: Tally) -> Dependence:
     if own.size:
         genuine = float(np.mean([genuine_correlation(tally.genuine, int(k)) for k in own]))
     missing = [name for name, value in (("FAR", shared), ("FRR", genuine)) if value is None]
+    missing = [name for name in missing if metric is None or name == metric.upper()]
     if missing:
         warnings.warn(
             f"the pilot has too few errors at its thresholds to show the dependence of {' and '.join(missing)}; a "
@@ -61,11 +62,13 @@ def dependence_of_tally(tally: Tally) -> Dependence:
     return Dependence(shared, min(same, 0.999), genuine, f"pilot of {tally.n_identities} identities")
 
 
-def dependence_of_pilot(data: Comparisons | Embeddings, *, rng: int | np.random.Generator | None = 0) -> Dependence:
+def dependence_of_pilot(
+    data: Comparisons | Embeddings, metric: Metric | None = None, *, rng: int | np.random.Generator | None = 0
+) -> Dependence:
     """Latent correlations of pilot data, averaged over thresholds where 1.5–30% of the comparisons err.
 
     With instances known, comparisons that share an instance are told from comparisons that share a person
-    only, so that the plan may have more or fewer instances a person than the pilot. Of embeddings this is
+    only, so that the plan may have more or fewer instances per person than the pilot. Of embeddings this is
     done on 800 rows, of people taken at random; all else uses all of the pilot.
     """
     from matchbound.calls.rates import tally
@@ -79,7 +82,7 @@ def dependence_of_pilot(data: Comparisons | Embeddings, *, rng: int | np.random.
     rates = np.array(PILOT_RATES)
     levels = [np.quantile(part, level) for part, level in zip(parts, (1.0 - rates, rates), strict=True) if part.size]
     grid = np.unique(np.concatenate(levels))
-    known = dependence_of_tally(tally(data, -grid if scored.distance else grid, pairs=False))
+    known = dependence_of_tally(tally(data, -grid if scored.distance else grid, pairs=False), metric)
     return split_by_instance(known, scored, levels)
 
 
@@ -149,8 +152,11 @@ def cautious(known: Dependence, n_identities: int) -> Dependence:
     )
 
 
-def as_dependence(value: Any) -> Dependence | float:
-    """What a user may say about dependence: nothing, a `Dependence`, a design effect, or a pilot in several forms."""
+def as_dependence(value: Any, metric: Metric | None = None) -> Dependence | float:
+    """What a user may say about dependence: nothing, a `Dependence`, a design effect, or a pilot in several forms.
+
+    What a pilot lacks is said of `metric` only, where one is named.
+    """
     from matchbound.data.comparisons import Comparisons
     from matchbound.data.embeddings import Embeddings
     from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries
@@ -167,14 +173,14 @@ def as_dependence(value: Any) -> Dependence | float:
             raise UsageError(f"dependence: a design effect is 1 (independent) or more; got {value!r}")
         return float(value)
     if isinstance(value, (Comparisons, Embeddings)):
-        return cautious(dependence_of_pilot(value), value.n_identities)
+        return cautious(dependence_of_pilot(value, metric), value.n_identities)
     if isinstance(value, ErrorRatesSeries) and len(value):
         value = value[0]
     if isinstance(value, ErrorRates):
         value = value.far
     tally = value.tally if isinstance(value, Rate) else value
     if isinstance(tally, Tally):
-        return cautious(dependence_of_tally(tally), tally.n_identities)
+        return cautious(dependence_of_tally(tally, metric), tally.n_identities)
     raise UsageError(
         "dependence must be None (unknown), a design effect, a Dependence, or a pilot (Tally, ErrorRates, Comparisons "
         f"or Embeddings); got {type(value).__name__}"

@@ -29,13 +29,14 @@ from matchbound.planning.search import (
     smallest,
 )
 from matchbound.results.methods import named
+from matchbound.show.shown import Shown
 
 LEAST_RATE = 1e-15
 """The smallest rate, other than 0, that can be planned for."""
 
 
 @dataclass(frozen=True, eq=False)
-class CostCurve:
+class CostCurve(Shown):
     """Ways to reach the same goal: fewer people with more instances each, or more people with fewer.
 
     instances, n_identities, recordings, comparisons : int64 arrays, shape (K,)
@@ -58,13 +59,24 @@ class CostCurve:
     recordings: IntArray
     comparisons: IntArray
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record per number of instances."""
+        columns = (
+            self.instances.tolist(),
+            self.n_identities.tolist(),
+            self.recordings.tolist(),
+            self.comparisons.tolist(),
+        )
+        names = ("instances", "n_identities", "recordings", "comparisons")
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
     def cheapest(self, per_identity: float, per_instance: float) -> int:
         """The place in the arrays that costs least, when a person and each of its instances have a price."""
         return int(np.argmin(per_identity * self.n_identities + per_instance * self.recordings))
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Shown):
     """The people and instances that a target needs, and what to expect of them.
 
     target
@@ -112,6 +124,35 @@ class Plan:
     def method(self) -> str:
         """The interval that the plan is for: ``"latent"`` or ``"wilson"``."""
         return self.target.method
+
+    def __repr__(self) -> str:
+        target = self.target
+        people = f"{self.n_identities:,} people, {self.instances} instances each"
+        return (
+            f"Plan({people}: {target.metric} {target.rate:g}, {target.goal} {target.value:g} at level {target.level:g})"
+        )
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """What was asked for, the people that it takes, and what to expect of them."""
+        target, expected = self.target, self.expected
+        return [
+            {
+                "metric": target.metric,
+                "rate": target.rate,
+                "goal": target.goal,
+                "value": target.value,
+                "level": target.level,
+                "power": target.power,
+                "n_identities": self.n_identities,
+                "instances": self.instances,
+                "comparisons": self.comparisons,
+                "chance": expected.chance,
+                "expected_errors": expected.errors,
+                "expected_low": expected.low,
+                "expected_high": expected.high,
+                "expected_upper": expected.upper,
+            }
+        ]
 
     def at(self, n_identities: int, instances: int | None = None) -> Expectation:
         """What another number of people, or of instances, would say."""
@@ -215,7 +256,7 @@ def plan(
         raise UsageError(f"instances: plans go up to 100 instances a person; got {instances}")
     if claim is not None and not 0.0 < claim < 1.0:
         raise UsageError(f"claim must be a rate between 0 and 1; got {claim!r}")
-    stated = as_dependence(dependence)
+    stated = as_dependence(dependence, "far" if far is not None else "frr")
     seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**31))
     with one_thread():
         made = _made(target, stated, int(instances), claim, seed)

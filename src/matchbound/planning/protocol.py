@@ -23,6 +23,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, encode
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.planning.ordering import edges_at, first_edges, n_edges, turn_length
+from matchbound.show.shown import Shown
 
 Kind = Literal["impostor", "genuine", "mixed"]
 Order = Literal["random", "given"]
@@ -35,7 +36,7 @@ _WALK = 2_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Protocol:
+class Protocol(Shown):
     """Comparisons to score, in the order in which a smaller budget would have chosen them.
 
     first, second : int64 arrays, shape (B,)
@@ -215,7 +216,7 @@ def design_protocol(
             MatchboundWarning,
             stacklevel=2,
         )
-    return Protocol(first, second, kind, int(budget), labels, names)
+    return Protocol(first, second, kind, min(int(budget), int(first.size)), labels, names)
 
 
 def read_protocol(path: str | os.PathLike[str], embeddings: Embeddings) -> Protocol:

@@ -15,11 +15,12 @@ import numpy as np
 from matchbound.errors import UsageError
 from matchbound.planning.latent_limits import planned
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
+from matchbound.show.shown import Shown
 from matchbound.stats.intervals import check_level
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rule(Shown):
     """A rule of thumb as it would be used: comparisons it asks for, as if they were independent.
 
     name
@@ -42,7 +43,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class ZeroErrors:
+class ZeroErrors(Shown):
     """What no false accept (or reject) at all would show: upper bounds on the rate at `level`.
 
     independent

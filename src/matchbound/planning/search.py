@@ -16,6 +16,7 @@ from matchbound.planning.foresight import Foresight, chance_of_none, foresee
 from matchbound.planning.latent_limits import planned
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, design_effect, variance
 from matchbound.planning.rules import Rule, identities_for
+from matchbound.show.shown import Shown
 
 Goal = Literal["width", "upper"]
 
@@ -62,7 +63,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Expectation:
+class Expectation(Shown):
     """What data of a given size will say.
 
     low, high

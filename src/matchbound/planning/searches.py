@@ -10,6 +10,7 @@ import numpy as np
 
 from matchbound.errors import DataError, UsageError
 from matchbound.show.numbers import percent
+from matchbound.show.shown import Shown
 from matchbound.stats.intervals import check_level
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ PILOT_RATE = 0.02
 
 
 @dataclass(frozen=True)
-class SearchPlan:
+class SearchPlan(Shown):
     """The people that a bound on FPIR needs.
 
     fpir, upper, level
@@ -40,6 +41,17 @@ class SearchPlan:
         How many people show the same bound where no search returns anybody.
     same_person, same_enrolled
         The latent correlations assumed.
+
+    See Also
+    --------
+    plan_search
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> made = mb.plan_search(fpir=0.001, upper=0.002, gallery=10_000)
+    >>> made.level
+    0.95
     """
 
     fpir: float
@@ -101,6 +113,11 @@ def plan_search(
     See Also
     --------
     plan, search
+
+    Returns
+    -------
+    SearchPlan
+        The people that are needed.
 
     Examples
     --------

@@ -106,7 +106,7 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
         ("instances of each", f"{plan.instances:,}"),
         ("comparisons, all pairs", f"{plan.comparisons:,}"),
         ("planned for the interval", plan.method),
-        ("chance to meet the goal", percent(expected.chance)),
+        ("chance to meet the goal", f"about {100 * expected.chance:.0f}%"),
         ("errors to expect", f"{expected.errors:.4g}"),
         ("typical interval", f"{percent(expected.low)} to {percent(expected.high)}"),
         ("typical upper bound", percent(expected.upper)),
@@ -115,7 +115,7 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
     if plan.claim is not None and plan.claim_power is not None:
         rows.append((f"power to show {name} below {percent(plan.claim)}", percent(plan.claim_power)))
     parts = [
-        f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {target.power:g}.\n",
+        f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {level_text(target.power)}.\n",
         table(("", ""), rows, width=width, colour=colour),
         table(
             ("instances of each", "people", "recordings", "comparisons"),

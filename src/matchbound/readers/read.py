@@ -167,7 +167,12 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
         raise DataError(f"{source.name} is empty")
     if source.kind == "text":
         from matchbound.readers.delimited import read_delimited
+        from matchbound.readers.layouts.headless import read_without_header
 
+        if all(options.get(name) is None for name in ("columns", "group", "delimiter")):
+            found = read_without_header(source, options.get("distance"))
+            if found is not None:
+                return found
         return _call(read_delimited, source, "a delimited text file", **options)
     if source.kind == "parquet":
         from matchbound.readers.parquet import read_parquet
@@ -181,6 +186,10 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
         raise DataError(f"{source.name} holds binary data; only CSV and TSV can be read from a pipe")
     if source.kind == "npy":
         return _call(read_npy, source, "an .npy file", **options)
+    from matchbound.readers.excel import is_workbook, read_workbook
+
+    if is_workbook(source):
+        return _call(read_workbook, source, "an Excel workbook", **options)
     return _call(read_npz, source, "an .npz file", **options)
 
 

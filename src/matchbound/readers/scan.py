@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, plainly
+from matchbound.files.names import own_name
 from matchbound.files.opening import MAX_BYTES, Input, open_input
 from matchbound.files.origin import Origin
 from matchbound.readers.blocks import text_blocks
@@ -80,6 +81,9 @@ class ScoreFile:
     columns: Mapping[str, str | None] | None = None
     group: str | None = None
     _seen: _Seen = field(default_factory=lambda: _Seen(), repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"ScoreFile({own_name(self.path)!r}, distance={self.distance}, group={self.group!r})"
 
     def findings(self) -> tuple[str, ...]:
         """What reading in batches cannot see, and what the last pass over the table found."""

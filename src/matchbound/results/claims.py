@@ -10,7 +10,9 @@ from typing import Any, Literal, Protocol
 
 from matchbound.errors import UsageError
 from matchbound.results.interval import Interval
+from matchbound.show.claims import claim_record
 from matchbound.show.numbers import level_text
+from matchbound.show.shown import Shown
 
 Verdict = Literal["shown", "not shown", "refuted"]
 Relation = Literal["<", ">"]
@@ -128,7 +130,7 @@ def _number(word: str, text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Shown):
     """The verdict on a requirement.
 
     A requirement "below t" is *shown* when the one-sided upper bound is at most t, *refuted* when the one-sided lower
@@ -186,6 +188,10 @@ class Claim:
 
     def __bool__(self) -> bool:
         return self.verdict == "shown"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The verdict with what decides it."""
+        return [claim_record(self)]
 
     @property
     def shown(self) -> bool:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.results.latent_pair import CurveModels, PairFit
 from matchbound.results.methods import named
 from matchbound.results.rates import Rate
+from matchbound.show.costs import cost_records
+from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import (
@@ -76,7 +78,7 @@ def weights_of(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CostStatistic:
+class CostStatistic(Shown):
     """A cost read from a curve.
 
     curve, models
@@ -159,6 +161,10 @@ class CostStatistic:
         told = (self._reason,) if method == "auto" and self._reason is not None else ()
         return Interval(low, high, level, name, side, (*self.notes, *told))
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return cost_records([self], "auto", 0.95)
+
     def claim(
         self,
         below: float | None = None,
@@ -215,7 +221,7 @@ class CostStatistic:
 
 
 @dataclass(frozen=True)
-class CostPoint:
+class CostPoint(Shown):
     """One term of a detection cost: what errors cost, and the errors at its threshold.
 
     weights

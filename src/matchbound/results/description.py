@@ -167,7 +167,8 @@ def _share_of_pairs(data: Comparisons) -> float:
         return 0.0
     rows = ~data.genuine
     low, high = np.minimum(data.a[rows], data.b[rows]), np.maximum(data.a[rows], data.b[rows])
-    return float(np.unique(low * np.int64(n) + high).size / (n * (n - 1) / 2))
+    keys = np.sort(low * np.int64(n) + high)  # np.unique hashes, which takes ten times as long
+    return float(np.count_nonzero(np.diff(keys, prepend=-1)) / (n * (n - 1) / 2))
 
 
 def _complete(data: Comparisons) -> bool | None:

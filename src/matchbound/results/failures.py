@@ -13,6 +13,8 @@ from matchbound.data.failures import Failures
 from matchbound.errors import DataError
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.show.costs import linkage_record
+from matchbound.show.shown import Shown
 from matchbound.stats.failures import (
     Attempts,
     Totals,
@@ -36,7 +38,7 @@ NOT_BY_PERSON = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GeneralisedRate:
+class GeneralisedRate(Shown):
     """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
 
     metric
@@ -45,6 +47,18 @@ class GeneralisedRate:
         FAR (FMR) or FRR (FNMR) of the comparisons.
     failures
         What happened before them.
+
+    See Also
+    --------
+    GeneralisedRates
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> failed = mb.Failures.from_counts(fte=(2, 150), fta=(10, 800))
+    >>> round(rates.generalised(failed).gfrr.estimate, 3)
+    0.151
     """
 
     metric: str
@@ -177,6 +191,10 @@ class GeneralisedRate:
         upper = self.rate.interval(level=level, side="upper", **options)
         return Interval(lower.low, upper.high, level, upper.method)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return [linkage_record(self)]
+
     def claim(
         self,
         below: float | None = None,
@@ -190,11 +208,24 @@ class GeneralisedRate:
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralisedRates:
+class GeneralisedRates(Shown):
     """GFAR and GFRR at one threshold.
 
     gfar, gfrr
         With estimates, variances, intervals and claims.
+
+    See Also
+    --------
+    Failures, read_failures
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> failed = mb.Failures.from_counts(fte=(2, 150), fta=(10, 800))
+    >>> both = rates.generalised(failed)
+    >>> both.gfrr.estimate > rates.frr.estimate
+    True
     """
 
     gfar: GeneralisedRate
@@ -209,3 +240,7 @@ class GeneralisedRates:
     def fta(self) -> float:
         """The failure-to-acquire rate."""
         return self.gfar.fta
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Both with their default intervals."""
+        return [*self.gfar.to_records(), *self.gfrr.to_records()]

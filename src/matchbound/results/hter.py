@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.linkage import linkage_counts
 from matchbound.results.methods import named
+from matchbound.show.costs import linkage_record
+from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import log_t
@@ -27,7 +29,7 @@ METHODS = ("auto", "latent", "log-t")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HalfTotalError:
+class HalfTotalError(Shown):
     """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set).
 
     far, frr
@@ -66,10 +68,10 @@ class HalfTotalError:
     def variance(self) -> float:
         """The dyadic variance of the estimate, without the bias of the plug-in."""
         counts = linkage_counts(self.far.tally, self.far.index)
-        q, p = counts.missed / counts.total, counts.false_matches / counts.strangers
+        q, p = counts.missed / counts.total, counts.false_matches / counts.impostor_total
         own = (counts.misses - q * counts.genuine) / (2.0 * counts.total)
-        shared = (counts.matched - p * counts.impostor) / (2.0 * counts.strangers)
-        square = (counts.nn - 2.0 * p * counts.nm + p * p * counts.mm) / (2.0 * counts.strangers) ** 2
+        shared = (counts.matched - p * counts.impostor) / (2.0 * counts.impostor_total)
+        square = (counts.nn - 2.0 * p * counts.nm + p * p * counts.mm) / (2.0 * counts.impostor_total) ** 2
         return corrected_variance(DyadicSums(own + shared, own, max(square, 0.0)), self._identities)
 
     @property
@@ -117,6 +119,10 @@ class HalfTotalError:
 
         errors = [Operating(self.far.errors, self.frr.errors)]
         return shared_limits(far, frr, errors, (far.deviate(level, side), frr.deviate(level, side)), value)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return [linkage_record(self)]
 
     def claim(
         self,

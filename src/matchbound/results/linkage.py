@@ -17,6 +17,8 @@ from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.results.latent_pair import Independent
 from matchbound.results.methods import named
+from matchbound.show.costs import linkage_record
+from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import logit_t
@@ -65,7 +67,7 @@ def _partners(tally: Tally) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkageMeasure:
+class LinkageMeasure(Shown):
     """Precision or F1 at one threshold.
 
     metric
@@ -197,6 +199,10 @@ class LinkageMeasure:
             low, high = self._logit_t(tail)
         return Interval(0.0 if side == "upper" else low, 1.0 if side == "lower" else high, level, name, side, notes)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return [linkage_record(self)]
+
     def claim(
         self,
         below: float | None = None,
@@ -260,7 +266,7 @@ class LinkageMeasure:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recall:
+class Recall(Shown):
     """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored.
 
     Examples
@@ -305,6 +311,10 @@ class Recall:
             options["method"] = method
         made = self.frr.interval(level=level, side=other, **options)
         return Interval(1.0 - made.high, 1.0 - made.low, level, made.method, side, made.notes)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return [linkage_record(self)]
 
     def claim(
         self,

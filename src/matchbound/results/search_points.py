@@ -13,6 +13,7 @@ from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
 from matchbound.results.search_rates import FEW_HOLDERS, FalsePositives, Misses, gallery_named
+from matchbound.show.shown import Shown
 from matchbound.stats.search.mated import Ranked
 from matchbound.stats.search.nonmated import HitCurve
 
@@ -24,7 +25,7 @@ MODEL_REACH, WARN_REACH, LAST_REACH = 8.0, 4.0, 16.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FnirAtFpir:
+class FnirAtFpir(Shown):
     """FNIR where the threshold is set for a given FPIR.
 
     target
@@ -176,7 +177,7 @@ class FnirAtFpir:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RateAtSize:
+class RateAtSize(Shown):
     """FPIR or CMC in a gallery of another size.
 
     metric
@@ -329,8 +330,8 @@ class RateAtSize:
             )
         elif self.reach > WARN_REACH:
             found.append(
-                f"{self.size:,} is {self.reach:.3g} times the gallery searched: beyond {WARN_REACH:g} times, coverage "
-                "fell to 84% where a few people make most hits. Look at the bracket too"
+                f"{self.size:,} is {self.reach:.3g} times the gallery searched: beyond {WARN_REACH:g} times, the model "
+                "can be far off where a few people make most hits. Look at the bracket too"
             )
         if self.hits.probe is None and self.errors:
             found.append("there are too many hits to list, so the gallery's part of the variance is left out")

@@ -17,6 +17,7 @@ from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.methods import named
 from matchbound.show.numbers import percent
+from matchbound.show.shown import Shown
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.search.mated import MissVariances, Ranked, miss_variances
 from matchbound.stats.search.nonmated import HitCurve, HitVariances, hit_variances, rotating_variance
@@ -46,7 +47,7 @@ def gallery_named(gallery: str) -> Gallery:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchRate:
+class SearchRate(Shown):
     """A rate of searches; see `FalsePositives`, `Misses`.
 
     metric
@@ -402,7 +403,7 @@ class Misses(SearchRate):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Selectivity:
+class Selectivity(Shown):
     """SEL: the mean number of enrolled people who reach the threshold in a search without a mate, N·FMR.
 
     threshold

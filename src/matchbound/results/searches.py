@@ -13,6 +13,7 @@ from matchbound.errors import DataError, UsageError
 from matchbound.results.interval import tail_of
 from matchbound.results.search_points import FnirAtFpir, RateAtSize
 from matchbound.results.search_rates import FalsePositives, Misses, Selectivity, gallery_named
+from matchbound.show.shown import Shown
 from matchbound.stats.search.mated import Ranked, at_rank
 from matchbound.stats.search.nonmated import HitCurve, hit_curve
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Hub:
+class Hub(Shown):
     """An enrolled person who receives false hits.
 
     identity
@@ -62,7 +63,7 @@ class Hub:
 
 
 @dataclass(frozen=True)
-class SearchThreshold:
+class SearchThreshold(Shown):
     """A threshold chosen for an FPIR.
 
     threshold
@@ -101,7 +102,7 @@ class SearchThreshold:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Searches:
+class Searches(Shown):
     """Searches of a gallery, with every rate that is reported of them.
 
     tally

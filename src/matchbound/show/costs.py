@@ -88,6 +88,22 @@ def linkage_records(
     return records
 
 
+def linkage_record(number: Any) -> Record:
+    """A number at a threshold (precision, F1, recall, HTER, GFAR, GFRR) with its default interval."""
+    interval = None if math.isnan(number.estimate) else number.interval(level=0.95)
+    return {
+        "metric": number.metric,
+        "threshold": number.threshold,
+        "prior": getattr(number, "prior", None),
+        "estimate": number.estimate,
+        "low": getattr(interval, "low", None),
+        "high": getattr(interval, "high", None),
+        "level": getattr(interval, "level", None),
+        "method": getattr(interval, "method", None),
+        "variance": number.variance,
+    }
+
+
 def linkage_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
     """Precision, F1 and recall for people; the prior is beside every number that depends on it."""
     rows = [

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchbound.errors import MatchboundError
 from matchbound.show.cells import inert
 from matchbound.show.numbers import count_text, p_text, percent, points, ratio_text, threshold_text
-from matchbound.show.tables import Column, Table
+from matchbound.show.tables import Column, Kind, Table, as_table
 
 if TYPE_CHECKING:
     from matchbound.results.interval import Interval
@@ -50,6 +53,9 @@ RATE_FIELDS = (
     "design_effect",
 )
 RATES = ("estimate", "low", "high", "upper", "far", "frr", "far_upper", "rate_a", "rate_b", "target")
+WIDE = 9
+"""A single record with more fields than this is listed downwards."""
+PLAIN_TYPES = (str, bool, int, float, np.generic)
 RATE_METRICS = ("far", "frr", "eer", "fpir", "fnir", "cmc", "precision", "recall", "f1")
 NUMBERS = ("variance", "far_variance", "frr_variance")
 COUNTS = ("errors", "comparisons", "identities", "matched", "n_identities", "n_resamples", "searches")
@@ -74,16 +80,48 @@ def rate_record(rate: Rate, interval: Interval | None) -> Record:
     }
 
 
+def record_of(result: Any) -> Record:
+    """The record of a result that says nothing of its own: a number with its default interval, or its plain fields."""
+    if not hasattr(result, "estimate"):
+        names = [item.name for item in fields(result)]
+        found = {name: getattr(result, name) for name in names}
+        plain = {name: value for name, value in found.items() if value is None or isinstance(value, PLAIN_TYPES)}
+        return plain if any(value is not None for value in plain.values()) else {"result": repr(result)}
+    made: Record = {"metric": getattr(result, "metric", type(result).__name__.lower())}
+    for name in ("threshold", "target", "prior", "rank", "size", "weighting", "estimate"):
+        value = getattr(result, name, None)
+        if isinstance(value, PLAIN_TYPES):
+            made[name] = value
+    interval = None
+    with contextlib.suppress(MatchboundError):
+        interval = result.interval()
+    for name in ("low", "high", "level", "method"):
+        made[name] = getattr(interval, name, None)
+    for name in ("errors", "comparisons", "searches", "n_identities", "variance", "effective_n"):
+        value = getattr(result, name, None)
+        if isinstance(value, PLAIN_TYPES):
+            made[name] = value
+    return made
+
+
 def table_of_records(records: Sequence[Record], title: str | None = None) -> Table:
     """A table for people of any records: each field is written as its name says."""
     names = list(dict.fromkeys(key for record in records for key in record))
     shown = [name for name in names if any(record.get(name) is not None for record in records)]
+    if len(records) == 1 and len(shown) > WIDE:
+        facts = [(name.replace("_", " "), _cell(name, records[0][name], _writer(records[0]))) for name in shown]
+        return as_table(("", ""), facts, title)
     columns = tuple(
-        Column(name.replace("_", " "), "count" if name in COUNTS else "text", 0 if name in RATES else k)
-        for k, name in enumerate(shown)
+        Column(name.replace("_", " "), _kind(name, records), 0 if name in RATES else k) for k, name in enumerate(shown)
     )
     rows = tuple(tuple(_cell(name, record.get(name), _writer(record)) for name in shown) for record in records)
     return Table(columns, rows, title)
+
+
+def _kind(name: str, records: Sequence[Record]) -> Kind:
+    if name in COUNTS:
+        return "count"
+    return "text" if any(isinstance(record.get(name), (str, bool, list, tuple)) for record in records) else "number"
 
 
 def _writer(record: Record) -> Callable[[float | None], str]:

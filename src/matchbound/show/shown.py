@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 class Shown:
     """A result as records, as a dictionary, as a frame, as text and as HTML.
 
-    A subclass gives `to_records`, and `_tables` where its own tables are better than one made from the records.
+    A subclass gives `to_records` where the record of its number and interval is not enough, and `_tables` where its own
+    tables are better than one made from the records.
     Warnings that belong to numbers are not raised again when a result is only shown.
     """
 
     def to_records(self) -> list[Record]:
         """The result as flat dictionaries, one per number, of values that JSON knows."""
-        raise NotImplementedError
+        from matchbound.show.records import record_of
+
+        return [record_of(self)]
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a dictionary that ``json.dumps`` takes: NaN and infinity are None.
@@ -62,6 +65,8 @@ class Shown:
     def __str__(self) -> str:
         from matchbound.show.tables import joined
 
+        if type(self).to_records is Shown.to_records:  # one number: its short form says as much
+            return repr(self)
         with _silence():
             return joined(self._tables()).rstrip("\n")
 

@@ -16,6 +16,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.results.methods import named
 from matchbound.results.rates import METHODS as RATE_METHODS
+from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import seed_of
 from matchbound.study.curve_methods import CURVE_KNOWN, CURVE_METHODS, curve_method_named
@@ -35,7 +36,7 @@ RATES = {"far": (1e-4, 1e-3, 1e-2, 1e-1), "frr": (1e-3, 1e-2, 1e-1)}
 
 
 @dataclass(frozen=True)
-class CoverageRow:
+class CoverageRow(Shown):
     """One method at one level for one rate.
 
     metric
@@ -97,7 +98,7 @@ class CoverageRow:
 
 
 @dataclass(frozen=True, eq=False)
-class CoverageStudy:
+class CoverageStudy(Shown):
     """The results of a study.
 
     rows : tuple of CoverageRow
@@ -129,6 +130,10 @@ class CoverageStudy:
     n_resamples: int
     source: str
     outcomes: tuple[Outcomes, ...] = field(repr=False, default=())
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record per row of the study."""
+        return [record for row in self.rows for record in row.to_records()]
 
     def select(self, **wanted: Any) -> list[CoverageRow]:
         """Rows whose fields have the given values: ``study.select(metric="far", method="wilson")``."""

@@ -110,6 +110,21 @@ class SearchPopulation:
         )  # fmt: skip
         return Searches(tally), gallery
 
+    def draw_rotating(self, rng: np.random.Generator, enrolled: int) -> Searches:
+        """Searches of one gallery with the probes of those who are enrolled, each with its own template left out."""
+        gallery = np.sort(rng.permutation(self.people)[:enrolled])
+        rows = np.flatnonzero(np.isin(self.owner, gallery))
+        own = np.searchsorted(gallery, self.owner[rows]).astype(np.int64)
+        table = self.scores[np.ix_(rows, gallery)].astype(np.float64)
+        at = np.arange(rows.size)
+        mate = table[at, own].copy()
+        table[at, own] = -np.inf
+        holder = np.argsort(-table, axis=1, kind="stable")
+        score = np.take_along_axis(table, holder, axis=1)
+        return Searches(
+            assemble(np.arange(enrolled), enrolled, own, own, mate, holder, score, rotating=True, distance=False)
+        )
+
     def fixed_fpir(self, gallery: IntArray, threshold: float) -> float:
         """FPIR of one gallery, over all probes of all people outside it."""
         outside = ~np.isin(self.owner, gallery)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import Coded, as_text, distinct_integers, encode, merge, text_array
+from matchbound.data.labels import Coded, as_text, distinct_integers, merge, text_array
 from matchbound.data.missing import rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
@@ -72,9 +72,8 @@ def read_splink(
         clusters = load_table(files[1], numbers)
         column = _cluster_column(clusters, unique_id, truth)
         if column is not None:
-            return _clustered(
-                table, clusters, column, (record[a], record[b]), values, bool(distance), unique_id, blocked == "miss"
-            )
+            pairs = Coded(record, a), Coded(record, b)
+            return _clustered(table, clusters, column, pairs, values, bool(distance), unique_id, blocked)
     entity = truth or next((n for n in ("cluster", "cluster_id", "entity_id", "person_id") if f"{n}_l" in names), None)
     notes: list[str] = []
     if entity is not None:
@@ -121,6 +120,8 @@ def read_splink(
 
 
 READERS = {"splink": read_splink}
+MOST_PAIRS = 10_000_000
+"""True pairs that a table of clusters may make: a large cluster makes half the square of its size."""
 CLUSTERS = ("cluster", "cluster_id", "entity_id", "person_id")
 
 
@@ -139,23 +140,21 @@ def _clustered(
     table: Table,
     clusters: Table,
     column: str,
-    records: tuple[LabelArray, LabelArray],
+    records: tuple[Coded, Coded],
     values: FloatArray,
     distance: bool,
     unique_id: str,
-    count_blocked: bool,
+    blocked: str,
 ) -> Comparisons:
     """Comparisons whose identities are the clusters of records, with true pairs that were not proposed."""
-    own = clusters.labels(unique_id).astype(np.str_)
-    if "source_dataset" in clusters.data.column_names:
-        own = np.char.add(np.char.add(clusters.labels("source_dataset").astype(np.str_), "/"), own)
-    entity = clusters.labels(column)
-    names, (mine, a, b) = encode(own, *records)
+    own = _record(clusters, unique_id, "")
+    entities, (entity,) = merge(clusters.coded(column))
+    names, (mine, a, b) = merge(own, *records)
     place = np.full(names.size, -1, dtype=np.int64)
-    place[mine] = np.arange(own.size)
-    if np.unique(mine).size != mine.size:
-        twice = names[np.flatnonzero(np.bincount(mine) > 1)[0]]
-        raise DataError(f"{clusters.source}: record {plainly(twice)} occurs more than once")
+    place[mine] = np.arange(len(own))
+    twice = np.flatnonzero(np.bincount(mine, minlength=names.size) > 1)
+    if twice.size:
+        raise DataError(f"{clusters.source}: record {plainly(names[twice[0]])} occurs more than once")
     lost = np.flatnonzero((place[a] < 0) | (place[b] < 0))
     if lost.size:
         row = int(lost[0])
@@ -163,9 +162,15 @@ def _clustered(
         raise DataError(f"{table.where(row)}: record {plainly(who)} has no cluster in {clusters.source}")
     first, second = place[a], place[b]
     notes: list[str] = []
-    if count_blocked:
-        _, codes = np.unique(entity, return_inverse=True)
-        more = uncompared_pairs(codes.reshape(-1).astype(np.int64), first, second)
+    if blocked == "miss":
+        sizes = np.bincount(entity, minlength=entities.size)
+        pairs = int((sizes * (sizes - 1) // 2).sum())
+        if pairs > MOST_PAIRS:
+            raise DataError(
+                f"{clusters.source}: the clusters make {pairs:,} true pairs, more than {MOST_PAIRS:,}: is {column!r} "
+                "the right column? To leave out those that blocking did not propose, give blocked='leave'"
+            )
+        more = uncompared_pairs(entity, first, second)
         if more[0].size:
             worst = rejected_score(values, distance)
             notes.append(
@@ -174,15 +179,18 @@ def _clustered(
             )
             first, second = np.concatenate([first, more[0]]), np.concatenate([second, more[1]])
             values = np.concatenate([values, np.full(more[0].size, worst)])
+    identities, (left, right) = merge(Coded(entities, entity[first]), Coded(entities, entity[second]))
     return named(
         table.source,
-        lambda: Comparisons(
-            entity[first],
-            entity[second],
+        lambda: Comparisons.from_codes(
+            identities,
+            left,
+            right,
             values,
             distance=distance,
-            instance_a=own[first],
-            instance_b=own[second],
+            names=names,
+            instance_a=mine[first],
+            instance_b=mine[second],
             notes=notes,
         ),
     )
@@ -197,17 +205,19 @@ def _column(table: Table, name: str) -> str:
 
 def _records(table: Table, unique_id: str) -> tuple[Coded, Coded]:
     """The two records of each row, with their dataset where it is given."""
-    sides: list[Coded] = []
-    for side in ("l", "r"):
-        record = table.coded(_column(table, f"{unique_id}_{side}"))
-        if f"source_dataset_{side}" in table.data.column_names:
-            dataset = table.coded(f"source_dataset_{side}")
-            width = max(record.labels.size, 1)
-            pairs, codes = distinct_integers(dataset.codes.astype(np.int64) * width + record.codes)
-            of, name = as_text(dataset.labels).tolist(), as_text(record.labels).tolist()
-            record = Coded(text_array([f"{of[pair // width]}/{name[pair % width]}" for pair in pairs.tolist()]), codes)
-        sides.append(record)
-    return sides[0], sides[1]
+    return _record(table, unique_id, "_l"), _record(table, unique_id, "_r")
+
+
+def _record(table: Table, unique_id: str, side: str) -> Coded:
+    """The record of each row, on one side where it has two."""
+    record = table.coded(_column(table, f"{unique_id}{side}"))
+    if f"source_dataset{side}" not in table.data.column_names:
+        return record
+    dataset = table.coded(f"source_dataset{side}")
+    width = max(record.labels.size, 1)
+    pairs, codes = distinct_integers(dataset.codes.astype(np.int64) * width + record.codes)
+    of, name = as_text(dataset.labels).tolist(), as_text(record.labels).tolist()
+    return Coded(text_array([f"{of[pair // width]}/{name[pair % width]}" for pair in pairs.tolist()]), codes)
 
 
 def _genuine(table: Table) -> Any:

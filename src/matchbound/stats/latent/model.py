@@ -254,10 +254,12 @@ class LatentModel:
         if self.own is None or self.own.mirrored != self.mirrored or not floor > 0.0 or not self.own.errors.size:
             return model, model
         relative, noise = self.own.at(errors)
-        noise = np.maximum(noise, floor / self.effective_identities)
         rho_pair = np.minimum(self.pair(z_hat), MOST)
         p, n = ndtr(z_hat), self.comparisons
         effect = self._design_effect(z_hat, rho_pair)
+        if self.metric == "far":
+            floor = floor * np.minimum(1.0, self.settings.hand_over_rate / p) ** 2
+        noise = np.maximum(noise, floor / self.effective_identities)
         if self.metric == "far":
             depth = self._depth(z_hat)
             rho = np.minimum(self._raised(z_hat, depth, rho_pair), MOST)

@@ -31,6 +31,8 @@ class LatentSettings:
     hand_over, genuine_hand_over
         The sample's own variance has a squared coefficient of variation of at least this over G_e (FAR, FRR); 0: it is
         never used. One person in `hand_over` may make all errors.
+    hand_over_rate
+        That is so at FARs up to this, to which such people can bring it alone; above, it shrinks with its square.
     hand_over_at
         Where that is so much, model and sample weigh the same.
     erring_share
@@ -64,6 +66,7 @@ class LatentSettings:
     slope_limit: float = 0.25
     bandwidth: float = 1.0
     hand_over: float = 50.0
+    hand_over_rate: float = 0.04
     genuine_hand_over: float = 2.0
     hand_over_at: float = 0.3
     erring_share: float = 0.2

@@ -1,0 +1,124 @@
+"""Excel workbooks: one sheet with a header row, read by openpyxl where it is installed."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.labels import coded_labels, is_missing
+from matchbound.errors import DataError, MissingExtraError, plainly, shorten
+from matchbound.files.opening import Input
+from matchbound.readers.roles import PairRoles, RowRoles, find_roles
+from matchbound.readers.tables import Table, build
+
+
+def is_workbook(source: Input) -> bool:
+    """Whether a zip archive is an Excel workbook."""
+    try:
+        with source.open() as stream, zipfile.ZipFile(stream) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except Exception:  # a damaged archive may raise nearly anything, and its own reader says what is wrong with it
+        return False
+
+
+def read_workbook(
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+    sheet: str | None = None,
+    missing: str = "error",
+) -> Comparisons | Embeddings:
+    """Comparisons or embeddings from a sheet of a workbook, by default the first; its first row names the columns."""
+    names, rows, start = _cells(source, sheet)
+    roles = find_roles(names, source.name, columns=columns, group=group)
+    if isinstance(roles, RowRoles) and roles.embedding is not None:
+        raise DataError(f"{source.name}: a cell of the column {roles.embedding!r} cannot hold a vector; use .npz")
+    numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
+    table = _table(source.name, names, rows, start, roles.labels(), numbers)
+    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
+
+
+def _cells(source: Input, sheet: str | None) -> tuple[list[str], list[tuple[Any, ...]], int]:
+    """The names of the columns, the rows below them, and the number of the first of these rows."""
+    try:
+        import openpyxl  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        raise MissingExtraError(
+            f"{source.name} is an Excel workbook: save the sheet as CSV, or install openpyxl "
+            "(pip install 'matchbound[excel]')"
+        ) from None
+    try:
+        with source.open() as stream:
+            _check_size(source, stream)
+            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+            if sheet is not None and sheet not in book.sheetnames:
+                has = ", ".join(repr(shorten(name)) for name in book.sheetnames)
+                raise DataError(f"{source.name}: there is no sheet {sheet!r}; it has {has}")
+            cells = [tuple(row) for row in book[sheet or book.sheetnames[0]].iter_rows(values_only=True)]
+    except DataError:
+        raise
+    except Exception as error:  # as above
+        raise DataError(
+            f"{source.name} is not a workbook that can be read ({plainly(error, 200)}); save the sheet as CSV"
+        ) from None
+    filled = [at for at, row in enumerate(cells) if any(not is_missing(value) for value in row)]
+    if not filled:
+        raise DataError(f"{source.name}: the sheet is empty")
+    head = cells[filled[0]]
+    width = max(at + 1 for at, value in enumerate(head) if not is_missing(value))
+    names = ["" if is_missing(value) else str(value).strip() for value in head[:width]]
+    if "" in names:
+        raise DataError(f"{source.name}, row {filled[0] + 1}: column {names.index('') + 1} has no name")
+    last = filled[-1]
+    rows = [(*row[:width], *(None,) * (width - len(row))) for row in cells[filled[0] + 1 : last + 1]]
+    return names, rows, filled[0] + 2
+
+
+def _check_size(source: Input, stream: Any) -> None:
+    with zipfile.ZipFile(stream) as archive:
+        total = sum(item.file_size for item in archive.infolist())
+    if total > source.max_bytes:
+        raise DataError(
+            f"{source.name}: unpacks to {total:,} bytes, more than {source.max_bytes:,}; if that is expected, give a "
+            "larger max_bytes"
+        )
+    stream.seek(0)
+
+
+def _said(where: Callable[[int], str], name: str, row: int) -> str:
+    return f"{where(row)}: {name}"
+
+
+def _table(
+    source: str,
+    names: list[str],
+    rows: list[tuple[Any, ...]],
+    start: int,
+    labels: tuple[str, ...],
+    numbers: tuple[str, ...],
+) -> Table:
+    import pyarrow as pa
+
+    def where(row: int) -> str:
+        return f"{source}, row {start + row}"
+
+    made: dict[str, Any] = {}
+    for name in labels:
+        at = names.index(name)
+        column = coded_labels([row[at] for row in rows], name, partial(_said, where, name))
+        made[name] = pa.DictionaryArray.from_arrays(pa.array(column.codes), pa.array(column.labels.tolist()))
+    for name in numbers:
+        at = names.index(name)
+        values = [row[at] for row in rows]
+        for place, value in enumerate(values):
+            if not is_missing(value) and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise DataError(f"{where(place)}: {name} is {shorten(str(value))!r}, not a number")
+        made[name] = pa.array([None if is_missing(value) else float(value) for value in values], pa.float64())
+    return Table(source, pa.table(made), where)
