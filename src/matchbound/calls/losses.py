@@ -113,8 +113,8 @@ def unit_rates(
     data
         `Comparisons`, or `Embeddings` of which all pairs are scored.
     cluster
-        Family, camera, day …: a mapping from identity to label, a column with one label an identity (for
-        embeddings, or one a row), or a list of two columns with one label a comparison, for its two sides.
+        Family, camera, day …: a mapping from identity to label, a column with one label per identity (for
+        embeddings, or one per row), or a list of two columns with one label per comparison, for its two sides.
         Where every identity lies in one cluster, clusters replace identities as units. Where not (a person
         seen on several days), two comparisons are dependent when they share an identity or a cluster.
     keep_identity
@@ -197,7 +197,7 @@ class _Units:
 
 
 def _by_side(data: Source, cluster: Any) -> Any:
-    """A column with one label a row of embeddings, as two columns with one label a comparison."""
+    """A column with one label per row of embeddings, as two columns with one label per comparison."""
     if not isinstance(data, Embeddings) or cluster is None or isinstance(cluster, (Mapping, tuple)):
         return cluster
     column = as_labels(cluster, "cluster")
@@ -257,7 +257,7 @@ def _loss(loss: str | Loss) -> tuple[Loss, float | None]:
 def _values(function: Loss, table: Comparisons) -> FloatArray:
     value = np.asarray(function(table.score, table.genuine), dtype=np.float64)
     if value.shape != table.score.shape:
-        raise UsageError(f"loss must give one number a comparison, shape {table.score.shape}; it gave {value.shape}")
+        raise UsageError(f"loss must give one number per comparison, shape {table.score.shape}; it gave {value.shape}")
     bad = np.flatnonzero(~np.isfinite(value))
     if bad.size:
         row = int(bad[0])
