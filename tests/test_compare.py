@@ -231,7 +231,7 @@ def test_identical_systems_never_get_an_interval_of_no_width(metric: str) -> Non
         for method in ("auto", "dyadic", "latent", "vertex"):
             interval = difference.interval(method, rng=0)
             assert interval.low < 0.0 < interval.high
-        assert any("never disagree" in text for text in difference.notes)
+        assert any("never disagree" in str(text) for text in difference.notes)
 
 
 def test_no_error_in_either_system_takes_the_upper_limits() -> None:

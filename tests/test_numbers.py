@@ -137,7 +137,7 @@ def test_far_of_a_trillion_comparisons(value: float) -> None:
     # 1 − p is known to 2^-53 only, which near p = 1 is the precision of all that depends on it
     slack = 1e-12 + 2.0**-52 / min(value, 1 - value)
     close(far.effective_n, max(p * (1 - p) / var, Fraction(size // 2)), slack)
-    low, high = far.interval()
+    low, high = far.interval("wilson")
     true = exact_wilson(p, Fraction(far.effective_n), 0.025)
     close(low, true[0], 1e-12)
     close(1.0 - high, 1 - true[1], 1e-12 + 2.0**-51 / min(value, 1 - value))
@@ -161,7 +161,7 @@ def test_frr_of_a_trillion_comparisons(value: float) -> None:
     total, wrong = sum(g for g, _ in genuine), sum(e for _, e in genuine)
     spread = sum((Fraction(wrong - e, total - g) - q) ** 2 for g, e in genuine)
     close(frr.variance_by("jackknife"), Fraction(29**2, 30**2) * spread, 1e-13)
-    low, high = frr.interval()
+    low, high = frr.interval("wilson")
     true = exact_wilson(q, Fraction(frr.effective_n), 0.025)
     close(low, true[0], 1e-12)
     close(1.0 - high, 1 - true[1], 1e-12 + 2.0**-51 / min(value, 1 - value))
@@ -242,7 +242,7 @@ def test_any_counts_against_fractions(data: st.DataObject) -> None:
     assert frr.estimate == float(q)
     close(frr.variance, frr_var, 1e-15)
     for each in (far, frr):
-        low, high = each.interval()
+        low, high = each.interval("wilson")
         assert 0.0 <= low <= each.estimate <= high <= 1.0
         assert math.isfinite(each.effective_n)
         assert each.effective_n >= each.floor
@@ -292,7 +292,7 @@ def test_two_identities(errors: int) -> None:
     assert rates.far.estimate == errors / 9
     assert rates.far.variance == 0.0
     assert rates.far.effective_n == 1.0
-    low, high = rates.far.interval()
+    low, high = rates.far.interval("wilson")
     true = exact_wilson(Fraction(errors, 9), Fraction(1), 0.025)
     close(low, max(true[0], Fraction(0)), 1e-12, 1e-300)
     close(high, min(true[1], Fraction(1)), 1e-12)

@@ -188,7 +188,7 @@ def test_the_command_prints_an_address_and_ends(tmp_path: Path) -> None:
             with __import__("socket").create_connection(("127.0.0.2", port), timeout=2):
                 pass
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert process.returncode == 0
 

@@ -311,4 +311,4 @@ def test_the_sre08_list_reads_the_same_from_parquet_kaldi_and_bob(shared_data: P
             found, true = getattr(rates, metric), getattr(wanted, metric)
             assert (found.errors, found.comparisons) == (true.errors, true.comparisons)
             assert found.variance == pytest.approx(true.variance, rel=1e-12)
-            assert tuple(found.interval()) == pytest.approx(tuple(true.interval()), rel=1e-12)
+            assert tuple(found.interval("wilson")) == pytest.approx(tuple(true.interval("wilson")), rel=1e-12)

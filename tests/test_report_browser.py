@@ -197,7 +197,17 @@ def test_buttons_jump_to_operating_points(page: mb.Comparisons, browser: Browser
     assert browser.shown()["threshold"] == "0.6"
     assert browser.run("return document.querySelector('[data-jump]').getAttribute('aria-pressed')") == "true"
     browser.click("[data-jump]:last-child")
-    assert check_numbers(browser, page)["threshold"] != "0.6"
+    told = browser.shown()
+    assert told["threshold"] != "0.6"
+    rates = mb.evaluate(page, float(told["threshold"]))
+    assert told["far"] == percent(rates.far.estimate)
+    assert told["frr"] == percent(rates.frr.estimate)
+    table = (
+        "document.querySelector('section[aria-labelledby=points] tbody tr:last-child').querySelectorAll('td .under')"
+    )
+    said = browser.run(f"return [...{table}].map(e => e.textContent)")  # what the table says of this point
+    assert told["far_interval"] == said[0]
+    assert told["frr_interval"] == said[1]
 
 
 @pytest.mark.parametrize("width", [1280, 820, 390, 320])

@@ -149,7 +149,7 @@ def test_a_cluster_finds_the_same() -> None:
     gallery = mb.Embeddings(rng.standard_normal((40, 6)).astype(np.float32), np.arange(40) // 2)
     probes = mb.Embeddings(rng.standard_normal((200, 6)).astype(np.float32), np.arange(200) // 4)
     here = mb.search(gallery, probes)
-    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         there = mb.search(gallery, probes, executor=mb.DaskExecutor(client))
     assert np.array_equal(here.tally.nonmated.score, there.tally.nonmated.score)

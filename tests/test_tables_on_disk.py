@@ -137,9 +137,15 @@ def test_the_group_of_identities(table: Path, tmp_path: Path) -> None:
 def test_what_needs_scores_in_order_says_so(table: Path) -> None:
     with pytest.raises(mb.UsageError, match="give a threshold, or use read"):
         mb.by_group(mb.scan(table, group="sex"), far=0.1)
-    rates = mb.by_group(mb.scan(table, group="sex"), 0.8)
-    with pytest.raises(mb.DataError, match="latent"):
-        rates["f"].far.interval("latent")
+
+
+def test_groups_of_a_table_on_disk_have_the_default_interval(tmp_path: Path) -> None:
+    table = write(tmp_path / "plain.csv", scores(3, 3000, 60, instances=False))
+    there = mb.by_group(mb.scan(table, group="sex"), 0.8)["f"].far
+    here = mb.by_group(mb.read(table, group="sex"), 0.8)["f"].far
+    assert (there.errors, there.comparisons) == (here.errors, here.comparisons)
+    assert there.interval("latent").method == "latent"
+    assert tuple(there.interval("latent")) == pytest.approx(tuple(here.interval("latent")), rel=1e-9)
 
 
 def test_systems_on_disk_are_read(table: Path, tmp_path: Path) -> None:

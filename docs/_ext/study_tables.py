@@ -64,7 +64,7 @@ def people_table(rows: list[Row], data: str, metric: str, methods: list[str]) ->
     chosen = {
         (int(row["identities"]), row["method"], float(row["rate"])): row
         for row in rows
-        if row["data"] == data and row["metric"] == metric
+        if row["data"] == data and row["metric"] == metric and float(row.get("level") or 0.95) == 0.95
     }
     if not chosen:
         raise ValueError(f"no row of {data} for {metric}")

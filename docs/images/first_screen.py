@@ -47,7 +47,7 @@ def draw(far: mb.Rate, limits: dict[str, mb.Interval], name: str, page: str, ink
         axes.text(100 * high * 1.05, place, span(low, high), va="center", fontsize=9, color=colour)
     axes.set_yticks(range(len(METHODS)), list(reversed(METHODS.values())), fontsize=9)
     axes.set_xscale("log")
-    axes.set_xlim(0.009, 1.1)
+    axes.set_xlim(0.009, 1.35)
     axes.set_xticks([0.01, 0.03, 0.1, 0.3, 1], ["0.01%", "0.03%", "0.1%", "0.3%", "1%"], fontsize=9)
     axes.minorticks_off()
     axes.set_ylim(-0.6, len(METHODS) - 0.4)

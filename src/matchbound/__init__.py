@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from matchbound.report.make import make_report as make_report
     from matchbound.report.make import write_report as write_report
     from matchbound.report.page import Report as Report
+    from matchbound.report.search_page import SearchReport as SearchReport
     from matchbound.results.bands import Band as Band
     from matchbound.results.bands import CurveBootstrap as CurveBootstrap
     from matchbound.results.bands import SmoothCurve as SmoothCurve
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from matchbound.results.latent import LatentInterval as LatentInterval
     from matchbound.results.linkage import LinkageMeasure as LinkageMeasure
     from matchbound.results.linkage import Recall as Recall
+    from matchbound.results.linkage_curve import LinkageCurve as LinkageCurve
     from matchbound.results.losses import MeanLoss as MeanLoss
     from matchbound.results.losses import UnitRates as UnitRates
     from matchbound.results.points import Auc as Auc
@@ -92,10 +94,16 @@ if TYPE_CHECKING:
     from matchbound.results.points import Eer as Eer
     from matchbound.results.points import OperatingPoint as OperatingPoint
     from matchbound.results.rates import Rate as Rate
+    from matchbound.results.roc import RateLimits as RateLimits
     from matchbound.results.roc import RocCurve as RocCurve
     from matchbound.results.roc import ThresholdChoice as ThresholdChoice
     from matchbound.results.roc import ThresholdPoint as ThresholdPoint
+    from matchbound.results.search_comparison import SearchComparison as SearchComparison
+    from matchbound.results.search_comparison import SearchGroups as SearchGroups
     from matchbound.results.search_comparison import compare_searches as compare_searches
+    from matchbound.results.search_curves import CmcCurve as CmcCurve
+    from matchbound.results.search_curves import SizeCurve as SizeCurve
+    from matchbound.results.search_curves import TradeOff as TradeOff
     from matchbound.results.search_points import FnirAtFpir as FnirAtFpir
     from matchbound.results.search_points import RateAtSize as RateAtSize
     from matchbound.results.search_rates import FalsePositives as FalsePositives
@@ -125,9 +133,12 @@ _HOME = {
     "Band": "results.bands",
     "Bootstrap": "results.interval",
     "by_group": "calls.groups",
+    "Candidates": "data.candidates",
     "Claim": "results.claims",
+    "CmcCurve": "results.search_curves",
     "compare": "calls.comparison",
     "compare_all": "calls.comparison",
+    "compare_searches": "results.search_comparison",
     "compare_thresholds": "calls.comparison",
     "Comparison": "results.comparison",
     "Comparisons": "data.comparisons",
@@ -154,21 +165,22 @@ _HOME = {
     "ErrorRatesSeries": "results.error_rates",
     "evaluate": "calls.rates",
     "Expectation": "planning.search",
+    "Failures": "data.failures",
     "FalsePositives": "results.search_rates",
     "FnirAtFpir": "results.search_points",
-    "Geometric": "study.models",
-    "Failures": "data.failures",
     "GeneralisedRate": "results.failures",
     "GeneralisedRates": "results.failures",
+    "Geometric": "study.models",
     "GroupGap": "results.group_gaps",
     "GroupRates": "results.groups",
     "GroupRow": "results.groups",
-    "Hub": "results.searches",
     "HalfTotalError": "results.hter",
+    "Hub": "results.searches",
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
     "LatentModel": "stats.latent.model",
     "LatentSettings": "stats.latent.settings",
+    "LinkageCurve": "results.linkage_curve",
     "LinkageMeasure": "results.linkage",
     "LocalExecutor": "counting.executors",
     "LogCost": "results.costs",
@@ -182,6 +194,7 @@ _HOME = {
     "Plan": "planning.plan",
     "plan": "planning.plan",
     "plan_for": "planning.settle",
+    "plan_search": "planning.searches",
     "plot_correlations": "show.correlations",
     "plot_det": "show.plots",
     "plot_roc": "show.plots",
@@ -189,25 +202,27 @@ _HOME = {
     "Protocol": "planning.protocol",
     "Rate": "results.rates",
     "RateAtSize": "results.search_points",
+    "RateLimits": "results.roc",
     "read": "readers.read",
+    "read_candidates": "readers.candidates",
     "read_failures": "readers.failures",
     "read_protocol": "planning.protocol",
     "Recall": "results.linkage",
     "Report": "report.page",
     "roc": "calls.rates",
-    "Candidates": "data.candidates",
-    "SearchPlan": "planning.searches",
-    "compare_searches": "results.search_comparison",
-    "plan_search": "planning.searches",
-    "read_candidates": "readers.candidates",
     "RocCurve": "results.roc",
-    "search": "calls.searching",
-    "Searches": "results.searches",
     "scan": "readers.scan",
     "score_protocol": "planning.protocol",
     "ScoreFile": "readers.scan",
+    "search": "calls.searching",
+    "SearchComparison": "results.search_comparison",
+    "Searches": "results.searches",
+    "SearchGroups": "results.search_comparison",
+    "SearchPlan": "planning.searches",
+    "SearchReport": "report.search_page",
     "SearchThreshold": "results.searches",
     "Selectivity": "results.search_rates",
+    "SizeCurve": "results.search_curves",
     "SmoothCurve": "results.bands",
     "SyntheticModel": "study.models",
     "SystemsTable": "results.systems",
@@ -215,6 +230,7 @@ _HOME = {
     "Tally": "counts.tally",
     "ThresholdChoice": "results.roc",
     "ThresholdPoint": "results.roc",
+    "TradeOff": "results.search_curves",
     "Truth": "study.populations",
     "unit_rates": "calls.losses",
     "UnitRates": "results.losses",

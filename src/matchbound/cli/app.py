@@ -65,6 +65,7 @@ VERBS = {
     "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "report faces.npz --output report.html"),
     "open": ("open", "The report in a browser, from a page on this machine.", "open scores.csv --threshold 0.5"),
     "demo": ("demo", "The main job on data made on the spot.", "demo --report demo-report.html"),
+    "warm": ("warm", "Compile now what the first evaluation would wait for.", "warm"),
 }
 """Each verb: the module of this package that holds it, what it is for, and an example."""
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting.ranks import similarity_at
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import SortedCurve
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
@@ -82,11 +83,8 @@ class AlongCurve(Recount):
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         curve, wanted = self._curve, np.asarray(errors, dtype=np.int64)
         rows = curve.impostor_rows if kind == "impostor" else curve.genuine_rows
-        last = rows.size - 1
-        at = np.clip(wanted - 1 if kind == "impostor" else last - wanted, 0, last)
-        chosen = curve.row_similarity[rows[at]]
-        if kind == "genuine":
-            chosen = np.where(wanted > last, np.nextafter(chosen, np.inf), chosen)
+        last = rows.size - 1  # rows come strictest first
+        chosen = similarity_at(lambda at: curve.row_similarity[rows[last - at]], rows.size, wanted, kind)
         return -chosen if curve.distance else chosen
 
     @property

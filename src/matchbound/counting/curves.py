@@ -73,20 +73,20 @@ def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int
     """
     rng = np.random.default_rng(np.random.SeedSequence(len(source)))
     sign = -1.0 if source.distance else 1.0
-    strangers = np.sort(sign * source.score_pairs(*impostor_pairs(source, sample, rng)))[::-1]
-    kin = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 2, rng)))[::-1]
-    both_kinds(kin.size, strangers.size)
-    top = max(float(strangers[0]), float(kin[0]))
-    return sign * _grid(kin, strangers, points, _least_similarity(source), top)
+    impostor = np.sort(sign * source.score_pairs(*impostor_pairs(source, sample, rng)))[::-1]
+    genuine = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 2, rng)))[::-1]
+    both_kinds(genuine.size, impostor.size)
+    top = max(float(impostor[0]), float(genuine[0]))
+    return sign * _grid(genuine, impostor, points, _least_similarity(source), top)
 
 
-def _grid(kin: FloatArray, strangers: FloatArray, points: int, least: float, top: float) -> FloatArray:
+def _grid(genuine: FloatArray, impostor: FloatArray, points: int, least: float, top: float) -> FloatArray:
     """About so many similarities from samples of both kinds, all strictest first; and `least`, and one above `top`."""
-    tail = np.unique(np.geomspace(1, strangers.size, points // 2).astype(np.int64)) - 1
-    body = np.linspace(0, kin.size - 1, points // 4).astype(np.int64)
-    spread = np.linspace(float(strangers[0]), top, max(points // 8, 2))
+    tail = np.unique(np.geomspace(1, impostor.size, points // 2).astype(np.int64)) - 1
+    body = np.linspace(0, genuine.size - 1, points // 4).astype(np.int64)
+    spread = np.linspace(float(impostor[0]), top, max(points // 8, 2))
     ends = [least, np.nextafter(top, np.inf)]
-    return np.unique(np.concatenate([strangers[tail], kin[body], spread, ends]))[::-1]
+    return np.unique(np.concatenate([impostor[tail], genuine[body], spread, ends]))[::-1]
 
 
 def _least_similarity(source: Embeddings, block: int = 65536) -> float:

@@ -146,7 +146,7 @@ def make_factors(
     sorted_rows = frozen(order)
     in_slices(
         lambda start, stop: fill_rows(
-            raw, sorted_rows, start, stop, factor, centre, extra > 0, left, right, reach
+            raw, sorted_rows[start:stop], factor, centre, left[start:stop], right[start:stop], reach[start:stop]
         ),
         n,
         workers,

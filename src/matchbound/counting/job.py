@@ -126,7 +126,7 @@ def make_job(
         best instructions of this processor (``"best"``) or with others by name; by default what is cheapest according
         to a sample of the data. The counts are the same.
     workers
-        Threads to prepare with; by default one a core.
+        Threads to prepare with; by default one per core.
     """
     raw = source.settled
     if raw.dtype == np.float16:

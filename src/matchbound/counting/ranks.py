@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -49,16 +50,28 @@ def rank_scores(
     scores.sort()
     if total > scores.size:
         wanted = np.maximum(np.rint(wanted * (scores.size / total)).astype(np.int64), 3)
-    last = scores.size - 1
-    if kind == "impostor":
-        at = np.clip(scores.size - wanted, 0, last)
-        chosen = scores[at].astype(np.float64)
-        if between:
-            chosen = (chosen + scores[np.maximum(at - 1, 0)]) / 2.0
-    else:
-        chosen = scores[np.clip(wanted, 0, last)].astype(np.float64)
-        chosen = np.where(wanted > last, np.nextafter(chosen, np.inf), chosen)
+    chosen = similarity_at(scores.__getitem__, scores.size, wanted, kind)
+    if between:
+        chosen = (chosen + similarity_at(scores.__getitem__, scores.size, wanted + 1, kind)) / 2.0
     return -chosen if source.distance else chosen
+
+
+def similarity_at(pick: Callable[[IntArray], NDArray[Any]], size: int, errors: IntArray, kind: Kind) -> FloatArray:
+    """The similarity at which so many comparisons of a kind err, shape of `errors`.
+
+    Parameters
+    ----------
+    pick
+        Gives the similarities at places in increasing order.
+    size
+        How many there are. Where all genuine comparisons are to err, the answer lies above them all.
+    """
+    last = size - 1
+    chosen = np.asarray(pick(np.clip(size - errors if kind == "impostor" else errors, 0, last)), dtype=np.float64)
+    if kind == "impostor":
+        return chosen
+    with np.errstate(over="ignore"):  # above the largest float there is infinity
+        return np.where(errors > last, np.nextafter(chosen, np.inf), chosen)
 
 
 def _oriented(

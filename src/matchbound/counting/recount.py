@@ -136,7 +136,7 @@ class Recount:
 
     def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
-        from matchbound.counting.ranks import rank_scores
+        from matchbound.counting.ranks import rank_scores, similarity_at
 
         if isinstance(self.source, ScoreFile):
             from matchbound.counting.streaming import rank_scores_of_table
@@ -148,8 +148,7 @@ class Recount:
         if known is None or not known[1].size:
             return rank_scores(self.source, errors, kind)
         scores = np.sort(-known[1] if self.source.distance else known[1])
-        chosen = scores[np.clip(errors, 0, scores.size - 1)]
-        chosen = np.where(errors >= scores.size, np.nextafter(chosen, np.inf), chosen)
+        chosen = similarity_at(scores.__getitem__, scores.size, errors, kind)
         return -chosen if self.source.distance else chosen
 
     def comparisons(self) -> Comparisons:

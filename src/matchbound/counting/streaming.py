@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.executors import Progress
 from matchbound.counting.numbering import Numbering
+from matchbound.counting.ranks import similarity_at
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
@@ -106,12 +107,7 @@ def rank_scores_of_table(
     wanted = np.asarray(errors, dtype=np.int64)
     if total > scores.size:
         wanted = np.maximum(np.rint(wanted * (scores.size / total)).astype(np.int64), 3)
-    last = scores.size - 1
-    if kind == "impostor":
-        chosen = scores[np.clip(scores.size - wanted, 0, last)]
-    else:
-        chosen = scores[np.clip(wanted, 0, last)]
-        chosen = np.where(wanted > last, np.nextafter(chosen, np.inf), chosen)
+    chosen = similarity_at(scores.__getitem__, scores.size, wanted, kind)
     return -chosen if is_distance else chosen
 
 

@@ -72,6 +72,16 @@ class Candidates:
         Oriented scores below this were not listed.
     distance : bool
         Whether small scores mean "same".
+
+    See Also
+    --------
+    read_candidates, search
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.Candidates.__name__
+    'Candidates'
     """
 
     gallery: LabelArray = field(repr=False)

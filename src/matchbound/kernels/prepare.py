@@ -21,16 +21,15 @@ def largest_offset(raw: Any, start: int, stop: int, centre: Any) -> float:
 
 
 @numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def fill_rows(
-    raw: Any, order: Any, start: int, stop: int, factor: Any, centre: Any, half: bool, left: Any, right: Any, reach: Any
-) -> None:
-    """Rows start..stop − 1 of the factors, from rows `order` of `raw`.
+def fill_rows(raw: Any, order: Any, factor: Any, centre: Any, left: Any, right: Any, reach: Any) -> None:
+    """The factors of rows `order` of `raw`.
 
-    left[s] = (raw[order[s]] − centre)·factor[order[s]], and where `half`, followed by (1, −‖x‖²/2), in `right`
-    by (−‖x‖²/2, 1); reach[s] = ‖x‖, rounded up.
+    left[s] = (raw[order[s]] − centre)·factor[order[s]], and where there are two columns more, followed by (1, −‖x‖²/2),
+    in `right` by (−‖x‖²/2, 1); reach[s] = ‖x‖, rounded up.
     """
     d = raw.shape[1]
-    for s in range(start, stop):
+    half = left.shape[1] > d
+    for s in range(order.shape[0]):
         r = order[s]
         by = factor[r]
         squares = 0.0
@@ -41,7 +40,8 @@ def fill_rows(
             out[k] = np.float32(x)
         reach[s] = np.sqrt(squares) * (1.0 + 1e-12)
         if half:
-            right[s, :d] = left[s, :d]
+            for k in range(d):
+                right[s, k] = left[s, k]
             left[s, d] = np.float32(1.0)
             left[s, d + 1] = np.float32(-squares / 2)
             right[s, d] = np.float32(-squares / 2)

@@ -41,6 +41,17 @@ class SearchPlan(Shown):
         How many people show the same bound where no search returns anybody.
     same_person, same_enrolled
         The latent correlations assumed.
+
+    See Also
+    --------
+    plan_search
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> made = mb.plan_search(fpir=0.001, upper=0.002, gallery=10_000)
+    >>> made.level
+    0.95
     """
 
     fpir: float
@@ -102,6 +113,11 @@ def plan_search(
     See Also
     --------
     plan, search
+
+    Returns
+    -------
+    SearchPlan
+        The people that are needed.
 
     Examples
     --------

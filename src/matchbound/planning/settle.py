@@ -33,6 +33,15 @@ def plan_for(
         When the claim is about something else, or when the estimate itself does not meet the target: no sample size is
         expected to show it.
 
+    Returns
+    -------
+    Plan
+        The sample that would settle the claim.
+
+    See Also
+    --------
+    plan, Claim
+
     Examples
     --------
     >>> import matchbound as mb

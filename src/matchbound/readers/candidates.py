@@ -46,7 +46,7 @@ def read_candidates(
     floor: float | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> Candidates:
-    """Candidate lists that another system made, for `search`.
+    r"""Candidate lists that another system made, for `search`.
 
     Parameters
     ----------
@@ -73,6 +73,26 @@ def read_candidates(
     A list that ends at k candidates supports FNIR and CMC at ranks to k, and FPIR at any threshold. It does not say how
     many people reach a threshold below its last score, nor where a mate stands that it does not hold: selectivity and
     other gallery sizes are refused there.
+
+    Returns
+    -------
+    Candidates
+        The lists, for `search`.
+
+    See Also
+    --------
+    search
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "lists.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("search,rank,candidate,score\ns1,1,g1,0.9\ns1,2,g2,0.2\ns2,1,g2,0.3\ns2,2,g1,0.1\n")
+    >>> lists = mb.read_candidates(path, probes={"s1": "ann", "s2": "eve"}, gallery={"g1": "ann", "g2": "bob"})
+    >>> mb.search(lists).cmc(rank=1).estimate
+    1.0
     """
     if is_frame(path):
         table = Table("frame", _arrow(path), lambda row: f"frame, row {row}")

@@ -28,6 +28,20 @@ def read_failures(path: str | os.PathLike[str]) -> Failures:
     in a row of somebody who made none. ``enrolled`` is the same in all rows of a person. A table without ``acquired``
     has one row per person.
 
+    Parameters
+    ----------
+    path : str or path
+        The table.
+
+    Returns
+    -------
+    Failures
+        Who failed to enrol, and how often a capture failed.
+
+    See Also
+    --------
+    GeneralisedRates
+
     Examples
     --------
     >>> import matchbound as mb

@@ -46,6 +46,16 @@ class SearchReport:
         At which FPIR in other galleries and hubs are given; None without searches that have no mate.
     half
         How many enrolled people receive half of the false hits.
+
+    See Also
+    --------
+    write_report
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.SearchReport.__name__
+    'SearchReport'
     """
 
     title: str

@@ -69,7 +69,9 @@ class CurveBootstrap(Shown):
     far : float64 array, shape (L,)
         The FARs at which each replicate was read.
     frr : float64 array, shape (B, L)
+        FRR of each replicate at those FARs.
     eer, auc : float64 arrays, shape (B,)
+        Of each replicate.
     estimate : float64 array, shape (L,)
         FRR of the data at those FARs.
 

@@ -208,7 +208,7 @@ class CrossRate(Shown):
 
     @property
     def effective_n(self) -> float:
-        """How many independent comparisons would tell as much; at least one a person on the smaller side."""
+        """How many independent comparisons would tell as much; at least one per person on the smaller side."""
         least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 

@@ -40,6 +40,17 @@ class LinkageCurve:
         The coverage promised at each threshold by itself.
     method
         How the limits were made.
+
+    See Also
+    --------
+    RocCurve.linkage
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> chart = mb.roc(mb.demo_data(n_identities=40)).linkage(prior=0.01)
+    >>> chart is not None
+    True
     """
 
     thresholds: FloatArray

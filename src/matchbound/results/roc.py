@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results import costs
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
 from matchbound.results.claims import Claim, Statement, parse_claim
@@ -24,6 +25,7 @@ from matchbound.results.latent_pair import CurveModels
 from matchbound.results.linkage_curve import LinkageCurve, linkage_curve
 from matchbound.results.methods import named
 from matchbound.results.points import (
+    ADVISED_AGAINST,
     FEW_ERRORS,
     NONE,
     Auc,
@@ -163,6 +165,18 @@ class RateLimits:
         One-sided, at the same level.
     method
         How they were made.
+
+    See Also
+    --------
+    RocCurve.limits_at
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> limits = curve.limits_at([500, 1000], "far")
+    >>> bool((limits.low <= limits.high).all())
+    True
     """
 
     low: FloatArray = field(repr=False)
@@ -614,6 +628,8 @@ class RocCurve(Shown):
             raise UsageError("replicates of whole curves are neither rescaled nor shifted; ask a point of the curve")
         method = scheme.method
         made: CurveReplicates = replicates(self.tally, scheme, n_resamples, seed, grid, NONE, smooth, workers)
+        if method in ADVISED_AGAINST:
+            warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
         estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
         return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, method, seed)
 

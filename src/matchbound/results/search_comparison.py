@@ -80,6 +80,24 @@ class SearchComparison:
         Differences at a threshold of each system; None where they are not defined. CMC is at a rank alone.
     fnir_at_fpir
         Difference of FNIR where both have the target FPIR, the thresholds estimated; None without a target.
+
+    See Also
+    --------
+    compare_searches
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> made = mb.compare_searches(found, found, threshold=0.6)
+    >>> made is not None
+    True
     """
 
     fpir: SearchDifference | None
@@ -116,6 +134,15 @@ def compare_searches(
     ------
     DataError
         When the searches are not the same.
+
+    Returns
+    -------
+    SearchComparison
+        The differences, with intervals.
+
+    See Also
+    --------
+    search, compare
 
     Examples
     --------
@@ -221,7 +248,18 @@ class SearchGroup:
 
 @dataclass(frozen=True, eq=False)
 class SearchGroups:
-    """Rates by group at a threshold; iterate over it, or index it by the name of a group."""
+    """Rates by group at a threshold; iterate over it, or index it by the name of a group.
+
+    See Also
+    --------
+    Searches.by_group
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.SearchGroups.__name__
+    'SearchGroups'
+    """
 
     threshold: float
     rank: int

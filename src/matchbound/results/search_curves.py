@@ -28,6 +28,23 @@ class TradeOff:
 
     rank, level, gallery
         As asked for.
+
+    See Also
+    --------
+    Searches.trade_off
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> found.trade_off(rank=1) is not None
+    True
     """
 
     rank: int
@@ -41,7 +58,25 @@ class TradeOff:
 
 @dataclass(frozen=True, eq=False)
 class CmcCurve:
-    """The share of searches whose mate is within each rank, with a pointwise band; arrays of shape (R,)."""
+    """The share of searches whose mate is within each rank, with a pointwise band; arrays of shape (R,).
+
+    See Also
+    --------
+    Searches.cmc_curve
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> found.cmc_curve(5) is not None
+    True
+    """
 
     level: float
     rank: IntArray = field(repr=False)
@@ -56,6 +91,23 @@ class SizeCurve:
 
     independent
         1 − (1 − FMR)^N, as if hits were independent: always too high.
+
+    See Also
+    --------
+    Searches.size_curve
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> found.size_curve(0.6) is not None
+    True
     """
 
     threshold: float

@@ -222,7 +222,8 @@ def plot_scores(
         ax.axvline(threshold, color=GREY, linewidth=1.0, linestyle="--", label=name)
     if log:
         ax.set_yscale("log")
-    _dress(ax, "distance" if curve.distance else "similarity", "density", True)
+    _dress(ax, "distance" if curve.distance else "similarity", "density", False)
+    ax.legend(fontsize=SMALL, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, columnspacing=1.2)
     ax.grid(False)
     return ax
 

@@ -221,8 +221,8 @@ def _styled(text: str, style: str, colour: bool) -> str:
 
 def _html(table: Table) -> str:
     aligned = [
-        f' style="text-align: {"left" if k == 0 or (column.kind == "text") else "right"}"'
-        for k, column in enumerate(table.columns)
+        f' style="text-align: {"left" if column.kind == "text" else "right"}; padding: 0.25em 0.8em"'
+        for column in table.columns
     ]
     parts = ["<table>"]
     if table.title is not None:
