@@ -39,21 +39,32 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     both_kinds(n_genuine, len(source) - n_genuine)
     similarity = source.similarity
     order = np.argsort(-similarity)
+    if order.size < 2**32:
+        order = order.astype(np.uint32)
     ranked = similarity[order]
-    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1)
-    accepted = np.cumsum(genuine[order], dtype=np.int64)[ends]
-    matched = ends + 1 - accepted
+    last = np.append(ranked[1:] != ranked[:-1], True)  # of equal scores
     with np.errstate(over="ignore"):  # above the largest float there is infinity
         strictest = np.nextafter(ranked[0], np.inf)
-    thresholds = np.concatenate([[strictest], ranked[ends]])
+    thresholds = np.append(strictest, ranked[last])
+    del ranked
+    accepted = np.cumsum(genuine[order], dtype=np.int64)[last]
+    matched = np.append(-1, np.flatnonzero(last))  # in place from here on: tens of millions of steps are not rare
+    matched += 1
+    matched[1:] -= accepted
+    missed = np.empty_like(matched)
+    missed[0] = n_genuine
+    np.subtract(n_genuine, accepted, out=missed[1:])
+    del accepted
+    if source.distance:
+        np.negative(thresholds, out=thresholds)
     both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
     g = np.bincount(source.a[genuine], minlength=size).astype(np.int64)
     return SortedCurve(
         identities=source.identities,
         distance=source.distance,
-        thresholds=-thresholds if source.distance else thresholds,
-        false_matches=np.concatenate([[0], matched]),
-        false_nonmatches=np.concatenate([[n_genuine], n_genuine - accepted]),
+        thresholds=thresholds,
+        false_matches=matched,
+        false_nonmatches=missed,
         genuine_comparisons=g,
         impostor_comparisons=both - 2 * g,
         instances=source.instance_counts,
