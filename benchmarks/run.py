@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def show(row: dict[str, Any]) -> None:
-    """One line a row: what, how long, against what, the ratio, the bar."""
+    """One line per row: what, how long, against what, the ratio, the bar."""
     ratio = row["ratio"]
     told = f"{ratio:.3g}×" if ratio >= 0.05 else f"1/{1 / ratio:.0f}"
     mark = "ok  " if row["ok"] else "MISS"

@@ -86,7 +86,7 @@ def work(run: Run, stop: int, seconds: float, memory: int, only: str | None, car
     watch.register(worker.stdout, selectors.EVENT_READ)
     begun: int | None = None
     buffer = b""
-    patience = 600.0
+    patience = 3600.0  # until everything is compiled, on a machine that may be busy
     since = time.monotonic()
     saved = time.monotonic()
     try:

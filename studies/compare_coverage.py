@@ -15,7 +15,7 @@ Kept = dict[tuple[str, float, str], list[tuple[bool, float, float]]]
 
 
 def coverages(kept: Kept) -> list[Row]:
-    """One row a cell from (covered, width, width of the unpaired interval) of each replication."""
+    """One row per cell from (covered, width, width of the unpaired interval) of each replication."""
     made = []
     for (metric, rate, method), rows in kept.items():
         covered, width, unpaired = (np.array(column, dtype=float) for column in zip(*rows, strict=True))

@@ -137,6 +137,21 @@ def test_objects_show_no_credentials_either(tmp_path: Path) -> None:
     assert "pw" not in repr(Input("https://ann:pw@host/x.csv", None, b"pw", remote=remote))
 
 
+# ---- labels that a fuzzer found
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_a_byte_order_mark_inside_a_file_is_part_of_a_label(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("id_a,id_b,score\n\ufeff0,b,0.1\nb,\ufeff0,0.2\n0,b,0.3\n", encoding="utf-8-sig")
+    assert sorted(map(str, mb.read(file).identities)) == ["0", "b", "\ufeff0"]
+
+
+def test_spans_of_time_are_labels_as_they_are_written() -> None:
+    spans = np.array([1, 2, 2], dtype="m8[s]")
+    assert mb.Comparisons(spans, spans[::-1], [0.1, 0.2, 0.3]).n_identities == 2
+
+
 # ---- formulas
 
 

@@ -24,7 +24,7 @@ from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.matching import Matched, all_pairs, comparisons_of, match, rescored
+from matchbound.data.matching import Matched, comparisons_of, match, rescored
 from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.loading import Readable, in_memory
@@ -275,7 +275,7 @@ class _Remembered:
     def pairs(self, source: Embeddings) -> Comparisons:
         """All pairs of the embeddings, scored."""
         if source not in self.scored:
-            self.scored[source] = all_pairs(source)
+            self.scored[source] = source.comparisons()
         return self.scored[source]
 
     def tally(self, source: Comparisons, thresholds: FloatArray) -> Tally:
@@ -462,7 +462,7 @@ def _subset(a: Source, b: Source) -> tuple[Source, Source]:
     pairs = len(a) * (len(a) - 1) / 2.0
     kept = _some_identities(a.n_identities, min(math.sqrt(MODEL_COMPARISONS / pairs), 1.0))
     rows = np.flatnonzero(kept[a.codes])
-    return all_pairs(take_embeddings(a, rows)), all_pairs(take_embeddings(b, rows))
+    return take_embeddings(a, rows).comparisons(), take_embeddings(b, rows).comparisons()
 
 
 def _some_identities(size: int, share: float) -> Any:

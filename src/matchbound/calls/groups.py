@@ -45,8 +45,8 @@ def by_group(
         Where the decision is made.
     group
         By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
-        mapping from identity to label; a column with one label an identity (in the order of ``data.identities``)
-        or, for embeddings, one a row; or a tuple of these for their intersections. An attribute belongs to an
+        mapping from identity to label; a column with one label per identity (in the order of ``data.identities``)
+        or, for embeddings, one per row; or a tuple of these for their intersections. An attribute belongs to an
         identity: contradictions are an error.
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.

@@ -15,7 +15,6 @@ from matchbound.data.attributes import comparison_units
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
-from matchbound.data.matching import all_pairs
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.losses import MeanLoss, UnitRate, UnitRates
 from matchbound.stats.clusters import (
@@ -114,8 +113,8 @@ def unit_rates(
     data
         `Comparisons`, or `Embeddings` of which all pairs are scored.
     cluster
-        Family, camera, day …: a mapping from identity to label, a column with one label an identity (for
-        embeddings, or one a row), or a list of two columns with one label a comparison, for its two sides.
+        Family, camera, day …: a mapping from identity to label, a column with one label per identity (for
+        embeddings, or one per row), or a list of two columns with one label per comparison, for its two sides.
         Where every identity lies in one cluster, clusters replace identities as units. Where not (a person
         seen on several days), two comparisons are dependent when they share an identity or a cluster.
     keep_identity
@@ -198,13 +197,13 @@ class _Units:
 
 
 def _by_side(data: Source, cluster: Any) -> Any:
-    """A column with one label a row of embeddings, as two columns with one label a comparison."""
+    """A column with one label per row of embeddings, as two columns with one label per comparison."""
     if not isinstance(data, Embeddings) or cluster is None or isinstance(cluster, (Mapping, tuple)):
         return cluster
     column = as_labels(cluster, "cluster")
     if column.shape[0] != len(data) or column.shape[0] == data.n_identities:
         return cluster
-    first, second = np.triu_indices(len(data), k=1)
+    first, second = data.pairs()
     return [column[first], column[second]]
 
 
@@ -258,7 +257,7 @@ def _loss(loss: str | Loss) -> tuple[Loss, float | None]:
 def _values(function: Loss, table: Comparisons) -> FloatArray:
     value = np.asarray(function(table.score, table.genuine), dtype=np.float64)
     if value.shape != table.score.shape:
-        raise UsageError(f"loss must give one number a comparison, shape {table.score.shape}; it gave {value.shape}")
+        raise UsageError(f"loss must give one number per comparison, shape {table.score.shape}; it gave {value.shape}")
     bad = np.flatnonzero(~np.isfinite(value))
     if bad.size:
         row = int(bad[0])
@@ -280,4 +279,4 @@ def _table(data: Source) -> Comparisons:
         raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
     if pairs > MOST_PAIRS:
         raise DataError(f"a loss of all {pairs:,} pairs is too many to score one by one; take {MOST_PAIRS:,} at most")
-    return all_pairs(data)
+    return data.comparisons()

@@ -103,7 +103,7 @@ def evaluate(
         Keep the errors of each identity pair. By default they are kept for `Comparisons`, and for `Embeddings` they are
         counted again when a bootstrap first asks for them.
     workers
-        Threads for embeddings; by default one a core.
+        Threads for embeddings; by default one per core.
     executor
         Where to run blocks of embeddings, such as `DaskExecutor`; by default threads on this machine.
     progress

@@ -24,7 +24,7 @@ from matchbound.cli.options import (
 from matchbound.errors import UsageError
 from matchbound.results.methods import named
 
-Systems = Annotated[str, Parameter(help="One file a system, two or more: score tables or embeddings.")]
+Systems = Annotated[str, Parameter(help="One file per system, two or more: score tables or embeddings.")]
 Far = Annotated[float | None, Parameter(help="Compare FRR where every system has this FAR.")]
 Frr = Annotated[float | None, Parameter(help="Compare FAR where every system has this FRR.")]
 CompareMethod = Annotated[str, Parameter(help="Interval method: auto, dyadic, latent, vertex or double-or-nothing.")]
@@ -59,7 +59,7 @@ def compare(
     from matchbound.show.comparison import comparison_records, comparison_text, systems_records
 
     if len(files) < 2:
-        raise UsageError("name two files or more, one a system")
+        raise UsageError("name two files or more, one per system")
     if sum(option is not None for option in (threshold or None, far, frr)) != 1:
         raise UsageError("give one of --threshold, --far or --frr")
     allowed = METHODS if len(files) == 2 else ("auto", "dyadic", "latent")

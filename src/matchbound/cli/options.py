@@ -90,7 +90,7 @@ TermsOption = Annotated[
     Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
 ]
 Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
-Workers = Annotated[int | None, Parameter(help="Threads; by default one a core.", validator=at_least(1))]
+Workers = Annotated[int | None, Parameter(help="Threads; by default one per core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
 CheckpointEvery = Annotated[float, Parameter(help="Seconds between two states that are saved.")]

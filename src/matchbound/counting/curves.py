@@ -39,21 +39,32 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     both_kinds(n_genuine, len(source) - n_genuine)
     similarity = source.similarity
     order = np.argsort(-similarity)
+    if order.size < 2**32:
+        order = order.astype(np.uint32)
     ranked = similarity[order]
-    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1)
-    accepted = np.cumsum(genuine[order], dtype=np.int64)[ends]
-    matched = ends + 1 - accepted
+    last = np.append(ranked[1:] != ranked[:-1], True)  # of equal scores
     with np.errstate(over="ignore"):  # above the largest float there is infinity
         strictest = np.nextafter(ranked[0], np.inf)
-    thresholds = np.concatenate([[strictest], ranked[ends]])
+    thresholds = np.append(strictest, ranked[last])
+    del ranked
+    accepted = np.cumsum(genuine[order], dtype=np.int64)[last]
+    matched = np.append(-1, np.flatnonzero(last))  # in place from here on: tens of millions of steps are not rare
+    matched += 1
+    matched[1:] -= accepted
+    missed = np.empty_like(matched)
+    missed[0] = n_genuine
+    np.subtract(n_genuine, accepted, out=missed[1:])
+    del accepted
+    if source.distance:
+        np.negative(thresholds, out=thresholds)
     both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
     g = np.bincount(source.a[genuine], minlength=size).astype(np.int64)
     return SortedCurve(
         identities=source.identities,
         distance=source.distance,
-        thresholds=-thresholds if source.distance else thresholds,
-        false_matches=np.concatenate([[0], matched]),
-        false_nonmatches=np.concatenate([[n_genuine], n_genuine - accepted]),
+        thresholds=thresholds,
+        false_matches=matched,
+        false_nonmatches=missed,
         genuine_comparisons=g,
         impostor_comparisons=both - 2 * g,
         instances=source.instance_counts,
@@ -73,20 +84,20 @@ def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int
     """
     rng = np.random.default_rng(np.random.SeedSequence(len(source)))
     sign = -1.0 if source.distance else 1.0
-    strangers = np.sort(sign * source.score_pairs(*impostor_pairs(source, sample, rng)))[::-1]
-    kin = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 2, rng)))[::-1]
-    both_kinds(kin.size, strangers.size)
-    top = max(float(strangers[0]), float(kin[0]))
-    return sign * _grid(kin, strangers, points, _least_similarity(source), top)
+    impostor = np.sort(sign * source.score_pairs(*impostor_pairs(source, sample, rng)))[::-1]
+    genuine = np.sort(sign * source.score_pairs(*GenuinePairs.of(source).sample(sample // 2, rng)))[::-1]
+    both_kinds(genuine.size, impostor.size)
+    top = max(float(impostor[0]), float(genuine[0]))
+    return sign * _grid(genuine, impostor, points, _least_similarity(source), top)
 
 
-def _grid(kin: FloatArray, strangers: FloatArray, points: int, least: float, top: float) -> FloatArray:
+def _grid(genuine: FloatArray, impostor: FloatArray, points: int, least: float, top: float) -> FloatArray:
     """About so many similarities from samples of both kinds, all strictest first; and `least`, and one above `top`."""
-    tail = np.unique(np.geomspace(1, strangers.size, points // 2).astype(np.int64)) - 1
-    body = np.linspace(0, kin.size - 1, points // 4).astype(np.int64)
-    spread = np.linspace(float(strangers[0]), top, max(points // 8, 2))
+    tail = np.unique(np.geomspace(1, impostor.size, points // 2).astype(np.int64)) - 1
+    body = np.linspace(0, genuine.size - 1, points // 4).astype(np.int64)
+    spread = np.linspace(float(impostor[0]), top, max(points // 8, 2))
     ends = [least, np.nextafter(top, np.inf)]
-    return np.unique(np.concatenate([strangers[tail], kin[body], spread, ends]))[::-1]
+    return np.unique(np.concatenate([impostor[tail], genuine[body], spread, ends]))[::-1]
 
 
 def _least_similarity(source: Embeddings, block: int = 65536) -> float:

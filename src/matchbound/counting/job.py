@@ -126,7 +126,7 @@ def make_job(
         best instructions of this processor (``"best"``) or with others by name; by default what is cheapest according
         to a sample of the data. The counts are the same.
     workers
-        Threads to prepare with; by default one a core.
+        Threads to prepare with; by default one per core.
     """
     raw = source.settled
     if raw.dtype == np.float16:
@@ -202,8 +202,7 @@ def _seconds(rows: NDArray[np.float32], threshold: float, screened: bool, turns:
 
 def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:
     """Columns packed for the kernel that multiplies, where this processor has one."""
-    from matchbound.kernels.product import pack_columns, wide_vectors
-    from matchbound.kernels.strips import PANEL
+    from matchbound.kernels.product import PANEL, pack_columns, wide_vectors
 
     if not wide_vectors() or not right.size:
         return None

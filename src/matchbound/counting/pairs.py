@@ -59,7 +59,7 @@ def impostor_pairs(source: Embeddings, size: int, rng: np.random.Generator) -> t
     """All impostor pairs of rows, or those among `size` random pairs, where there are more pairs than that."""
     n = len(source)
     if n * (n - 1) // 2 <= size:
-        first, second = np.triu_indices(n, k=1)
+        first, second = source.pairs()
     else:
         first = rng.integers(0, n, size)
         second = rng.integers(0, n - 1, size)

@@ -18,6 +18,9 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError
 
+FEW_POINTS = 8
+"""Up to so many points of a curve are counted each by itself."""
+
 
 @dataclass(frozen=True, eq=False)
 class PointErrors:
@@ -120,9 +123,13 @@ class CurveTally:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         raise NotImplementedError
 
+    def sums_at(self, points: IntArray) -> CurveSums:
+        """The sums behind the variances at some of the thresholds, by their numbers in increasing order."""
+        return self.sums.take(points)
+
     def tally_at(self, points: IntArray) -> Tally:
         """The tally at some of the thresholds, by their numbers in increasing order."""
-        errors, sums = self.errors_at(points), self.sums.take(points)
+        errors, sums = self.errors_at(points), self.sums_at(points)
         return Tally(
             identities=self.identities,
             thresholds=self.thresholds[points],
@@ -149,26 +156,28 @@ class SortedCurve(CurveTally):
         The identities of each comparison; a genuine one has the same twice.
     row_similarity : float64 array, shape (n,)
         The score of each comparison, with large meaning "same".
-    order : int64 array, shape (n,)
+    order : integer array, shape (n,)
         Comparisons, strictest first; the order among equal scores means nothing.
     """
 
     a: IntArray = field(repr=False)
     b: IntArray = field(repr=False)
     row_similarity: FloatArray = field(repr=False)
-    order: IntArray = field(repr=False)
+    order: NDArray[Any] = field(repr=False)
 
     @cached_property
     def impostor_rows(self) -> IntArray:
         """Rows of impostor comparisons, strictest first, shape (N,)."""
         impostor: BoolArray = self.a != self.b
-        return self.order[impostor[self.order]]
+        rows: IntArray = self.order[impostor[self.order]].astype(np.int64)
+        return rows
 
     @cached_property
     def genuine_rows(self) -> IntArray:
         """Rows of genuine comparisons, strictest first, shape (T,)."""
         genuine: BoolArray = self.a == self.b
-        return self.order[genuine[self.order]]
+        rows: IntArray = self.order[genuine[self.order]].astype(np.int64)
+        return rows
 
     @cached_property
     def first(self) -> IntArray:
@@ -250,8 +259,59 @@ class SortedCurve(CurveTally):
             gg=gg,
         )
 
+    def sums_at(self, points: IntArray) -> CurveSums:
+        """The sums at some of the thresholds; few of them are counted each by itself, without those at every step."""
+        if points.size > FEW_POINTS or "sums" in self.__dict__:
+            return self.sums.take(points)
+        errors, m, g = self.errors_at(points), self.impostor_comparisons, self.genuine_comparisons
+        size = np.int64(self.n_identities)
+        rows = np.flatnonzero(self.a != self.b)
+        a, b = self.a[rows], self.b[rows]
+        keys = np.minimum(a, b) * size + np.maximum(a, b)
+        similarity = self.row_similarity[rows]
+        del a, b, rows
+        nn, nm = np.zeros((2, points.size), dtype=np.int64)
+        mine = [_counted(keys[similarity >= self.similarity[k]]) for k in points]
+        del similarity
+        pair, made = _counted(keys)
+        for row, (distinct, count) in enumerate(mine):
+            nn[row], nm[row] = 2 * (count @ count), 2 * (count @ made[np.searchsorted(pair, distinct)])
+        return CurveSums(
+            errors_total=self.false_matches[points],
+            accepted_total=self.genuine_matches_at(points),
+            ss=np.einsum("ki,ki->k", errors.impostor, errors.impostor),
+            sm=errors.impostor @ m,
+            nn=nn,
+            nm=nm,
+            ee=np.einsum("ki,ki->k", errors.genuine, errors.genuine),
+            eg=errors.genuine @ g,
+            mm=int(m @ m),
+            pair_mm=2 * int(made @ made),
+            gg=int(g @ g),
+        )
+
+    def genuine_matches_at(self, points: IntArray) -> IntArray:
+        """Genuine comparisons that match at some of the thresholds, shape (P,)."""
+        found: IntArray = self.n_genuine - self.false_nonmatches[points]
+        return found
+
+    def _errors_at_few(self, points: IntArray) -> PointErrors:
+        """The same from the rows as they are, without putting them in order."""
+        size = self.n_identities
+        errors = np.empty((2, points.size, size), dtype=np.int64)
+        for row, k in enumerate(points):
+            rows = np.flatnonzero(self.row_similarity >= self.similarity[k])
+            a, b = self.a[rows], self.b[rows]
+            genuine = a == b
+            accepted = np.bincount(a[genuine], minlength=size)
+            both = np.bincount(a, minlength=size) + np.bincount(b, minlength=size)
+            errors[0, row], errors[1, row] = self.genuine_comparisons - accepted, both - 2 * accepted
+        return PointErrors(errors[0], errors[1])
+
     def errors_at(self, points: IntArray) -> PointErrors:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
+        if points.size <= FEW_POINTS and "impostor_rows" not in self.__dict__:
+            return self._errors_at_few(points)
         size = self.n_identities
         matched = np.zeros((points.size, size), dtype=np.int64)
         accepted = np.zeros((points.size, size), dtype=np.int64)
@@ -327,6 +387,13 @@ def complete(curve: CurveTally) -> bool:
     if table.count.size != size * (size - 1) // 2:
         return False
     return bool(np.array_equal(curve.instances[table.first] * curve.instances[table.second], table.count))
+
+
+def _counted(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct keys, sorted, and how often each occurs; the keys are sorted in place."""
+    keys.sort()
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if keys.size else np.empty(0, dtype=np.int64)
+    return keys[first], np.diff(np.append(first, keys.size))
 
 
 def _masses(similarity: FloatArray, matched: IntArray) -> tuple[FloatArray, IntArray]:

@@ -24,8 +24,8 @@ def identity_labels(source: Source, attribute: Any, name: str = "group") -> Labe
     Parameters
     ----------
     attribute
-        None: the group that the data carry. A mapping from identity to label. A column: one label an identity
-        (in the order of ``source.identities``), or, for embeddings, one a row. A tuple of these: their
+        None: the group that the data carry. A mapping from identity to label. A column: one label per identity
+        (in the order of ``source.identities``), or, for embeddings, one per row. A tuple of these: their
         intersections, such as ``"f & old"``.
     """
     if isinstance(attribute, tuple):
@@ -71,7 +71,7 @@ def comparison_units(source: Comparisons, attribute: Any, name: str = "cluster")
     Parameters
     ----------
     attribute
-        As for `identity_labels`; or a list of two columns with one label a comparison, for the two sides of it.
+        As for `identity_labels`; or a list of two columns with one label per comparison, for the two sides of it.
     """
     if isinstance(attribute, list) and len(attribute) == 2:
         columns = [coded_labels(column, name) for column in attribute]

@@ -230,20 +230,32 @@ class Embeddings:
         return tuple(found)
 
     def comparisons(self) -> Comparisons:
-        """All pairs of rows, scored one by one in float64: the reference that every fast path must equal."""
-        first, second = np.triu_indices(len(self), k=1)
-        names, (rows,) = merge(Coded(*_named(self.instance, len(self))))
+        """All pairs of rows, scored one by one in float64: the reference that every fast path must equal.
+
+        Every row is an instance of its own, whatever it is called.
+        """
+        first, second = self.pairs()
         made = Comparisons.from_codes(
             self.identities,
             self.codes[first],
             self.codes[second],
             self.score_pairs(first, second),
             distance=self.distance,
-            names=names,
-            instance_a=rows[first],
-            instance_b=rows[second],
         )
-        return made.with_fields(group=self.group)
+        rows = np.arange(len(self), dtype=np.int64)
+        return made.with_fields(
+            instances=rows if self.instance is None else self.instance,
+            instance_a=first,
+            instance_b=second,
+            group=self.group,
+            notes=self.notes,
+            origin=self.origin,
+        )
+
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """The two rows of every comparison, in the order of `comparisons`; shape (n·(n − 1)/2,) each."""
+        first, second = np.triu_indices(len(self), k=1)
+        return first.astype(np.int64, copy=False), second.astype(np.int64, copy=False)
 
     def score_pairs(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Scores of the given pairs of rows, in float64, shape of the arguments.
@@ -276,12 +288,6 @@ def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
     if array.dtype.kind != "f" or array.dtype.itemsize > 8:
         raise DataError(f"vectors must be float16, float32 or float64; got {array.dtype}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def _named(instance: LabelArray | None, rows: int) -> tuple[LabelArray, IntArray]:
-    """The name of each row, and which it is; rows without names are called by their numbers."""
-    numbers = np.arange(rows, dtype=np.int64)
-    return numbers if instance is None else instance, numbers
 
 
 def _same_rows(vectors: NDArray[Any], column: Coded, name: str) -> None:

@@ -190,6 +190,8 @@ def _label(value: Any) -> tuple[int | str, str]:
             return "", "holds bytes that are not UTF-8 text; decode the labels first"
     if isinstance(value, bool | np.bool_):
         return str(bool(value)), ""
+    if isinstance(value, np.datetime64 | np.timedelta64 | datetime.date | datetime.time | datetime.timedelta):
+        return str(value), ""
     if isinstance(value, numbers.Integral):
         return int(value), ""
     if isinstance(value, complex | np.complexfloating):
@@ -204,8 +206,6 @@ def _label(value: Any) -> tuple[int | str, str]:
         if whole != value or (not exact and abs(whole) >= 2**digits):
             return "", f"= {value}; labels must be strings or whole numbers up to 2^{digits}"
         return whole, ""
-    if isinstance(value, np.datetime64 | datetime.date | datetime.time):
-        return str(value), ""
     if isinstance(value, Iterable):
         return "", f"is a {type(value).__name__}, and labels must be one-dimensional: one label per row"
     return str(value), ""
@@ -246,7 +246,8 @@ def _coded_sequence(values: Sequence[Any], said: Said) -> Coded:
             return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
     except OverflowError:
         pass
-    if kinds and all(issubclass(kind, np.integer) for kind in kinds) and np.uint64 not in kinds:
+    whole = kinds - {np.uint64, np.timedelta64}  # numpy calls a span of time an integer
+    if kinds and whole == kinds and all(issubclass(kind, np.integer) for kind in kinds):
         return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
     table: dict[Any, int] = {}
     number = table.setdefault

@@ -247,25 +247,6 @@ def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:
     return [row[place] for row in rows]
 
 
-def all_pairs(source: Embeddings) -> Comparisons:
-    """All pairs of rows with their scores; labels are not encoded again."""
-    first, second = np.triu_indices(len(source), k=1)
-    rows = np.arange(len(source), dtype=np.int64)
-    names = rows if source.instance is None else source.instance
-    made = Comparisons.from_codes(
-        source.identities,
-        source.codes[first],
-        source.codes[second],
-        source.score_pairs(first, second),
-        distance=source.distance,
-        notes=source.notes,
-    )
-    return made.with_fields(
-        instances=names, instance_a=first.astype(np.int64), instance_b=second.astype(np.int64), group=source.group,
-        origin=source.origin, notes=source.notes,
-    )  # fmt: skip
-
-
 def comparisons_of(source: Source, kind: str) -> int:
     """How many genuine or impostor comparisons a source makes."""
     if isinstance(source, Comparisons):

@@ -20,7 +20,7 @@ def quadratic_forms(weights: NDArray[Any], first: IntArray, second: IntArray, co
     Parameters
     ----------
     weights : shape (B, G)
-        Resampling weights of the identities, one row a replicate.
+        Resampling weights of the identities, one row per replicate.
     first, second, count : int64 arrays, shape (P,)
         n_ij of unordered pairs; fastest when sorted by `first`, as a `PairTable` is.
 

@@ -155,7 +155,7 @@ def read_npy(
             square = " For a matrix of scores use reader='matrix'." if vectors.shape[0] == vectors.shape[1] else ""
             beside = ", or put labels.txt beside it" if source.path is not None else ""
             raise DataError(
-                f"{source.name} has no labels; give labels=FILE (one identity a line, or .npy){beside}.{square}"
+                f"{source.name} has no labels; give labels=FILE (one identity per line, or .npy){beside}.{square}"
             )
     column = load_labels(labels, vectors.shape[0], source.name)
     identities, (codes,) = merge(column)

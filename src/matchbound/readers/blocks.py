@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections import deque
 from collections.abc import Iterator
@@ -58,8 +59,9 @@ def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
             stream.readline(MAX_LINE)
         waiting: deque[tuple[int, Future[Any]]] = deque()
         try:
-            for block in _whole_lines(stream, source.name):
-                waiting.append((len(block), pool.submit(_parse, block, layout)))
+            for number, block in enumerate(_whole_lines(stream, source.name)):
+                marked = number > 0 or layout.header_at > 0
+                waiting.append((len(block), pool.submit(_parse, _kept_mark(block) if marked else block, layout)))
                 if len(waiting) > workers:
                     size, first = waiting.popleft()
                     yield first.result()
@@ -92,6 +94,11 @@ def _whole_lines(stream: IO[bytes], name: str) -> Iterator[memoryview]:
         if cut and not _is_blank(memoryview(room)[:cut]):
             yield memoryview(room)[:cut]
         rest = bytes(memoryview(room)[cut:])
+
+
+def _kept_mark(block: memoryview) -> memoryview:
+    """The block for a parser that drops a byte order mark at its start: inside a file it is part of a label."""
+    return memoryview(codecs.BOM_UTF8 + bytes(block)) if bytes(block[:3]) == codecs.BOM_UTF8 else block
 
 
 def _is_blank(block: memoryview) -> bool:

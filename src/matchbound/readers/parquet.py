@@ -155,7 +155,7 @@ def _survey(sources: Sequence[Input], columns: Mapping[str, str] | None, group: 
 
 
 def _together(sources: Sequence[Input], parts: Sequence[Any]) -> Table:
-    """One table from one table a file."""
+    """One table from one table per file."""
     import pyarrow as pa
 
     def where(row: int) -> str:

@@ -1,4 +1,4 @@
-"""Vectors from the columns of a table: a column of lists, or one column a number."""
+"""Vectors from the columns of a table: a column of lists, or one column per number."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class GroupGap(Difference):
         if method == "dyadic" and (self.a.errors > 0 or self.b.errors > 0):
             return super()._limits(method, tail, n_resamples, rng)
         level = 1.0 - 2.0 * tail
-        name = "wilson" if method == "dyadic" else method
+        name = "auto" if method == "dyadic" else method  # without an error there is nothing dyadic
         one, two = self.a.interval(name, level), self.b.interval(name, level)
         low, high = stats.mover(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
         if method != "auto" or self._never_differ:
@@ -208,7 +208,7 @@ class CrossRate(Shown):
 
     @property
     def effective_n(self) -> float:
-        """How many independent comparisons would tell as much; at least one a person on the smaller side."""
+        """How many independent comparisons would tell as much; at least one per person on the smaller side."""
         least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 

@@ -68,10 +68,10 @@ class HalfTotalError(Shown):
     def variance(self) -> float:
         """The dyadic variance of the estimate, without the bias of the plug-in."""
         counts = linkage_counts(self.far.tally, self.far.index)
-        q, p = counts.missed / counts.total, counts.false_matches / counts.strangers
+        q, p = counts.missed / counts.total, counts.false_matches / counts.impostor_total
         own = (counts.misses - q * counts.genuine) / (2.0 * counts.total)
-        shared = (counts.matched - p * counts.impostor) / (2.0 * counts.strangers)
-        square = (counts.nn - 2.0 * p * counts.nm + p * p * counts.mm) / (2.0 * counts.strangers) ** 2
+        shared = (counts.matched - p * counts.impostor) / (2.0 * counts.impostor_total)
+        square = (counts.nn - 2.0 * p * counts.nm + p * p * counts.mm) / (2.0 * counts.impostor_total) ** 2
         return corrected_variance(DyadicSums(own + shared, own, max(square, 0.0)), self._identities)
 
     @property

@@ -43,7 +43,7 @@ from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
     count_within,
-    crossing,
+    crossing_of,
     curve_variances,
     index_at_far,
     index_at_frr,
@@ -399,7 +399,7 @@ class RocCurve(Shown):
 
     def eer(self) -> Eer:
         """The equal error rate."""
-        found = crossing(self.far, self.frr)
+        found = crossing_of(self.tally)
         return Eer(self.tally, self.recount, found.estimate, found.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:

@@ -50,7 +50,7 @@ class LinkageCounts:
         return float(self.genuine.sum())
 
     @property
-    def strangers(self) -> float:
+    def impostor_total(self) -> float:
         """N."""
         return float(self.impostor.sum()) / 2.0
 
@@ -72,7 +72,7 @@ class LinkageCounts:
     @property
     def prevalence(self) -> float:
         """T/(T + N), the share of genuine comparisons."""
-        return self.total / (self.total + self.strangers)
+        return self.total / (self.total + self.impostor_total)
 
 
 def precision_of(far: FloatArray | float, frr: FloatArray | float, prior: float) -> FloatArray:
@@ -108,7 +108,7 @@ def f1_sums(counts: LinkageCounts, prior: float | None) -> DyadicSums:
     """Residuals of the logit of F1 by identity, at a prior or (None) at the sample's prevalence; TP and FP + FN > 0."""
     by_sample = prior is None
     weight_g = 1.0 if prior is None else prior / counts.total
-    weight_i = 1.0 if prior is None else (1.0 - prior) / counts.strangers
+    weight_i = 1.0 if prior is None else (1.0 - prior) / counts.impostor_total
     wrong = weight_i * counts.false_matches + weight_g * counts.missed
     own = _centred(counts.genuine - counts.misses, counts.genuine, by_sample) / counts.hits
     own = own - weight_g * _centred(counts.misses, counts.genuine, by_sample) / wrong
@@ -132,5 +132,5 @@ def _between(counts: LinkageCounts, by_sample: bool) -> tuple[FloatArray, float]
         mean = false / (size * (size - 1) / 2.0)
         compared = float(counts.partners.sum()) / 2.0
         return counts.matched - mean * counts.partners, counts.nn - 2.0 * mean * false + mean * mean * compared
-    p = false / counts.strangers
+    p = false / counts.impostor_total
     return counts.matched - p * counts.impostor, counts.nn - 2.0 * p * counts.nm + p * p * counts.mm

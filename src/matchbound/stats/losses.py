@@ -2,7 +2,7 @@
 
 The mean over genuine and the mean over impostor comparisons are weighed by a prior, π·mean_genuine +
 (1−π)·mean_impostor, or all comparisons count alike. Either way the statistic is a sum of residuals over
-comparisons, one a comparison: π(l − mean_genuine)/T or (1−π)(l − mean_impostor)/N, and its variance is the
+comparisons, one per comparison: π(l − mean_genuine)/T or (1−π)(l − mean_impostor)/N, and its variance is the
 dyadic one of `matchbound.stats.clusters`.
 """
 
@@ -18,7 +18,7 @@ from matchbound.errors import DataError, UsageError
 from matchbound.stats.resampling import DENSE_IDENTITIES, Scheme, block_rng, identity_weights
 
 Loss = Callable[[FloatArray, BoolArray], FloatArray]
-"""``loss(score, genuine)`` gives one number a comparison; both arrays have shape (n,)."""
+"""``loss(score, genuine)`` gives one number per comparison; both arrays have shape (n,)."""
 
 BLOCK = 100
 
@@ -96,22 +96,22 @@ class LossTerms:
 
 def loss_terms(value: FloatArray, genuine: BoolArray, prior: float | None) -> LossTerms:
     """The mean of `value` (shape (n,)) over comparisons, weighed by the prior of genuine ones."""
-    kin, strangers = int(np.count_nonzero(genuine)), int(np.count_nonzero(~genuine))
-    own = float(value[genuine].mean()) if kin else float("nan")
-    other = float(value[~genuine].mean()) if strangers else float("nan")
+    n_genuine, n_impostor = int(np.count_nonzero(genuine)), int(np.count_nonzero(~genuine))
+    own = float(value[genuine].mean()) if n_genuine else float("nan")
+    other = float(value[~genuine].mean()) if n_impostor else float("nan")
     if prior is None:
         estimate = float(value.mean())
         return LossTerms(estimate, (value - estimate) / value.size, own, other)
     if not 0.0 <= prior <= 1.0:
         raise UsageError(f"prior must lie between 0 and 1; got {prior!r}")
-    if (prior > 0.0 and not kin) or (prior < 1.0 and not strangers):
+    if (prior > 0.0 and not n_genuine) or (prior < 1.0 and not n_impostor):
         raise DataError(f"a prior of {prior:g} needs genuine and impostor comparisons, and the data lack one kind")
     estimate = (prior * own if prior > 0.0 else 0.0) + ((1.0 - prior) * other if prior < 1.0 else 0.0)
     residual = np.zeros(value.size)
-    if kin:
-        residual[genuine] = prior * (value[genuine] - own) / kin
-    if strangers:
-        residual[~genuine] = (1.0 - prior) * (value[~genuine] - other) / strangers
+    if n_genuine:
+        residual[genuine] = prior * (value[genuine] - own) / n_genuine
+    if n_impostor:
+        residual[~genuine] = (1.0 - prior) * (value[~genuine] - other) / n_impostor
     return LossTerms(estimate, residual, own, other)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of coverage studies: small panels, one line a method, the promise as a dashed line."""
+"""Pictures of coverage studies: small panels, one line per method, the promise as a dashed line."""
 
 from __future__ import annotations
 

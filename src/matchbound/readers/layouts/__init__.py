@@ -1,1 +1,1 @@
-"""Readers for the file layouts of other tools, one module a family; `matchbound.read` finds them by name."""
+"""Readers for the file layouts of other tools, one module per family; `matchbound.read` finds them by name."""

@@ -1,4 +1,4 @@
-"""Embeddings as a table: an identity and one column a number."""
+"""Embeddings as a table: an identity and one column per number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LFW's pairs.txt with one score a pair."""
+"""LFW's pairs.txt with one score per pair."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def read_lfw(
     """``name n1 n2`` (one person) or ``name1 n1 name2 n2`` (two), in the order of the scores.
 
     The first line holds the number of folds and of pairs a fold and kind (``10 300``), or of pairs of each
-    kind. Scores: text with one number a line, or an ``.npy`` array.
+    kind. Scores: text with one number per line, or an ``.npy`` array.
     """
     files = [*inputs, *([open_input(scores)] if scores is not None else [])]
     if len(files) != 2:
-        raise UsageError("reader 'lfw' takes pairs.txt and a file of scores, one a pair and in its order")
+        raise UsageError("reader 'lfw' takes pairs.txt and a file of scores, one per pair and in its order")
     source = files[0]
     if source.kind not in ("text", "empty"):
         raise DataError(f"{source.name} is not a text file; give pairs.txt")

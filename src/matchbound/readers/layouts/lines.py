@@ -206,7 +206,7 @@ def is_number(text: str) -> bool:
 
 
 def load_scores(source: Input, rows: int | None = None, of: str = "") -> NDArray[np.float64]:
-    """One score a comparison, in order: from an ``.npy`` array, or text with one number a line."""
+    """One score per comparison, in order: from an ``.npy`` array, or text with one number per line."""
     if source.kind == "npy":
         from matchbound.readers.npy import load_npy
 
@@ -214,7 +214,9 @@ def load_scores(source: Input, rows: int | None = None, of: str = "") -> NDArray
         if values.ndim == 2 and 1 in values.shape:
             values = values.reshape(-1)
         if values.ndim != 1 or values.dtype.kind not in "iuf":
-            raise DataError(f"{source.name} holds {values.dtype} of shape {values.shape}; give one score a comparison")
+            raise DataError(
+                f"{source.name} holds {values.dtype} of shape {values.shape}; give one score per comparison"
+            )
         scores = values.astype(np.float64)
         check_finite(scores, lambda row: f"{source.name}, row {row}: the score is")
     else:

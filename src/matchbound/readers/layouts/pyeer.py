@@ -48,7 +48,7 @@ def _kind_by_name(name: str) -> str:
 
 def _scores(source: Input) -> NDArray[np.float64]:
     if source.kind not in ("text", "empty"):
-        raise DataError(f"{source.name} is not a text file; write one score a line")
+        raise DataError(f"{source.name} is not a text file; write one score per line")
     values = [
         raise_unless_number(line.split()[-1], "the score", f"{source.name}, line {number}")
         for number, line in source.lines()

@@ -45,7 +45,7 @@ def read_voxceleb(
 ) -> Comparisons:
     """A VoxCeleb trial list (``1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav``) with scores.
 
-    The speaker is the part of the path like ``id10270``, or else the first part. Scores are one a line in
+    The speaker is the part of the path like ``id10270``, or else the first part. Scores are one per line in
     the order of the list, or lines with both paths and a score. A fourth column of the list can hold the score.
     """
     trials_file, score_file, _ = _files(inputs, scores, None, "voxceleb")

@@ -98,7 +98,7 @@ def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
         far_rate=p,
         frr=(errors.genuine - q[:, None] * curve.genuine_comparisons) / t,
         far=(errors.impostor - p[:, None] * curve.impostor_comparisons) / n,
-        far_variance=curve_variances(curve.sums.take(points), x, n, e, t).far,
+        far_variance=curve_variances(curve.sums_at(points), x, n, e, t).far,
         slope=curve_slopes(curve, points),
         identities=effective_identities(curve),
     )

@@ -122,6 +122,23 @@ def crossing(far: FloatArray, frr: FloatArray) -> Crossing:
     return Crossing(estimate, k if after < before else k - 1)
 
 
+def crossing_of(curve: CurveTally) -> Crossing:
+    """The same from the counts, without rates at every point: FAR − FRR never decreases along a curve."""
+    n, t = curve.n_impostor, curve.n_genuine
+
+    def rates(k: int) -> tuple[float, float]:
+        return float(curve.false_matches[k] / n), float(curve.false_nonmatches[k] / t)
+
+    low, high = 0, curve.thresholds.size - 1  # FAR is below FRR at the first point and above it at the last
+    while high - low > 1:
+        middle = (low + high) // 2
+        far, frr = rates(middle)
+        low, high = (low, middle) if far - frr >= 0.0 else (middle, high)
+    around = np.array([rates(low), rates(high)])
+    found = crossing(around[:, 0], around[:, 1])
+    return Crossing(found.estimate, low + found.index)
+
+
 @dataclass(frozen=True, eq=False)
 class AreaTerms:
     """The area under the curve up to a FAR, and what each comparison adds to it.

@@ -151,12 +151,12 @@ def _weighted_moments(
     size, rows = curve.n_identities, draw.weights.shape[0]
     number, table = curve.pairs
     made = []
-    for scores, kin in ((genuine, True), (impostor, False)):
+    for scores, is_genuine in ((genuine, True), (impostor, False)):
         centre = float(scores.mean())
         sums = []
         for power in (0, 1, 2):
             value = (scores - centre) ** power
-            if kin:
+            if is_genuine:
                 total = draw.weights @ np.bincount(curve.owner, weights=value, minlength=size)
             elif draw.additive:
                 at_first = np.bincount(curve.first, weights=value, minlength=size)

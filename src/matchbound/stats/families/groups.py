@@ -1,13 +1,12 @@
 """What the largest gap between several groups would be if the groups were equal.
 
-FRR: people may trade groups, so each draw deals them (e_i with g_i) to the groups anew. The studentised gaps make
-that right to first order even where groups differ in more than their rates (Chung & Romano 2013).
+FRR: under the null, identities (e_i with g_i) are reassigned to groups at random. Studentised gaps make that right to
+first order even where groups differ in more than their rates (Chung & Romano 2013).
 
-FAR: people cannot trade groups, for nobody knows how often they would be taken for their new neighbours: impostor
-rates between groups differ from those within. Instead the errors within groups are pooled and fall anew, at the
-pooled rate. They fall in the clumps that were seen (n_ij errors of one identity pair), on two people who are drawn
-in proportion to their comparisons times a propensity: log-normal, mean 1, with the variance κ that the errors
-within groups have in common when they share one identity.
+FAR: identities cannot be reassigned, because it is not known how often they would match members of another group:
+impostor rates between groups differ from those within. Instead, under the null, error clusters (the n_ij errors of one
+identity pair) are reassigned at random at the pooled rate, to two identities drawn in proportion to their comparisons
+times a propensity: log-normal, mean 1, with the variance κ that errors sharing one identity have within groups.
 """
 
 from __future__ import annotations
