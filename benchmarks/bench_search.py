@@ -31,7 +31,7 @@ from matchbound.kernels.screen import Vnni512
 WORKERS = min(2, available_cores())
 ENROLLED, PROBES, DIMENSIONS, CANDIDATES = 10_000, 20_000, 128, 50
 MILLION, FEW_PROBES = 1_000_000, 2_000
-REPEATS = 7
+REPEATS = 5
 
 
 def run(quick: bool) -> list[dict[str, Any]]:

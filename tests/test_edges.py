@@ -152,6 +152,15 @@ def test_spans_of_time_are_labels_as_they_are_written() -> None:
     assert mb.Comparisons(spans, spans[::-1], [0.1, 0.2, 0.3]).n_identities == 2
 
 
+def test_a_command_is_not_told_of_the_files_of_an_earlier_one(
+    scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write(tmp_path / "gone.csv")
+    assert main(["evaluate", str(other), "--threshold", "0.5", "--protocol", str(scores)]) == 2  # after reading
+    other.unlink()
+    assert main(["evaluate", str(scores), "--threshold", "0.5", "-q"]) == 0, capsys.readouterr().err
+
+
 # ---- formulas
 
 

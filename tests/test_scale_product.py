@@ -14,7 +14,7 @@ from matchbound.counting.allpairs import tally_embeddings
 from matchbound.data.embeddings import Embeddings
 from matchbound.kernels import product as kernels
 from matchbound.kernels.blocks import Tile
-from matchbound.kernels.strips import PANEL, ROWS
+from matchbound.kernels.product import PANEL, ROWS
 
 
 def block_of(left: Any, right: Any, tile: Tile) -> Any:

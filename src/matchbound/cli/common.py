@@ -96,6 +96,11 @@ def _leaves(key: str, value: Any) -> Any:
     return own_name(value) if key in PLACES and isinstance(value, str) else value
 
 
+def forget_inputs() -> None:
+    """A new command begins: what an earlier one in this process read, and did not come to report, is not its own."""
+    _read.clear()
+
+
 def colour_wanted(output: str | None) -> bool:
     """Colours only on a terminal, and not where NO_COLOR is set."""
     import os

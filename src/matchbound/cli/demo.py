@@ -49,9 +49,9 @@ def demo(
         data = demo_data(seed=seed)
         rates = evaluate(data, threshold, workers=workers)
         records: list[Record] = []
-        for method in ("wilson", "naive-wilson"):
+        for method in ("auto", "naive-wilson"):
             records += [rate_record(rate, rate.interval(method, level)) for rate in (rates.far, rates.frr)]
-        wilson, naive = rates.far.interval("wilson", level), rates.far.interval("naive-wilson", level)
+        own, naive = rates.far.interval("auto", level), rates.far.interval("naive-wilson", level)
     if not quiet:
         for text in rates.warnings:
             sys.stderr.write(f"warning: {text}\n")
@@ -70,9 +70,9 @@ def demo(
         table=rates_table(records[:2], colour=common.colour_wanted(answer.output)),
         threshold=threshold,
         far=percent(rates.far.estimate),
-        low=percent(wilson.low),
-        high=percent(wilson.high),
-        ratio=wilson.width / naive.width,
+        low=percent(own.low),
+        high=percent(own.high),
+        ratio=own.width / naive.width,
     )
     source = {
         "version": __version__,

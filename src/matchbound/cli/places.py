@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from matchbound.cli import STDIN
+from matchbound.cli import STDIN, common
 from matchbound.errors import DataError, MatchboundError, UsageError
 from matchbound.files.opening import is_address, local_path
 
@@ -34,6 +34,7 @@ READ = (
 
 def settle(command: Callable[..., Any], bound: inspect.BoundArguments) -> None:
     """Check the places that a command was given, and turn ``--output -`` into standard output."""
+    common.forget_inputs()
     sources = list(_sources(bound.arguments))
     defaults = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
     for name, given in dict(bound.arguments).items():

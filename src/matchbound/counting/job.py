@@ -202,8 +202,7 @@ def _seconds(rows: NDArray[np.float32], threshold: float, screened: bool, turns:
 
 def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:
     """Columns packed for the kernel that multiplies, where this processor has one."""
-    from matchbound.kernels.product import pack_columns, wide_vectors
-    from matchbound.kernels.strips import PANEL
+    from matchbound.kernels.product import PANEL, pack_columns, wide_vectors
 
     if not wide_vectors() or not right.size:
         return None

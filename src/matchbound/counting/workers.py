@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matchbound.kernels.blocks import Block, Sums, Tile
     from matchbound.kernels.grid import Grid
 
-DENSE_SHARE = 0.08
+DENSE_SHARE = 0.04
 WORD = 64
 
 

@@ -10,7 +10,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.emit import splat
+from matchbound.kernels.emit import SINGLE, data_of, load, splat
 
 
 @intrinsic
@@ -23,10 +23,8 @@ def _emit_hits64(typing: Any, scores: Any, offset: Any, threshold: Any) -> Any:
         return None
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        vector = ir.VectorType(ir.FloatType(), 64)
-        at = builder.gep(array.data, [args[1]])
-        block = builder.load(builder.bitcast(at, vector.as_pointer()), align=4)
+        vector = ir.VectorType(SINGLE, 64)
+        block = load(builder, data_of(context, builder, signature.args[0], args[0]), args[1], vector)
         every = splat(builder, args[2], vector)
         return builder.bitcast(builder.fcmp_ordered(">=", block, every), ir.IntType(64))
 

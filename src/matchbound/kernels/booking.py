@@ -14,7 +14,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from matchbound.kernels.bits import bits_set
-from matchbound.kernels.emit import cgutils, splat
+from matchbound.kernels.emit import INDEX, SHORT, cgutils, data_of, load, number, splat, store
 
 FEW = 128
 MOST_COLS = 1024
@@ -32,10 +32,8 @@ def _emit_reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any)
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        vector = ir.VectorType(ir.IntType(16), 32)
-        at = builder.gep(array.data, [args[1]])
-        block = builder.load(builder.bitcast(at, vector.as_pointer()), align=2)
+        vector = ir.VectorType(SHORT, 32)
+        block = load(builder, data_of(context, builder, signature.args[0], args[0]), args[1], vector)
         every = splat(builder, args[2], vector)
         words = [
             builder.and_(builder.bitcast(builder.icmp_signed(op, block, every), ir.IntType(32)), args[3])
@@ -55,10 +53,9 @@ _reached32: Any = _emit_reached32
 
 def _load_pair(context: Any, builder: Any, signature: Any, args: Any) -> tuple[Any, Any]:
     """The pointer to bins[at], and the vector of the first n of 32 bins from there, the others −1."""
-    array = context.make_array(signature.args[0])(context, builder, args[0])
-    vector = ir.VectorType(ir.IntType(16), 32)
-    at = builder.gep(array.data, [args[1]])
-    block = builder.load(builder.bitcast(at, vector.as_pointer()), align=2)
+    vector = ir.VectorType(SHORT, 32)
+    at = builder.gep(data_of(context, builder, signature.args[0], args[0]), [args[1]], source_etype=SHORT)
+    block = load(builder, at, number(0), vector)
     one = ir.Constant(ir.IntType(64), 1)
     word = builder.trunc(builder.sub(builder.shl(one, args[2]), one), ir.IntType(32))
     lanes = builder.bitcast(word, ir.VectorType(ir.IntType(1), 32))
@@ -76,18 +73,16 @@ def _keys_of(builder: Any, block: Any) -> Any:
 
 def _book_one(context: Any, builder: Any, signature: Any, args: Any, at: Any, keys: Any, p: Any) -> None:
     """packed[b] += unit + 2·#{q: keys[q] > keys[p]} and columns[offset + b] += 1, where b = at[p]."""
-    packed = context.make_array(signature.args[3])(context, builder, args[3]).data
-    columns = context.make_array(signature.args[5])(context, builder, args[5]).data
-    whole = ir.IntType(64)
-    b = builder.zext(builder.load(builder.gep(at, [p])), whole)
+    packed, columns = (data_of(context, builder, signature.args[k], args[k]) for k in (3, 5))
+    whole = INDEX
+    b = builder.zext(load(builder, at, p, SHORT), whole)
     key = builder.trunc(builder.or_(builder.shl(b, ir.Constant(whole, 5)), p), ir.IntType(16))
     every = splat(builder, key, keys.type)
     above = builder.bitcast(builder.icmp_unsigned(">", keys, every), ir.IntType(32))
     twice = builder.shl(builder.zext(builder.ctpop(above), whole), ir.Constant(whole, 1))
-    place = builder.gep(packed, [b])
-    builder.store(builder.add(builder.load(place), builder.add(args[4], twice)), place)
-    place = builder.gep(columns, [builder.add(args[6], b)])
-    builder.store(builder.add(builder.load(place), ir.Constant(ir.IntType(16), 1)), place)
+    store(builder, builder.add(load(builder, packed, b, INDEX), builder.add(args[4], twice)), packed, b)
+    place = builder.add(args[6], b)
+    store(builder, builder.add(load(builder, columns, place, SHORT), ir.Constant(SHORT, 1)), columns, place)
 
 
 @intrinsic
@@ -164,10 +159,8 @@ def _emit_copy8(typing: Any, bins: Any, source: Any, target: Any) -> Any:
     """bins[target + q] = bins[source + q], q = 0..7; `bins` is a flat int16 array."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        vector = ir.VectorType(ir.IntType(16), 8).as_pointer()
-        block = builder.load(builder.bitcast(builder.gep(array.data, [args[1]]), vector), align=2)
-        builder.store(block, builder.bitcast(builder.gep(array.data, [args[2]]), vector), align=2)
+        data = data_of(context, builder, signature.args[0], args[0])
+        store(builder, load(builder, data, args[1], ir.VectorType(SHORT, 8)), data, args[2])
         return context.get_dummy_value()
 
     return types.void(bins, types.int64, types.int64), generate

@@ -12,7 +12,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.emit import INDEX, cgutils
+from matchbound.kernels.emit import INDEX, SINGLE, cgutils, data_of
+from matchbound.kernels.emit import load as load_from
 
 FLAGS = ("contract",)
 """Products may be fused with additions; the order of additions stays as written, for the bounds on their error."""
@@ -20,22 +21,22 @@ FLAGS = ("contract",)
 
 def _sum_of_products(context: Any, builder: Any, signature: Any, args: Any, lanes: int, wide: Any) -> Any:
     """Σ_k x[i·n + k]·y[j·n + k], k < n, summed in `wide` with two vectors of `lanes` running sums."""
-    first = context.make_array(signature.args[0])(context, builder, args[0])
-    second = context.make_array(signature.args[1])(context, builder, args[1])
     n = args[4]
-    x = builder.gep(first.data, [builder.mul(args[2], n)])
-    y = builder.gep(second.data, [builder.mul(args[3], n)])
+    x, y = (
+        builder.gep(
+            data_of(context, builder, signature.args[k], args[k]), [builder.mul(args[k + 2], n)], source_etype=SINGLE
+        )
+        for k in range(2)
+    )
     vector = ir.VectorType(wide, lanes)
 
     def load(pointer: Any, at: Any) -> Any:
-        narrow = pointer.type.pointee
-        place = builder.bitcast(builder.gep(pointer, [at]), ir.VectorType(narrow, lanes).as_pointer())
-        block = builder.load(place, align=4)
-        return block if narrow == wide else builder.fpext(block, vector)
+        block = load_from(builder, pointer, at, ir.VectorType(SINGLE, lanes))
+        return block if wide == SINGLE else builder.fpext(block, vector)
 
     def one(pointer: Any, at: Any) -> Any:
-        value = builder.load(builder.gep(pointer, [at]))
-        return value if value.type == wide else builder.fpext(value, wide)
+        value = load_from(builder, pointer, at, SINGLE)
+        return value if wide == SINGLE else builder.fpext(value, wide)
 
     zero = ir.Constant(vector, [0.0] * lanes)
     sums = [cgutils.alloca_once_value(builder, zero) for _ in range(2)]

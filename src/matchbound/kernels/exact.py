@@ -17,31 +17,34 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.kernels.emit import INDEX, cgutils, splat
+from matchbound.kernels.emit import DOUBLE, INDEX, cgutils, data_of, load, splat
 
 COSINE, DOT, EUCLIDEAN = 0, 1, 2
 CODES = {"cosine": COSINE, "dot": DOT, "euclidean": EUCLIDEAN}
 
 
-def _emit_sum(builder: Any, rows: Any, i: Any, j: Any, width: Any, lanes: int, term: Callable[[Any, Any], Any]) -> Any:
+def _emit_sum(
+    context: Any, builder: Any, signature: Any, args: Any, lanes: int, term: Callable[[Any, Any], Any]
+) -> Any:
     """Σ_k term(x_k, y_k) of rows i and j, in float64, with `lanes` running sums; the columns left over go to the first.
 
     The order of the additions is part of what a score is: nothing here may be reordered or fused.
     """
-    wide = ir.DoubleType()
+    rows, (i, j, width) = data_of(context, builder, signature.args[0], args[0]), args[1:4]
+    wide, narrow = DOUBLE, context.get_data_type(signature.args[0].dtype)
 
-    def pointer(row: Any, k: Any) -> Any:
-        return builder.gep(rows, [builder.add(builder.mul(row, width), k)])
+    def place(row: Any, k: Any) -> Any:
+        return builder.add(builder.mul(row, width), k)
 
     def widened(value: Any, kind: Any) -> Any:
         return value if value.type == kind else builder.fpext(value, kind)
 
     def several(row: Any, k: Any) -> Any:
-        place = builder.bitcast(pointer(row, k), ir.VectorType(rows.type.pointee, lanes).as_pointer())
-        return widened(builder.load(place, align=4), ir.VectorType(wide, lanes))
+        block = load(builder, rows, place(row, k), ir.VectorType(narrow, lanes))
+        return widened(block, ir.VectorType(wide, lanes))
 
     def one(row: Any, k: Any) -> Any:
-        return widened(builder.load(pointer(row, k)), wide)
+        return widened(load(builder, rows, place(row, k), narrow), wide)
 
     sums = cgutils.alloca_once(builder, ir.VectorType(wide, lanes))
     builder.store(ir.Constant(ir.VectorType(wide, lanes), [0.0] * lanes), sums)
@@ -66,15 +69,12 @@ def _emit_dot64(typing: Any, rows: Any, i: Any, j: Any, width: Any, scale_i: Any
     """Σ (x_k·scale_i)·(y_k·scale_j) of two rows of a C-contiguous array of `width` columns, with eight running sums."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-
         def scaled(value: Any, scale: Any) -> Any:
             return builder.fmul(value, scale if value.type == scale.type else splat(builder, scale, value.type))
 
         return _emit_sum(
-            builder, data, args[1], args[2], args[3], 8,
-            lambda x, y: builder.fmul(scaled(x, args[4]), scaled(y, args[5])),
-        )  # fmt: skip
+            context, builder, signature, args, 8, lambda x, y: builder.fmul(scaled(x, args[4]), scaled(y, args[5]))
+        )
 
     whole, real = types.int64, types.float64
     return real(rows, whole, whole, whole, real, real), generate
@@ -85,13 +85,11 @@ def _emit_squares64(typing: Any, rows: Any, i: Any, j: Any, width: Any) -> Any:
     """Σ (x_k − y_k)² of two rows of a C-contiguous array of `width` columns, with four running sums."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-
         def square(x: Any, y: Any) -> Any:
             apart = builder.fsub(x, y)
             return builder.fmul(apart, apart)
 
-        return _emit_sum(builder, data, args[1], args[2], args[3], 4, square)
+        return _emit_sum(context, builder, signature, args, 4, square)
 
     whole = types.int64
     return types.float64(rows, whole, whole, whole), generate

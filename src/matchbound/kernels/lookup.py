@@ -8,11 +8,23 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.emit import INDEX, WHOLE, cgutils
+from matchbound.kernels.emit import (
+    BIT,
+    INDEX,
+    SHORT,
+    SINGLE,
+    WHOLE,
+    call,
+    data_of,
+    load,
+    number,
+    processor_has,
+    splat,
+    store,
+)
 from matchbound.kernels.grid import CELLS
-from matchbound.kernels.strips import LANES, number, processor_has, spread, vector_of
 
-SHORT = ir.IntType(16)
+LANES = 16
 
 
 def _entries(builder: Any, table: Any, cells: Any, native: bool) -> Any:
@@ -20,40 +32,37 @@ def _entries(builder: Any, table: Any, cells: Any, native: bool) -> Any:
     shorts = ir.VectorType(SHORT, LANES)
     if native:
         # There is no instruction for int16: whole words are fetched, of which each entry is the lower half.
-        wholes, flags, byte = vector_of(WHOLE), ir.VectorType(ir.IntType(1), LANES), ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(wholes, [wholes, byte, wholes, flags, WHOLE])
-        gather = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.mask.gather.dpi.512")
+        wholes, flags = ir.VectorType(WHOLE, LANES), ir.VectorType(BIT, LANES)
         every, nothing = ir.Constant(flags, [1] * LANES), ir.Constant(wholes, [0] * LANES)
-        found = builder.call(gather, [nothing, builder.bitcast(table, byte), cells, every, ir.Constant(WHOLE, 2)])
+        name = "llvm.x86.avx512.mask.gather.dpi.512"
+        found = call(builder, name, wholes, nothing, table, cells, every, ir.Constant(WHOLE, 2))
         return builder.trunc(found, shorts)
     found = ir.Constant(shorts, ir.Undefined)
     for lane in range(LANES):
         place = ir.Constant(WHOLE, lane)
         cell = builder.zext(builder.extract_element(cells, place), INDEX)
-        found = builder.insert_element(found, builder.load(builder.gep(table, [cell])), place)
+        found = builder.insert_element(found, load(builder, table, cell, SHORT), place)
     return found
 
 
 def _emit(context: Any, builder: Any, signature: Any, args: Any, native: bool) -> Any:
     """See `_emit_look64`."""
-    product, table, bins = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in range(3))
+    product, table, bins = (data_of(context, builder, signature.args[k], args[k]) for k in range(3))
     at, to, low, per_cell = args[3:]
-    floats, shorts, word = vector_of(ir.FloatType()), ir.VectorType(SHORT, LANES), ir.IntType(64)
+    floats, shorts, word = ir.VectorType(SINGLE, LANES), ir.VectorType(SHORT, LANES), INDEX
 
     def every(value: float) -> Any:
         return ir.Constant(floats, [value] * LANES)
 
-    lows, scales = spread(builder, low), spread(builder, per_cell)
+    lows, scales = splat(builder, low, floats), splat(builder, per_cell, floats)
     negative = ir.Constant(word, 0)
     for k in range(0, 64, LANES):
-        place = builder.bitcast(builder.gep(product, [builder.add(at, number(k))]), floats.as_pointer())
-        x = builder.fmul(builder.fsub(builder.load(place, align=4), lows), scales)
+        x = builder.fmul(builder.fsub(load(builder, product, builder.add(at, number(k)), floats), lows), scales)
         x = builder.select(builder.fcmp_ordered(">", x, every(-1.0)), x, every(-1.0))
         x = builder.select(builder.fcmp_ordered("<", x, every(float(CELLS))), x, every(float(CELLS)))
-        cells = builder.fptosi(builder.fadd(x, every(1.0)), vector_of(WHOLE))
+        cells = builder.fptosi(builder.fadd(x, every(1.0)), ir.VectorType(WHOLE, LANES))
         found = _entries(builder, table, cells, native)
-        place = builder.bitcast(builder.gep(bins, [builder.add(to, number(k))]), shorts.as_pointer())
-        builder.store(found, place, align=2)
+        store(builder, found, bins, builder.add(to, number(k)))
         below = builder.icmp_signed("<", found, ir.Constant(shorts, [0] * LANES))
         part = builder.zext(builder.bitcast(below, ir.IntType(LANES)), word)
         negative = builder.or_(negative, builder.shl(part, ir.Constant(word, k)))

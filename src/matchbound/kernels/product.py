@@ -8,6 +8,7 @@ blocks are multiplied by the BLAS.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -16,22 +17,79 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels import strips
-from matchbound.kernels.emit import cgutils
-from matchbound.kernels.strips import LANES, PANEL, ROWS, VECTORS, number
+from matchbound.kernels.emit import INDEX, SINGLE, call, cgutils, data_of, load, number, processor_has, splat, store
 
 CHUNK = 32
-FLOATS = strips.vector_of(ir.FloatType())
+ROWS = 6
+LANES = 16
+VECTORS = 4
+PANEL = LANES * VECTORS
+FLOATS = ir.VectorType(SINGLE, LANES)
+Sums = list[list[Any]]
+"""For each row of a strip, its vectors of sums."""
 
 
 def wide_vectors() -> bool:
     """Whether this processor has the registers that strips are made for."""
-    return strips.processor_has("avx512f")
+    return processor_has("avx512f")
 
 
 def roundings(width: int) -> int:
     """How many roundings a product of two rows of `width` goes through at most."""
     return min(width, CHUNK) + -(-width // CHUNK)
+
+
+def _places_of(builder: Any, first: Any, last: Any) -> list[Any]:
+    """The rows of a strip: first, first + 1, …, and `last` again where there are no more."""
+    places = []
+    for m in range(ROWS):
+        here = builder.add(first, number(m))
+        places.append(builder.select(builder.icmp_signed("<", here, last), here, last))
+    return places
+
+
+def _emit_sums(
+    builder: Any,
+    lines: list[Any],
+    columns: Any,
+    begin: Any,
+    end: Any,
+    starts: list[Any],
+    accumulate: Callable[[Any, Any, Any], Any],
+) -> Sums:
+    """Loop over k = begin..end − 1, at least once, and leave the builder behind the loop.
+
+    lines
+        A pointer to the numbers of each row of the strip.
+    columns
+        A pointer to the panel.
+    starts
+        The vectors that the sums of each row start from.
+    accumulate
+        Gives the new sums from the old, a vector of one number of a row, and a vector of columns.
+    """
+    before = builder.block
+    loop, after = builder.append_basic_block("step"), builder.append_basic_block("summed")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    k = builder.phi(INDEX)
+    k.add_incoming(begin, before)
+    sums = [[builder.phi(starts[v].type) for v in range(VECTORS)] for _ in range(ROWS)]
+    at = builder.mul(k, number(PANEL))
+    packed = [load(builder, columns, builder.add(at, number(v * LANES)), FLOATS) for v in range(VECTORS)]
+    totals: Sums = []
+    for m in range(ROWS):
+        one = splat(builder, load(builder, lines[m], k, SINGLE), FLOATS)
+        totals.append([accumulate(sums[m][v], one, packed[v]) for v in range(VECTORS)])
+    following = builder.add(k, number(1))
+    k.add_incoming(following, loop)
+    for m in range(ROWS):
+        for v in range(VECTORS):
+            sums[m][v].add_incoming(starts[v], before)
+            sums[m][v].add_incoming(totals[m][v], loop)
+    builder.cbranch(builder.icmp_signed("<", following, end), loop, after)
+    builder.position_at_end(after)
+    return totals
 
 
 @intrinsic
@@ -43,19 +101,17 @@ def _emit_products(
 
     out[to + m·stride + c] = Σ_k rows[first + m]_k·columns[c]_k. Nothing is checked.
 
-    rows : float32, flat, `width` a row; panels : float32, flat (see `matchbound.kernels.strips`); out : float32, flat
+    rows : float32, flat, `width` per row; out : float32, flat
+    panels : float32, flat; the k-th numbers of the columns of a panel side by side
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data, packed, result = (
-            context.make_array(signature.args[k])(context, builder, args[k]).data for k in range(3)
-        )  # fmt: skip
+        data, packed, result = (data_of(context, builder, signature.args[k], args[k]) for k in range(3))
         first, last, panel, width, to, stride = args[3:]
-        lines = [builder.gep(data, [builder.mul(p, width)]) for p in strips.places_of(builder, first, last)]
-        columns = builder.gep(packed, [builder.mul(builder.mul(panel, width), number(PANEL))])
-        fused = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(FLOATS, [FLOATS] * 3), f"llvm.fma.v{LANES}f32"
-        )
+        begins = [builder.mul(p, width) for p in _places_of(builder, first, last)]
+        lines = [builder.gep(data, [begin], source_etype=SINGLE) for begin in begins]
+        column0 = builder.mul(builder.mul(panel, width), number(PANEL))
+        columns = builder.gep(packed, [column0], source_etype=SINGLE)
         zero = ir.Constant(FLOATS, [0.0] * LANES)
         totals = [[cgutils.alloca_once(builder, FLOATS) for _ in range(VECTORS)] for _ in range(ROWS)]
         for total in (vector for row in totals for vector in row):
@@ -63,9 +119,9 @@ def _emit_products(
         with cgutils.for_range_slice(builder, number(0), width, number(CHUNK), ir.IntType(64)) as (begin, _):
             end = builder.add(begin, number(CHUNK))
             end = builder.select(builder.icmp_signed("<", end, width), end, width)
-            sums = strips.emit_sums(
+            sums = _emit_sums(
                 builder, lines, columns, begin, end, [zero] * VECTORS,
-                lambda old, one, several: builder.call(fused, [one, several, old]),
+                lambda old, one, several: call(builder, f"llvm.fma.v{LANES}f32", FLOATS, one, several, old),
             )  # fmt: skip
             for row, line in zip(totals, sums, strict=True):
                 for total, vector in zip(row, line, strict=True):
@@ -73,8 +129,7 @@ def _emit_products(
         for m, row in enumerate(totals):
             for v, total in enumerate(row):
                 at = builder.add(to, builder.add(builder.mul(stride, number(m)), number(v * LANES)))
-                place = builder.bitcast(builder.gep(result, [at]), FLOATS.as_pointer())
-                builder.store(builder.load(total), place, align=4)
+                store(builder, builder.load(total), result, at)
         return context.get_dummy_value()
 
     return types.void(rows, panels, out, *[types.int64] * 6), generate
