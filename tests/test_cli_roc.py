@@ -124,4 +124,4 @@ def test_a_reader_with_options(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert document["results"][-1]["metric"] == "auc"
     assert document["provenance"]["parameters"]["reader"] == "kaldi"
     assert main(["report", *command, "-o", str(tmp_path / "report.md")]) == 0
-    assert "| reader | kaldi |" in (tmp_path / "report.md").read_text()
+    assert "| Reader | kaldi |" in (tmp_path / "report.md").read_text()

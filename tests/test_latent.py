@@ -221,15 +221,15 @@ class TestInversion:
     def test_roots_are_found_wherever_the_search_starts(self, roots, near, guess):
         wanted = np.array(roots)
 
-        def gap(z):
-            return np.arctan(wanted - z) * (1.0 + 0.5 * np.tanh(z))
+        def gap(z, entries):
+            return np.arctan(wanted[entries] - z) * (1.0 + 0.5 * np.tanh(z))
 
         found = solve_decreasing(gap, np.full(wanted.shape, near), np.full(wanted.shape, guess), (-6.0, 6.0))
         np.testing.assert_allclose(found, wanted, atol=5e-6)
 
     def test_no_root_gives_the_end(self):
-        up = solve_decreasing(lambda z: 1.0 + 0.0 * z, np.array([0.0]), np.array([1.0]), (-6.0, 6.0))
-        down = solve_decreasing(lambda z: -1.0 + 0.0 * z, np.array([0.0]), np.array([1.0]), (-6.0, 6.0))
+        up = solve_decreasing(lambda z, _: 1.0 + 0.0 * z, np.array([0.0]), np.array([1.0]), (-6.0, 6.0))
+        down = solve_decreasing(lambda z, _: -1.0 + 0.0 * z, np.array([0.0]), np.array([1.0]), (-6.0, 6.0))
         assert (up[0], down[0]) == (6.0, -6.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.errors import MatchboundWarning
 from matchbound.results.interval import tail_of
 from matchbound.results.search_points import MODEL_REACH
+from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
@@ -23,7 +24,7 @@ SIZES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 
 
 @dataclass(frozen=True, eq=False)
-class TradeOff:
+class TradeOff(Shown):
     """FNIR at FPIRs, with a pointwise band; float64 arrays of shape (K,).
 
     rank, level, gallery
@@ -55,9 +56,13 @@ class TradeOff:
     low: FloatArray = field(repr=False)
     high: FloatArray = field(repr=False)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """FNIR and its limits at each FPIR."""
+        return _rows(fpir=self.fpir, fnir=self.fnir, low=self.low, high=self.high)
+
 
 @dataclass(frozen=True, eq=False)
-class CmcCurve:
+class CmcCurve(Shown):
     """The share of searches whose mate is within each rank, with a pointwise band; arrays of shape (R,).
 
     See Also
@@ -84,9 +89,13 @@ class CmcCurve:
     low: FloatArray = field(repr=False)
     high: FloatArray = field(repr=False)
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """The share within each rank, and its limits."""
+        return _rows(rank=self.rank, cmc=self.estimate, low=self.low, high=self.high)
+
 
 @dataclass(frozen=True, eq=False)
-class SizeCurve:
+class SizeCurve(Shown):
     """FPIR at a threshold in galleries of several sizes, with a pointwise band; arrays of shape (S,).
 
     independent
@@ -117,6 +126,16 @@ class SizeCurve:
     low: FloatArray = field(repr=False)
     high: FloatArray = field(repr=False)
     independent: FloatArray = field(repr=False)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """FPIR and its limits at each size."""
+        return _rows(size=self.size, fpir=self.estimate, low=self.low, high=self.high, independent=self.independent)
+
+
+def _rows(**columns: FloatArray | IntArray) -> list[dict[str, Any]]:
+    """Arrays side by side, as records."""
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in values]
 
 
 def trade_off(found: Searches, rank: int, level: float, gallery: str) -> TradeOff:

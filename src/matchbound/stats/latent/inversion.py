@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from matchbound.arraytypes import BoolArray, FloatArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.stats.latent.orthant import hermite, legendre
 
 REACH = 8.5
@@ -116,49 +116,56 @@ def _logit(rate: FloatArray) -> FloatArray:
 
 
 def solve_decreasing(
-    gap: Callable[[FloatArray], FloatArray],
+    gap: Callable[[FloatArray, IntArray], FloatArray],
     near: FloatArray,
     guess: FloatArray,
     ends: tuple[float, float],
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-9,
 ) -> FloatArray:
-    """Roots of falling functions, one an entry, by Chandrupatla's method; shape (J,).
+    """Roots of falling functions, one per entry, by Chandrupatla's method; shape (J,).
 
     The root is sought between `near` and `guess` first, and where it is not there, between them and one of the ends.
-    Where there is none, the result is that end.
+    Where there is none, the result is that end. An entry that is found is left alone, so that no root depends on
+    the others.
+
+    Parameters
+    ----------
+    gap
+        ``gap(x, entries)`` gives the functions of those entries at x; both have one shape.
     """
+    every = np.arange(near.size)
     a, b = near.copy(), guess.copy()
-    fa, fb = gap(a), gap(b)
-    outside = np.sign(fa) == np.sign(fb)
-    if bool(np.any(outside)):
-        right = fa > 0.0
-        closer = (a > b) == right
-        a, fa = np.where(outside & ~closer, b, a), np.where(outside & ~closer, fb, fa)
-        b = np.where(outside, np.where(right, ends[1], ends[0]), b)
-        fb = np.where(outside, gap(b), fb)
-    c, fc = a.copy(), fa.copy()
+    fa, fb = gap(a, every), gap(b, every)
+    outside = np.flatnonzero(np.sign(fa) == np.sign(fb))
+    if outside.size:
+        right = fa[outside] > 0.0
+        farther = outside[(a[outside] > b[outside]) != right]
+        a[farther], fa[farther] = b[farther], fb[farther]
+        b[outside] = np.where(right, ends[1], ends[0])
+        fb[outside] = gap(b[outside], outside)
     no_root = np.sign(fa) == np.sign(fb)
-    fallback = b.copy()
-    t = np.full(a.shape, 0.5)
-    best = np.where(np.abs(fa) < np.abs(fb), a, b)
-    done = no_root.copy()  # an entry that is found stays as it is, so that it does not depend on the others
-    for _ in range(60):
+    root = np.where(no_root, b, np.where(np.abs(fa) < np.abs(fb), a, b))
+    left = np.flatnonzero(~no_root)
+    a, fa, b, fb = a[left], fa[left], b[left], fb[left]
+    t = np.full(left.size, 0.5)
+    for _ in range(80):
+        if not left.size:
+            break
         x = a + t * (b - a)
-        fx = gap(x)
+        fx = gap(x, left)
         same = np.sign(fx) == np.sign(fa)
         c, fc = np.where(same, a, b), np.where(same, fa, fb)
         b, fb = np.where(same, b, a), np.where(same, fb, fa)
         a, fa = x, fx
-        best = np.where(done, best, np.where(np.abs(fa) < np.abs(fb), a, b))
+        root[left] = np.where(np.abs(fa) < np.abs(fb), a, b)
         with np.errstate(all="ignore"):
             reach = tolerance / np.abs(b - c)
-            done |= (reach > 0.5) | (fa == 0.0)
-            if bool(np.all(done)):
-                break
+            more = ~((reach > 0.5) | (fa == 0.0))
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
             quadratic = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
             inverse = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
         t = np.where(quadratic & np.isfinite(inverse), inverse, 0.5)
         reach = np.where(np.isfinite(reach), np.minimum(reach, 0.5), 0.5)
         t = np.clip(t, reach, 1.0 - reach)
-    return np.where(no_root, fallback, best)
+        left, a, fa, b, fb, t = left[more], a[more], fa[more], b[more], fb[more], t[more]
+    return root

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import BoolArray, FloatArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.notes import Note
 from matchbound.stats.latent.correlations import Clusters, Curve
 from matchbound.stats.latent.handover import OwnVariance
@@ -157,7 +157,7 @@ class LatentModel:
             notes=self._notes(errors, erring),
         )
 
-    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike, *, tolerance: float = 1e-6) -> FloatArray:
+    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
         `errors` need not be whole; `upper` says which limit. They are right to `tolerance` in probits.
@@ -184,7 +184,7 @@ class LatentModel:
         """The same model read from the other side of the scale."""
         return replace(self, identity=self.identity.mirrored(), pair=self.pair.mirrored(), mirrored=not self.mirrored)
 
-    def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray, tolerance: float = 1e-6) -> FloatArray:
+    def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray, tolerance: float = 1e-9) -> FloatArray:
         """Limits of the rate in which the curves are functions of z (of non-errors where mirrored), shape (J,)."""
         from scipy.special import ndtr, ndtri
 
@@ -193,10 +193,11 @@ class LatentModel:
         z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
         handed_over = self._handed_over(x, z_hat)
 
-        def gap(z: FloatArray) -> FloatArray:
-            tail = np.clip(self._tail(x, z, z_hat, up, handed_over), 1e-300, 1.0 - 1e-16)
-            signed: FloatArray = ndtri(tail) + deviate
-            return np.where(up, signed, -signed)
+        def gap(z: FloatArray, entries: IntArray) -> FloatArray:
+            handed = (handed_over[0][entries], handed_over[1][entries])
+            tail = self._tail(x[entries], z, z_hat[entries], up[entries], handed)
+            signed: FloatArray = ndtri(np.clip(tail, 1e-300, 1.0 - 1e-16)) + deviate[entries]
+            return np.where(up[entries], signed, -signed)
 
         near = np.where(up, z_hat - 0.1, z_hat + 0.1)
         guess = np.clip(near + np.where(up, 1.0, -1.0) * (0.2 + 0.2 * np.abs(deviate)), LOWEST, TOP)

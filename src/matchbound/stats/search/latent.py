@@ -135,10 +135,10 @@ class SearchModel:
         up = ~upper if self.mirrored else upper
         z_hat = _probit(np.maximum(x, 0.5) / self.searches)
 
-        def gap(z: FloatArray) -> FloatArray:
-            tail = np.clip(self._tail(x, z, up), 1e-300, 1.0 - 1e-16)
-            signed: FloatArray = ndtri(tail) + deviate
-            return np.where(up, signed, -signed)
+        def gap(z: FloatArray, entries: IntArray) -> FloatArray:
+            tail = np.clip(self._tail(x[entries], z, up[entries]), 1e-300, 1.0 - 1e-16)
+            signed: FloatArray = ndtri(tail) + deviate[entries]
+            return np.where(up[entries], signed, -signed)
 
         near = np.where(up, z_hat - 0.1, z_hat + 0.1)
         guess = np.clip(near + np.where(up, 1.0, -1.0) * (0.2 + 0.2 * np.abs(deviate)), LOWEST, TOP)
