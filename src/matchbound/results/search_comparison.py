@@ -11,6 +11,7 @@ import numpy as np
 from matchbound.errors import DataError
 from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.results.search_rates import FalsePositives, Misses, gallery_named
+from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class SearchDifference:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchComparison:
+class SearchComparison(Shown):
     """Two systems on the same searches.
 
     fpir, fnir, cmc
@@ -104,6 +105,22 @@ class SearchComparison:
     fnir: SearchDifference | None
     cmc: SearchDifference | None
     fnir_at_fpir: SearchDifference | None
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The differences with their intervals and p-values."""
+        made = [each for each in (self.fpir, self.fnir, self.cmc, self.fnir_at_fpir) if each is not None]
+        return [
+            {
+                "metric": each.metric,
+                "rate_a": each.rate_a,
+                "rate_b": each.rate_b,
+                "estimate": each.estimate,
+                "low": each.interval().low,
+                "high": each.interval().high,
+                "p_value": each.p_value,
+            }
+            for each in made
+        ]
 
 
 def compare_searches(
@@ -247,7 +264,7 @@ class SearchGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchGroups:
+class SearchGroups(Shown):
     """Rates by group at a threshold; iterate over it, or index it by the name of a group.
 
     See Also
@@ -264,6 +281,16 @@ class SearchGroups:
     threshold: float
     rank: int
     groups: tuple[SearchGroup, ...]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rates of each group with their intervals."""
+        return [
+            {"group": group.name, **record}
+            for group in self.groups
+            for rate in (group.fpir, group.fnir, group.cmc)
+            if rate is not None
+            for record in rate.to_records()
+        ]
 
     def __iter__(self) -> Any:
         return iter(self.groups)
