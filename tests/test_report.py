@@ -141,11 +141,11 @@ def check_panel(data: mb.Comparisons | mb.Embeddings, report: Report, picks: np.
                 assert shown.estimate[k] == rate.estimate
                 if rate.metric == "frr" and panel.thresholds[k] in aimed:
                     continue  # there the page accounts for the estimated threshold
-                # the model of the page is fitted along the curve, that of `evaluate` to the data: sums in another order
+                # the model of the page is fitted along the curve, that of `evaluate` to the data: a page shows 3 digits
                 interval = rate.interval(level=report.level)
-                assert shown.low[k] == pytest.approx(interval.low, rel=1e-7, abs=1e-15)
-                assert shown.high[k] == pytest.approx(interval.high, rel=1e-7)
-                assert shown.upper[k] == pytest.approx(rate.upper_bound(report.level), rel=1e-7)
+                assert shown.low[k] == pytest.approx(interval.low, rel=1e-5, abs=1e-15)
+                assert shown.high[k] == pytest.approx(interval.high, rel=1e-5)
+                assert shown.upper[k] == pytest.approx(rate.upper_bound(report.level), rel=1e-5)
 
 
 def test_the_panel_is_what_evaluate_gives(demo: mb.Embeddings, report: Report) -> None:

@@ -156,7 +156,7 @@ class ThresholdChoice(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class RateLimits:
+class RateLimits(Shown):
     """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,).
 
     low, high
@@ -184,6 +184,11 @@ class RateLimits:
     upper: FloatArray = field(repr=False)
     level: float
     method: str
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The limits at each threshold."""
+        rows = zip(self.low.tolist(), self.high.tolist(), self.upper.tolist(), strict=True)
+        return [{"low": low, "high": high, "upper": upper, "method": self.method} for low, high, upper in rows]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
