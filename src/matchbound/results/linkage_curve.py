@@ -10,6 +10,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.results.latent_pair import CurveModels
 from matchbound.results.linkage import check_prior
+from matchbound.show.shown import Shown
 from matchbound.stats.budget import banded_limits
 from matchbound.stats.curve.rates import crossing
 from matchbound.stats.linkage import f1_of, precision_of
@@ -27,7 +28,7 @@ class Along:
 
 
 @dataclass(frozen=True, eq=False)
-class LinkageCurve:
+class LinkageCurve(Shown):
     """Precision, recall and F1 against the threshold.
 
     thresholds : float64 array, shape (P,)
