@@ -137,6 +137,7 @@ def test_no_page_speaks_of_a_machine() -> None:
         assert found is None, f"{page}: {found}"
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     """Everything but the outputs, pictures and notebooks, which ``make docs`` makes and other tests run."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "dummy"]

@@ -215,6 +215,7 @@ def test_stopping_a_command(number: signal.Signals, code: int, tmp_path: Path) -
     assert target.read_bytes() == stops.OLD
 
 
+@pytest.mark.slow
 def test_stops_at_random_moments(tmp_path: Path) -> None:
     """A short version of what ``make fuzz`` does 50 times."""
     stops.make_data(tmp_path)

@@ -31,6 +31,7 @@ def test_there_are_two() -> None:
     assert [path.name for path in NOTEBOOKS] == ["audit.ipynb", "embeddings.ipynb"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_top_to_bottom(path: Path, tmp_path: Path) -> None:
     made = tmp_path / "made.ipynb"

@@ -329,6 +329,7 @@ def test_all_sizes_different_still_have_a_width() -> None:
         assert rate.bootstrap("vertex", 200, rng=0, fixed_sizes=True).interval().width > 0.0
 
 
+@pytest.mark.slow
 def test_fixed_sizes_are_unbiased_for_geometric_sizes() -> None:
     """1,200 data sets of the same sizes: the mean variance estimate against the variance of the estimates.
 

@@ -219,6 +219,7 @@ def test_a_report_by_group(files: Path, tmp_path: Path) -> None:
     assert "f & 60+" in both.read_text().replace("\\", "")
 
 
+@pytest.mark.slow
 def test_suspects_are_named_on_request_only(files: Path, tmp_path: Path) -> None:
     scores = str(files / "scores.csv")
     worst = mb.evaluate(mb.read(scores), 0.5).far.erring(1).to_records()[0]
@@ -366,6 +367,7 @@ def test_a_plan_for_far_says_nothing_of_frr() -> None:
     assert not any("FRR" in str(item.message) for item in caught)
 
 
+@pytest.mark.slow
 def test_a_plan_has_one_notation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--far", "0.01", "--upper", "0.05", "-q"]) == 0
     shown = capsys.readouterr().out

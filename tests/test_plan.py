@@ -313,6 +313,7 @@ def test_same_seed_same_plan() -> None:
     )
 
 
+@pytest.mark.slow
 def test_more_dependence_needs_more_people() -> None:
     asked = {"far": 0.01, "width": 0.01}
     independent, weak, unknown = (plan(**asked, dependence=x) for x in (INDEPENDENT, MIDDLE, None))
@@ -342,6 +343,7 @@ def test_claims() -> None:
     assert only.claim_power == pytest.approx(0.95, abs=0.02)
 
 
+@pytest.mark.slow
 def test_people_who_differ_strongly_are_warned_about() -> None:
     with pytest.warns(MatchboundWarning, match="differ strongly"):
         plan(far=0.05, width=0.2, dependence=Dependence(0.3, 0.8, 0.5))
@@ -467,6 +469,7 @@ def test_arguments(asked: dict[str, float], message: str) -> None:
         plan(**asked)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_pictures() -> None:
     from matchbound.planning.plots import cost_figure
 
@@ -479,6 +482,7 @@ def test_pictures() -> None:
     assert right.lines[0].get_ydata()[-1] > right.lines[0].get_ydata()[0]
 
 
+@pytest.mark.slow
 def test_command_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     from matchbound.cli.options import Answer
     from matchbound.cli.planning import plan as command
@@ -547,6 +551,7 @@ def test_one_person_with_many_instances_does_not_decide() -> None:
     assert three.shared == pytest.approx(one.shared, abs=0.015)
 
 
+@pytest.mark.slow
 def test_command_line_from_a_list_of_people(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     from matchbound.cli import main
 

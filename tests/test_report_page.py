@@ -266,6 +266,7 @@ def test_json_in_a_script_cannot_end_it() -> None:
         safe_json(float("nan"))
 
 
+@pytest.mark.slow
 def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
     first, second = tmp_path / "1.html", tmp_path / "2.html"
     for target in (first, second):
@@ -330,6 +331,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_page(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "report.html"
     assert main(["report", str(scores), "-o", str(target), "--far", "0.01", "--title", "A & B"]) == 0

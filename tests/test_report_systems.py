@@ -404,6 +404,7 @@ def test_the_picture_puts_intervals_where_the_axis_says(pair: Report, several: R
         assert drawn.count('class="aim"') == sum(not item.differs for item in in_order)
 
 
+@pytest.mark.slow
 def test_the_same_data_give_the_same_bytes(demo: mb.Embeddings) -> None:
     pages = [render(make_report(demo, far=1e-1, against=[noisy(demo, 0.3), noisy(demo, 0.4)])) for _ in range(2)]
     assert pages[0] == pages[1]
@@ -424,6 +425,7 @@ def test_wrong_arguments(demo: mb.Embeddings) -> None:
         make_report(demo, against=strangers)
 
 
+@pytest.mark.slow
 def test_a_threshold_of_distances_is_not_one_of_similarities(demo: mb.Embeddings) -> None:
     other = mb.Embeddings(demo.vectors, demo.identities[demo.codes], "euclidean", instance=demo.instance)
     made = make_report(demo, threshold=0.6, far=1e-1, against=other)
@@ -436,6 +438,7 @@ def test_a_threshold_of_distances_is_not_one_of_similarities(demo: mb.Embeddings
     assert all(item.low < 0.0 < item.high for item in same.systems.rows)
 
 
+@pytest.mark.slow
 def test_the_verdict_speaks_of_a_far_that_all_systems_support(demo: mb.Embeddings) -> None:
     made = make_report(demo, far=[1e-1, 1e-2, 1e-5], against=noisy(demo, 0.5))
     assert made.systems is not None
@@ -473,6 +476,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [write_table(folder / f"system{k}.csv", data) for k, data in enumerate(others)]
 
 
+@pytest.mark.slow
 def test_the_command_compares(files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "report.html"
     command = ["report", str(files[0]), "--far", "0.1", "-o", str(target), "-q"]

@@ -282,6 +282,7 @@ def brute_force(name: str, similarity: Any) -> tuple[Embeddings, Any, Any, Any]:
     return data, threshold, *errors_in_float64(data, float(threshold[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize("prune", SCREENED)
 @pytest.mark.parametrize(
