@@ -58,15 +58,14 @@ def open(
         reading.distance,
         title,
     )
-    with LocalPage(Work(maker(reading, seed), files, settings), port) as page:
-        sys.stdout.write(f"{page.address}\n")
+    with LocalPage(Work(maker(reading, seed), files, settings), port) as page, suppress(KeyboardInterrupt):
+        sys.stdout.write(f"{page.address}\n")  # from here on, being told to stop is the way to end
         sys.stdout.flush()
         if not quiet:
             sys.stderr.write("The report is at the address above, on this machine only. Ctrl-C ends it.\n")
         if not no_browser:
             webbrowser.open(page.address)
-        with suppress(KeyboardInterrupt):
-            page.serve()
+        page.serve()
     return 0
 
 
