@@ -138,8 +138,7 @@ def stop(command: Command, number: signal.Signals, after: float, place: Place, f
         code, said = command.ended(PATIENCE)
         found.slowest = max(found.slowest, time.monotonic() - began)
         took_over = "matchbound: interrupted" in said
-        # −2 means 130 to a shell: CPython ends so where Ctrl-C fell into a module that was being imported
-        fine = {signal.SIGINT: (130, -2), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}[number]
+        fine = {signal.SIGINT: (130,), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}[number]
         early = number != signal.SIGKILL and not took_over  # Python itself answers while it starts
         if code not in fine and not (early and code in (-15, -2, 0, 1)):
             found.complain(f"{number.name}: exit {code}: {said[-400:]}")

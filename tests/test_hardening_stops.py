@@ -215,6 +215,20 @@ def test_stopping_a_command(number: signal.Signals, code: int, tmp_path: Path) -
     assert target.read_bytes() == stops.OLD
 
 
+@pytest.mark.parametrize(("stop", "code"), [("KeyboardInterrupt", 130), ("cli._Terminated", 143)])
+def test_stopping_while_a_class_is_made(stop: str, code: int, tmp_path: Path) -> None:
+    """An interrupt inside code that is compiled from a string, as in the import of a dataclass, ends as any other."""
+    script = tmp_path / "stopped.py"
+    script.write_text(
+        f"import matchbound.cli as cli, matchbound.cli.app as app\n"
+        f"app.run = lambda tokens: exec('raise {stop}', {{'cli': cli}})\n"
+        f"cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr == "matchbound: interrupted\n"
+    assert done.returncode == code
+
+
 @pytest.mark.slow
 def test_stops_at_random_moments(tmp_path: Path) -> None:
     """A short version of what ``make fuzz`` does 50 times."""

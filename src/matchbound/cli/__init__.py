@@ -23,11 +23,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         code = run([STDIN if token == "-" else token for token in tokens])
     except KeyboardInterrupt as stop:
+        _forget_the_interrupt()
         sys.stderr.write("matchbound: interrupted\n")
         code = 143 if isinstance(stop, _Terminated) else 130
     if argv is None:
         sys.exit(code)
     return code
+
+
+def _forget_the_interrupt() -> None:
+    """Let the process end with an exit code of our own.
+
+    CPython remembers an interrupt that left code compiled from a string, as a dataclass or a named tuple
+    makes when it is imported, and later ends the process by SIGINT even though the interrupt was handled. The
+    next string that is run clears that memory.
+    """
+    exec("")
 
 
 class _Terminated(KeyboardInterrupt):
