@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.cli import main
+from matchbound.cli import app, main
 from matchbound.files import writing as files
 from matchbound.files.writing import whole_file, write_atomically
 from matchbound.planning.protocol_files import write_protocol
@@ -227,6 +227,21 @@ def test_stopping_while_a_class_is_made(stop: str, code: int, tmp_path: Path) ->
     done = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stderr == "matchbound: interrupted\n"
     assert done.returncode == code
+
+
+def test_an_interrupt_that_became_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python turns what ``__set_name__`` raises while a class is made into a RuntimeError: still an interrupt."""
+
+    class Stopped:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    def build() -> object:
+        return type("Made", (), {"field": Stopped()})
+
+    monkeypatch.setattr(app, "build", build)
+    assert main(["demo"]) == 130
+    assert capsys.readouterr().err == "matchbound: interrupted\n"
 
 
 @pytest.mark.slow

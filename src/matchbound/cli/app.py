@@ -94,26 +94,42 @@ def run(tokens: Sequence[str]) -> int:
         command, bound, _ = build().parse_args(list(tokens), exit_on_error=False, print_error=False)
         settle(command, bound)
         result = command(*bound.args, **bound.kwargs)
-    except cyclopts.CycloptsError as error:
-        return _fail(f"{error} (see matchbound --help)", 2)
-    except UsageError as error:
-        return _fail(str(error), 2)
-    except MatchboundError as error:
-        return _fail(str(error), 1)
-    except MemoryError:
-        return _fail("not enough memory for these data", 1)
-    except BrokenPipeError:
-        _forget_output()
-        return 0
-    except OSError as error:
-        _forget_output()
-        return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
     except Exception as error:
-        if os.environ.get("MATCHBOUND_TRACEBACK"):
-            raise
-        told = f"a defect of matchbound itself ({type(error).__name__}: {shorten(without_secrets(str(error)), 200)})"
-        return _fail(f"{told}; please report it with the command. MATCHBOUND_TRACEBACK=1 shows where it happened", 70)
+        stop = _interrupt_behind(error)
+        if stop is not None:
+            raise stop from None
+        return _explain(error)
     return int(result or 0) if isinstance(result, (int, type(None))) else 0
+
+
+def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The interrupt that some library turned into an error of its own, as Python does while it makes a class."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error
+
+
+def _explain(error: Exception) -> int:
+    """Say on stderr what failed, and choose the exit code."""
+    match error:
+        case cyclopts.CycloptsError():
+            return _fail(f"{error} (see matchbound --help)", 2)
+        case UsageError():
+            return _fail(str(error), 2)
+        case MatchboundError():
+            return _fail(str(error), 1)
+        case MemoryError():
+            return _fail("not enough memory for these data", 1)
+        case BrokenPipeError():
+            _forget_output()
+            return 0
+        case OSError():
+            _forget_output()
+            return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
+    if os.environ.get("MATCHBOUND_TRACEBACK"):
+        raise error
+    told = f"a defect of matchbound itself ({type(error).__name__}: {shorten(without_secrets(str(error)), 200)})"
+    return _fail(f"{told}; please report it with the command. MATCHBOUND_TRACEBACK=1 shows where it happened", 70)
 
 
 def _forget_output() -> None:
