@@ -151,6 +151,14 @@ class Recount:
         chosen = similarity_at(scores.__getitem__, scores.size, errors, kind)
         return -chosen if self.source.distance else chosen
 
+    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
+        """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
+        from matchbound.counting.ranks import settle_ranks
+
+        if not isinstance(self.source, Embeddings):
+            return thresholds
+        return settle_ranks(self.source, thresholds, errors, counted)
+
     def comparisons(self) -> Comparisons:
         """The comparisons one by one; all pairs of embeddings are scored."""
         if isinstance(self.source, ScoreFile):
