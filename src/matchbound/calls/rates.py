@@ -213,6 +213,7 @@ def tally(
 def roc(
     data: AnySource | Readable,
     *,
+    weighting: str = "comparisons",
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -228,6 +229,9 @@ def roc(
         disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
         step. Each is exact, and so are the thresholds of a FAR or an FRR that is asked for; EER lies on the line
         between two points.
+    weighting
+        ``"comparisons"``, or ``"identities"``: FRR is the mean over identities and FAR over identity pairs, as in
+        `evaluate`, at every threshold. This needs a curve with every step.
     workers, executor, progress, checkpoint, checkpoint_every
         How to count large sets of embeddings; see `evaluate`.
 
@@ -250,7 +254,9 @@ def roc(
     from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings, curve_of_table
     from matchbound.counts.curve import CurveTally, SortedCurve
     from matchbound.results.roc import RocCurve
+    from matchbound.results.weighted_curve import identity_curve
 
+    weighting = named(weighting, WEIGHTINGS, "weighting")
     data = as_source(data)
     check_source(data)
     if isinstance(data, Comparisons):
@@ -273,6 +279,8 @@ def roc(
     recount = Recount(data, workers, executor)
     if isinstance(counted, SortedCurve):
         recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
+    if weighting == "identities":
+        return identity_curve(counted, recount, notes)
     return RocCurve(counted, recount, notes)
 
 

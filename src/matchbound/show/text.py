@@ -63,4 +63,5 @@ def intervals_note(records: Sequence[Record], also: str = "") -> str | None:
     level = next((r["level"] for r in records if r["level"]), None)
     if not methods or level is None:
         return None
-    return f"{level_text(level)} intervals, {', '.join(methods)}.{' ' + also if also else ''}"
+    once = " Every identity counts once." if any(r.get("weighting") == "identities" for r in records) else ""
+    return f"{level_text(level)} intervals, {', '.join(methods)}.{once}{' ' + also if also else ''}"
