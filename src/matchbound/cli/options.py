@@ -23,10 +23,10 @@ from matchbound.files.opening import is_address, local_path, open_input, reporti
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import Claim
+from matchbound.results.interval import check_level
 from matchbound.show.claims import claim_lines, claim_record
 from matchbound.show.records import Record, to_csv, to_json
 from matchbound.show.terms import Terms, speaking, worded
-from matchbound.stats.intervals import check_level
 
 Format = Literal["table", "json", "csv"]
 
