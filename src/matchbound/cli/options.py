@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from matchbound import kernels
 from matchbound.cli import STDIN
 from matchbound.cli.common import colour_wanted, remember
 from matchbound.cli.laboratory import COMMAND
@@ -323,6 +324,7 @@ def _reading_bar() -> Iterator[Any]:
 @contextmanager
 def _bar(quiet: bool, what: str = "comparing") -> Iterator[Any]:
     """A progress bar with rate and time left, on a terminal only."""
+    kernels.tell_of_compiling = kernels.tell_of_compiling and not quiet
     if quiet or not sys.stderr.isatty():
         yield None
         return

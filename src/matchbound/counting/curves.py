@@ -333,6 +333,10 @@ class AlongCurve(Recount):
         chosen = similarity_at(lambda at: curve.row_similarity[rows[last - at]], rows.size, wanted, kind)
         return -chosen if curve.distance else chosen
 
+    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
+        """The thresholds as they are: those of a curve are exact, ties apart."""
+        return thresholds
+
     @property
     def _curve(self) -> SortedCurve:
         assert self.curve is not None

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.pairs import BlockScores, GenuinePairs
 from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -164,6 +165,12 @@ class Recount:
         chosen = similarity_at(scores.__getitem__, scores.size, errors, kind)
         return -chosen if self.source.distance else chosen
 
+    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
+        """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
+        if not isinstance(self.source, Embeddings):
+            return thresholds
+        return settle_ranks(self.source, thresholds, errors, counted)
+
     def comparisons(self) -> Comparisons:
         """The comparisons one by one; all pairs of embeddings are scored."""
         if isinstance(self.source, ScoreFile):
@@ -290,6 +297,53 @@ def rank_scores(
     return -chosen if distance else chosen
 
 
+def settle_ranks(source: Embeddings, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
+    """Thresholds of `rank_scores` for impostor pairs, moved to the exact score where their errors are not those wanted.
+
+    Rounding of the matrix product puts pairs of all but equal scores in the wrong order. The score of the wanted rank
+    lies in the band that rounding can reach, and only the pairs in it are scored exactly. Sampled ranks stay.
+
+    Parameters
+    ----------
+    thresholds : float64 array, shape (K,)
+        In the units of the scores.
+    errors, counted : int64 arrays, shape (K,)
+        The numbers of errors wanted, and those that a tally found.
+    """
+    off = np.flatnonzero(errors != counted)
+    if not off.size or len(source) > EXACT_ROWS:
+        return thresholds
+    exact = source.score_pairs(*_pairs_near(source, thresholds[off]))
+    scores = np.sort(-exact if source.distance else exact)
+    settled = thresholds.copy()
+    wanted = -thresholds[off] if source.distance else thresholds[off]
+    place = np.searchsorted(scores, wanted, side="left") + counted[off] - errors[off]
+    known = (place >= 0) & (place < scores.size)
+    moved = scores[place[known]]
+    settled[off[known]] = -moved if source.distance else moved
+    return settled
+
+
+def _pairs_near(source: Embeddings, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
+    """Impostor pairs whose scores rounding may have moved across a threshold: rows (first, second)."""
+    scores = BlockScores(source.settled, source.similarity, np.float32)
+    bands = np.array(sorted(scores.band(float(t)) for t in thresholds))
+    apart = bands[1:, 0] > np.maximum.accumulate(bands[:, 1])[:-1]
+    starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
+    stops = np.maximum.reduceat(bands[:, 1], starts)
+    edges = np.stack([bands[starts, 0], stops], axis=1).reshape(-1).astype(np.float32)
+    firsts, seconds = [], []
+    for start in range(0, len(source), BLOCK):
+        with one_blas_thread():
+            block = scores.block(slice(start, start + BLOCK))
+        later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
+        first, second = np.nonzero(later & (source.codes[start : start + BLOCK, None] != source.codes[start:]))
+        inside = np.flatnonzero(np.searchsorted(edges, block[first, second]) % 2 == 1)
+        firsts.append(first[inside] + start)
+        seconds.append(second[inside] + start)
+    return np.concatenate(firsts), np.concatenate(seconds)
+
+
 def similarity_at(pick: Callable[[IntArray], NDArray[Any]], size: int, errors: IntArray, kind: Kind) -> FloatArray:
     """The similarity at which so many comparisons of a kind err, shape of `errors`.
 
@@ -336,7 +390,8 @@ def _impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32
     scores, codes = BlockScores(source.settled[rows], source.similarity, np.float32), source.codes[rows]
     parts = [np.empty(0, dtype=np.float32)]
     for start in range(0, rows.size, BLOCK):
-        block = scores.block(slice(start, start + BLOCK))
+        with one_blas_thread():  # a block is so small that a second thread only gets in the way
+            block = scores.block(slice(start, start + BLOCK))
         later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
         chosen = block[later & (codes[start : start + BLOCK, None] != codes[start:])]
         parts.append(-chosen if source.distance else chosen)
