@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedPoint
+from matchbound.report.page import Drivers, Report, ReportedGroup, ReportedNumber, ReportedPoint
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
 from matchbound.show.claims import stated
 from matchbound.show.numbers import MINUS, area_text, level_text, percent, ratio_text, span, target_text
 
 
-def value_text(claim: Claim) -> str:
+def value_text(claim: ReportedNumber) -> str:
     """The estimate: a percentage, or a number of five digits for an area."""
     return area_text(claim.estimate) if claim.metric == "auc" else percent(claim.estimate)
 
 
-def span_text(claim: Claim) -> str:
+def span_text(claim: ReportedNumber) -> str:
     """The interval of a claim."""
     return f"{area_text(claim.low)}–{area_text(claim.high)}" if claim.metric == "auc" else span(claim.low, claim.high)
 
 
-def counted(claim: Claim) -> str:
+def counted(claim: ReportedNumber) -> str:
     """212 of 1,671."""
     return "–" if claim.errors is None or claim.comparisons is None else f"{claim.errors:,} of {claim.comparisons:,}"
 
@@ -45,19 +45,19 @@ def headline(report: Report) -> str:
     return f"At threshold {point.reading}, {said_of(point.far, level)}. {second[:1].upper()}{second[1:]}."
 
 
-def none_erred(claim: Claim) -> bool:
+def none_erred(claim: ReportedNumber) -> bool:
     """Whether a rate is one of no error at all."""
     return claim.errors == 0 and bool(claim.comparisons) and claim.upper is not None
 
 
-def card(claim: Claim) -> tuple[str, str]:
+def card(claim: ReportedNumber) -> tuple[str, str]:
     """The number on a card and the line beneath it; no error at all is a bound, not 0%."""
     if none_erred(claim):
         return f"<\u00a0{percent(claim.upper)}", f"no error in {claim.comparisons:,}"
     return value_text(claim), span_text(claim)
 
 
-def said_of(claim: Claim, level: str) -> str:
+def said_of(claim: ReportedNumber, level: str) -> str:
     """A rate in a sentence: "FAR is 1.08%, 95% interval …", or that there was no error and what that shows."""
     name = "FRR" if claim.metric.startswith("frr") else claim.metric.upper()
     if none_erred(claim):
@@ -69,7 +69,7 @@ def said_of(claim: Claim, level: str) -> str:
     return f"{name} is {percent(claim.estimate)}, {level} interval {span_text(claim)}{_naive(claim)}"
 
 
-def _naive(claim: Claim) -> str:
+def _naive(claim: ReportedNumber) -> str:
     if claim.naive_ratio is None or claim.naive_ratio < 1.05:
         return ""
     return f"; a naive interval would be {claim.naive_ratio:.1f} times too narrow"
@@ -114,7 +114,7 @@ def cautions(report: Report) -> list[str]:
     return told
 
 
-def group_name(row: GroupRow) -> str:
+def group_name(row: ReportedGroup) -> str:
     """A group, and whether it is too small to be compared."""
     return row.name if row.compared else f"{row.name} (too few to compare)"
 
