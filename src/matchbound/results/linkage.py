@@ -262,7 +262,7 @@ class LinkageMeasure(Claimable):
 
     @property
     def _anonymous(self) -> bool:
-        return self.far.recount is not None and getattr(self.far.recount.source, "anonymous", False)
+        return self.far.recount is not None and self.far.recount.anonymous
 
     def _latent(self, level: float, side: Side) -> tuple[float, float]:
         far: LatentModel | Independent
