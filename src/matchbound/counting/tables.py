@@ -9,13 +9,17 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 
+DENSE_CELLS, MOST_CELLS = 8, 20_000_000
+"""Identity pairs by threshold are counted in a dense table of up to so many cells per comparison, and in all."""
+
 
 def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: bool = True) -> Tally:
     """Count errors by identity and by identity pair at each threshold.
 
-    One sort puts the comparisons of an identity pair side by side, in the order in which they cross the
-    thresholds; the r-th crossing of a pair (r = 0, 1, …) adds (r+1)² − r² = 2r + 1 to n_ij², so that the
-    second moments at all K thresholds come from one pass over the comparisons.
+    Where identity pairs have several comparisons each, a dense table holds n_ij by threshold. Elsewhere
+    one sort puts the comparisons of an identity pair side by side, in the order in which they cross the thresholds; the
+    r-th crossing of a pair (r = 0, 1, …) adds (r+1)² − r² = 2r + 1 to n_ij², so that the second moments at all K
+    thresholds come from one pass over the comparisons.
 
     Parameters
     ----------
@@ -66,6 +70,13 @@ def _impostor(source: Comparisons, crossed: IntArray, size: int, pairs: bool) ->
     high = np.maximum(source.a[rows], source.b[rows])
     reach = crossed[rows]
     keys = low * np.int64(n_identities) + high
+    if n_identities**2 <= min(DENSE_CELLS * rows.size, MOST_CELLS):
+        made = np.bincount(keys, minlength=n_identities**2)
+        present = np.flatnonzero(made)
+        if present.size * (size + 1) <= min(DENSE_CELLS * rows.size, MOST_CELLS):
+            number = (np.cumsum(made > 0) - 1)[keys]
+            compared = PairTable(present // n_identities, present % n_identities, made[present].astype(np.int64))
+            return _impostor_dense(compared, _count_by(number, reach, present.size, size), n_identities, pairs)
     order = np.lexsort((-reach, keys))
     keys, reach = keys[order], reach[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -81,6 +92,30 @@ def _impostor(source: Comparisons, crossed: IntArray, size: int, pairs: bool) ->
         sum_nn=2 * _reached(reach, 2 * rank + 1, size),
         compared=compared,
         erred=_pair_errors(compared, starts, reach, size) if pairs else None,
+    )
+
+
+def _impostor_dense(compared: PairTable, n: IntArray, n_identities: int, pairs: bool) -> ImpostorTally:
+    """The same from n_ij at each threshold, shape (K, P)."""
+
+    def by_identity(counts: IntArray) -> IntArray:
+        one = np.bincount(compared.first, counts, n_identities)
+        return (one + np.bincount(compared.second, counts, n_identities)).astype(np.int64)
+
+    size = n.shape[0]
+    tables = []
+    for row in n if pairs else ():
+        erring = np.flatnonzero(row)
+        tables.append(PairTable(compared.first[erring], compared.second[erring], row[erring]))
+    return ImpostorTally(
+        comparisons=by_identity(compared.count),
+        errors=np.array([by_identity(row) for row in n], dtype=np.int64).reshape(size, n_identities),
+        sum_mm=2
+        * sum(int(m) ** 2 * int(k) for m, k in zip(*np.unique(compared.count, return_counts=True), strict=True)),
+        sum_nm=2 * (n @ compared.count),
+        sum_nn=2 * np.einsum("kp,kp->k", n, n),
+        compared=compared,
+        erred=tuple(tables) if pairs else None,
     )
 
 
