@@ -30,7 +30,7 @@ from matchbound.report.page import (
 )
 from matchbound.report.panels import score_histogram
 from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tally_at
-from matchbound.results.claims import Statement, parse_claim
+from matchbound.results.claims import Statement, check_statement, parse_claim
 from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
@@ -214,6 +214,8 @@ def make_report(
     said = [(text, parse_claim(text)) for text in claims]
     if any(claim.metric in AT_A_THRESHOLD for _, claim in said) and not asked:
         raise UsageError("a claim about a rate at a threshold needs a threshold")
+    for text, statement in said:
+        check_statement(statement, text)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         systems = None if against is None else _systems(data, name, against)
@@ -304,7 +306,7 @@ class _Maker:
         provenance: Mapping[str, Any],
     ) -> Report:
         """All of it."""
-        curve = self.curve
+        self.curve = curve = self.curve.refined(far=targets)  # so that points are numbered alike everywhere
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
         aimed = [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
@@ -327,8 +329,8 @@ class _Maker:
             panel=curve_panel(
                 curve, self.level, always, series, points[focus].threshold, method=self.method, aims=claims
             ),
-            picture=curve_picture(curve, self.level),
-            histogram=score_histogram(curve.tally),
+            picture=curve_picture(curve, self.level, any(point.frr.method == "latent" for point in aimed)),
+            histogram=score_histogram(curve.tally, count=curve.recount.tally if curve.recount.all_pairs else None),
             drivers=tuple(drivers_of(rate, show_labels) for rate in (focus_rates.far, focus_rates.frr)),
             groups=self._groups(points[focus], group),
             systems=None if systems is None else self._against(systems, targets, [rates.threshold for rates in series]),

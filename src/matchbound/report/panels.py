@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.tally import Tally
 
 OUTSIDE = 2e-4
 """Share of a kind of comparison that a histogram may leave out at either end."""
@@ -52,11 +54,16 @@ def panel_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray
     return np.unique(np.clip(chosen, 0, far.size - 1)).astype(np.int64)
 
 
-def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:
+def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:
     """Exact counts of scores between edges.
 
-    A curve with every step is counted between even edges. A curve with some points has edges at the points nearest
-    to even ones, because only there the counts are known.
+    A curve with every step is counted between even edges. Of a curve with some points, the comparisons are counted
+    once more; without `count`, edges are at the points nearest to even ones, because only there the counts are known.
+
+    Parameters
+    ----------
+    count
+        Counts the comparisons at thresholds.
     """
     score = curve.thresholds if curve.distance else curve.thresholds[::-1]
     matched = np.stack([curve.n_genuine - curve.false_nonmatches, curve.false_matches])
@@ -74,6 +81,11 @@ def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:
         right = np.searchsorted(score, edges, side="right") - 1
         place = right if curve.distance else np.searchsorted(score, edges, side="left")
         place[0], place[-1] = first, last
+    elif count is not None:
+        tally = count(edges)
+        matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
+        counts = np.diff(matched if curve.distance else total - matched, axis=1)
+        return Histogram(edges, counts[0].astype(np.int64), counts[1].astype(np.int64), int(total.sum() - counts.sum()))
     else:
         place = np.unique(np.abs(score[:, None] - edges[None, :]).argmin(axis=0))
         edges = score[place]

@@ -91,9 +91,9 @@ def curve_panel(
     )
 
 
-def curve_picture(curve: RocCurve, level: float) -> CurvePicture:
-    """The curve and its pointwise band, for drawing."""
-    band = curve.band(level)
+def curve_picture(curve: RocCurve, level: float, latent: bool = False) -> CurvePicture:
+    """The curve and its pointwise band, for drawing: by the method of the operating points beside it."""
+    band = curve.band(level, method="latent" if latent else "influence")
     return CurvePicture(curve.far, curve.frr, band.far, band.low, band.high)
 
 

@@ -45,6 +45,9 @@ METRICS = {
 }
 """Names that a claim may use, and the metric each means."""
 
+UNBOUNDED = ("mindcf", "actdcf", "cllr", "mincllr")
+"""Metrics that are no rates: their targets may be 1 and more."""
+
 _RELATION = re.compile(r"<=|>=|<|>|≤|≥")
 
 
@@ -116,6 +119,21 @@ def parse_claim(text: str) -> Statement:
         raise UsageError(f"claim {text!r}: there is no metric {name!r}; a claim is about one of {known}")
     below = _RELATION.findall(text)[0] in ("<", "<=", "≤")
     return Statement(METRICS[name], "<" if below else ">", _number(sides[1], text), given, options)
+
+
+def check_statement(said: Statement, text: str) -> None:
+    """Refuse rates that are none, such as the target of "far<1", which holds of every system."""
+    if said.given is not None:
+        _check_rate(said.given, f"claim {text!r}")
+    if said.metric not in UNBOUNDED:
+        _check_rate(said.target, f"claim {text!r}")
+
+
+def _check_rate(value: float, where: str) -> None:
+    """Refuse a target that every rate meets, or none: most often a percentage without its sign."""
+    if not 0.0 <= value < 1.0:
+        meant = f"; write {value:g}% for {value:g} percent" if 1.0 <= value < 100.0 else ""
+        raise UsageError(f"{where}: {value:g} is not a rate below 1{meant}")
 
 
 def _number(word: str, text: str) -> float:
@@ -262,6 +280,8 @@ def claim_of(
     target = float(below if below is not None else above)  # type: ignore[arg-type]
     if not math.isfinite(target):
         raise UsageError(f"a claim needs a finite target; got {target!r}")
+    if statistic.metric in METRICS and statistic.metric not in UNBOUNDED:
+        _check_rate(target, "claim")
     options = _with_method(method, options)
     high = statistic.interval(level=level, side="upper", **options)
     low = statistic.interval(level=level, side="lower", **options)
