@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 from matchbound.counting import tables as counted_tables
-from matchbound.counting.along import AlongCurve
-from matchbound.counting.ranks import rank_scores, settle_ranks
-from matchbound.counting.recount import Recount
+from matchbound.counting.curves import AlongCurve
+from matchbound.counting.recount import Recount, rank_scores, settle_ranks
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.tally import PairTable
 from matchbound.results.latent_pair import CurveModels

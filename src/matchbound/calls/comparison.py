@@ -28,6 +28,7 @@ from matchbound.data.matching import Matched, comparisons_of, match, rescored
 from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.loading import Readable, in_memory
+from matchbound.readers.tables import named
 from matchbound.results.comparison import (
     Comparison,
     Difference,
@@ -37,7 +38,6 @@ from matchbound.results.comparison import (
     RateDifference,
 )
 from matchbound.results.error_rates import ErrorRates, error_rates
-from matchbound.results.methods import named
 from matchbound.results.systems import SystemsTable, systems_table
 from matchbound.results.weighted import WEIGHTINGS
 from matchbound.stats.differences import PointTerms
@@ -452,7 +452,7 @@ class _Pair:
 
         Correlations may come from a part of the identities; what was compared is counted on all of them.
         """
-        from matchbound.counting.ranks import rank_scores
+        from matchbound.counting.recount import rank_scores
 
         a, b = _subset(self.a, self.b)
         which: Literal["impostor", "genuine"] = "impostor" if kind == "far" else "genuine"

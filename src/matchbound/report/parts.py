@@ -11,13 +11,13 @@ from matchbound.arraytypes import IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.tally import Tally
 from matchbound.report.page import (
-    Claim,
     Contributor,
     CurvePicture,
     Drivers,
     Panel,
     PanelRate,
     PerPerson,
+    ReportedNumber,
     reading_of,
     reading_of_number,
 )
@@ -47,7 +47,7 @@ def curve_panel(
     points: int = PANEL_POINTS,
     *,
     method: str = "auto",
-    aims: Mapping[int, Claim] | None = None,
+    aims: Mapping[int, ReportedNumber] | None = None,
 ) -> Panel:
     """Both rates with their limits at a few hundred thresholds: what `evaluate` gives at each of them.
 
@@ -92,9 +92,9 @@ def curve_panel(
     )
 
 
-def curve_picture(curve: RocCurve, level: float) -> CurvePicture:
-    """The curve and its pointwise band, for drawing."""
-    band = curve.band(level)
+def curve_picture(curve: RocCurve, level: float, latent: bool = False) -> CurvePicture:
+    """The curve and its pointwise band, for drawing: by the method of the operating points beside it."""
+    band = curve.band(level, method="latent" if latent else "influence")
     return CurvePicture(curve.far, curve.frr, band.far, band.low, band.high)
 
 
@@ -108,7 +108,7 @@ def _panel_rate(
     return PanelRate(total, errors, errors / total, limits.low, limits.high, limits.upper)
 
 
-def _aimed(panel: PanelRate, points: IntArray, aims: Mapping[int, Claim]) -> PanelRate:
+def _aimed(panel: PanelRate, points: IntArray, aims: Mapping[int, ReportedNumber]) -> PanelRate:
     """The panel with what the page says at some points in the place of the limits at a fixed threshold."""
     low, high, upper = panel.low.copy(), panel.high.copy(), panel.upper.copy()
     for point, claim in aims.items():
@@ -162,7 +162,7 @@ def drivers_of(rate: Rate, show_labels: bool) -> Drivers:
     )
 
 
-def per_person(pooled: Claim, once: Claim, errors: IntArray, comparisons: IntArray) -> PerPerson:
+def per_person(pooled: ReportedNumber, once: ReportedNumber, errors: IntArray, comparisons: IntArray) -> PerPerson:
     """A rate beside the one in which every identity counts once, and what the identities with most comparisons do."""
     order = np.argsort(-comparisons, kind="stable")[: int(np.count_nonzero(comparisons))]
     heavy = max(order.size // 10, 1)
