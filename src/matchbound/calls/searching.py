@@ -72,6 +72,10 @@ def search(
         With ``fpir``, ``fnir``, ``cmc``, ``fnir_at_fpir``, ``selectivity``, ``at_gallery_size``, ``threshold_for`` and
         ``hubs``.
 
+    See Also
+    --------
+    Searches, read_candidates, compare_searches
+
     Examples
     --------
     >>> import numpy as np
