@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_costs as naive
 from conftest import DATA, golden_table
-from matchbound.counting.along import AlongCurve
+from matchbound.counting.curves import AlongCurve
 from matchbound.results.costs import PRESETS
 from matchbound.stats.budget import ANGLES, Steps, budget_tables, integrated_limits
 from matchbound.stats.costs import CostWeights, calibrate

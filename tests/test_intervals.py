@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 from matchbound.planning.foresight import Foresight
 from matchbound.report.panels import wilson_panel
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.union import _wilson as union_wilson
 from matchbound.stats.intervals import normal_quantile, t_quantile, wilson, wilson_limits

@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def test_a_long_label_costs_little_wherever_labels_are_compared(tmp_path: Path) 
 
     people = [LONG, *(f"p{k}" for k in range(7_999))]
     faces = mb.Embeddings(np.random.default_rng(0).normal(size=(8_000, 2)), people, instance=people)
-    lines = "".join(f"{a},{a},{b},{b}\n" for a, b in zip(people[:-1], people[1:], strict=True))
+    lines = "".join(f"{a},{a},{b},{b}\n" for a, b in pairwise(people))
     protocol = put(tmp_path / "protocol.csv", f"id_a,instance_a,id_b,instance_b\n{lines}")
     scores = put(tmp_path / "scores.csv", HEAD + "".join(f"{a},{a},1\n{a},p7,0.2\n" for a in people))
     numbered = mb.Embeddings(np.ones((8_000, 2)) + np.arange(8_000)[:, None] % 7, np.arange(8_000))

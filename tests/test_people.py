@@ -13,7 +13,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.data.direction import direction_question, question
+from matchbound.data.comparisons import direction_question, question
 from matchbound.data.example_files import EXAMPLE_FILES
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

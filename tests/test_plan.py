@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 import naive_plan
-from matchbound.calls.rates import evaluate, tally
+from matchbound.calls.evaluate import evaluate, tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError

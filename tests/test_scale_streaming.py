@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.counting import pair_words, streaming
+from matchbound.counting import pair_words, streaming, tables
 from matchbound.counting.streaming import tally_score_table
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.tally import PairTable, Tally
@@ -102,9 +102,10 @@ def check_tally(tally: Tally, source: Comparisons, thresholds: Any, pairs: bool)
     count=st.integers(0, 9),
     pairs=st.booleans(),
     small=st.booleans(),
+    dense=st.booleans(),
 )
 def test_pieces_of_a_table_in_memory_equal_a_loop(
-    seed: int, rows: int, identities: int, distance: bool, count: int, pairs: bool, small: bool
+    seed: int, rows: int, identities: int, distance: bool, count: int, pairs: bool, small: bool, dense: bool
 ) -> None:
     """Also where a word has bits for three thresholds only, and where one pair fills many pieces."""
     rng = np.random.default_rng(seed)
@@ -116,6 +117,8 @@ def test_pieces_of_a_table_in_memory_equal_a_loop(
         if small:
             patch.setattr(pair_words, "WORK_ROWS", 7)
             patch.setattr(pair_words, "WORD_BITS", 10)
+        if not dense:
+            patch.setattr(tables, "DENSE_ROWS", 0)
         tally = tally_comparisons(source, thresholds, pairs=pairs)
     np.testing.assert_array_equal(tally.thresholds, thresholds)
     check_tally(tally, source, thresholds, pairs)

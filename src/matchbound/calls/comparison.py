@@ -416,7 +416,7 @@ class _Pair:
 
         Correlations may come from a part of the identities; what was compared is counted on all of them.
         """
-        from matchbound.counting.ranks import rank_scores
+        from matchbound.counting.recount import rank_scores
 
         a, b = _subset(self.a, self.b)
         which: Literal["impostor", "genuine"] = "impostor" if kind == "far" else "genuine"

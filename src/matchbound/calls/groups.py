@@ -10,17 +10,18 @@ import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.counting.executors import Executor, Progress
-from matchbound.counting.recount import AnySource, Recount, RecountOfPart, tally_source
+from matchbound.counting.recount import AnySource, Recount, RecountOfPart, rank_scores, source_of, tally_source
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import comparisons_of
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.readers.loading import Readable, as_source
+from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.groups import SMALL, GroupRates, small_groups
+from matchbound.results.interval import few_identities
 from matchbound.stats.group_differences import group_sums
 
 
@@ -68,9 +69,7 @@ def by_group(
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
-    data = as_source(data)
-    if not isinstance(data, Comparisons | Embeddings | ScoreFile):
-        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+    data = source_of(data)
     told = list(data.findings())
     if isinstance(data, ScoreFile):
         group = scan_groups(data) if group is None else group
@@ -94,7 +93,7 @@ def by_group(
     for g, name in enumerate(names):
         rates = _rates_of_part(recount, grid, whole, codes == g, weighting)
         within.append(rates)
-        told += [f"group {name}: {text}" for text in rates.warnings if not text.startswith("only ")]
+        told += [f"group {name}: {text}" for text in rates.warnings if text not in few_identities(rates.n_identities)]
     sizes = np.bincount(codes, minlength=len(names))
     small = small_groups(names, sizes.tolist())
     if small:
@@ -193,8 +192,6 @@ def _tally_of_none(whole: Tally, members: BoolArray) -> Tally:
 
 
 def _threshold_at_far(data: AnySource, far: float) -> float:
-    from matchbound.counting.ranks import rank_scores
-
     if isinstance(data, ScoreFile):
         raise UsageError(
             f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"

@@ -22,7 +22,7 @@ from matchbound.cli.options import (
     Working,
 )
 from matchbound.errors import UsageError
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 
 Systems = Annotated[str, Parameter(help="One file per system, two or more: score tables or embeddings.")]
 Far = Annotated[float | None, Parameter(help="Compare FRR where every system has this FAR.")]

@@ -38,8 +38,8 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.interval import named
 from matchbound.results.linkage import check_prior
-from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, VARIANCES
 from matchbound.stats.resampling import BOOTSTRAPS
@@ -98,8 +98,8 @@ def evaluate(
 
     Example: `matchbound evaluate scores.csv --threshold 0.5 --claim "far<1e-3"`
     """
-    from matchbound.calls.rates import evaluate as run
-    from matchbound.calls.rates import roc
+    from matchbound.calls.evaluate import evaluate as run
+    from matchbound.calls.roc import roc
     from matchbound.show.costs import cost_records, linkage_records, linkage_table
     from matchbound.show.curve import curve_records, curve_table
     from matchbound.show.failures import generalised_records, generalised_table, hter_record

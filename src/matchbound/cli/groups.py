@@ -24,7 +24,7 @@ from matchbound.cli.options import (
 from matchbound.counting.recount import AnySource
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 
 OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
 Far = Annotated[float | None, Parameter(help="Take the threshold at which all data together have this FAR.")]

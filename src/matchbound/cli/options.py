@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from matchbound import kernels
 from matchbound.cli import STDIN
 from matchbound.cli.common import colour_wanted, remember
 from matchbound.cli.laboratory import COMMAND
@@ -23,10 +24,10 @@ from matchbound.files.opening import is_address, local_path, open_input, reporti
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import Claim
+from matchbound.results.interval import check_level
 from matchbound.show.claims import claim_lines, claim_record
 from matchbound.show.records import Record, to_csv, to_json
 from matchbound.show.terms import Terms, speaking, worded
-from matchbound.stats.intervals import check_level
 
 Format = Literal["table", "json", "csv"]
 
@@ -323,6 +324,7 @@ def _reading_bar() -> Iterator[Any]:
 @contextmanager
 def _bar(quiet: bool, what: str = "comparing") -> Iterator[Any]:
     """A progress bar with rate and time left, on a terminal only."""
+    kernels.tell_of_compiling = kernels.tell_of_compiling and not quiet
     if quiet or not sys.stderr.isatty():
         yield None
         return

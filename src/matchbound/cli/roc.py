@@ -27,7 +27,7 @@ from matchbound.cli.options import (
     Seed,
 )
 from matchbound.errors import UsageError
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.show.terms import Terms
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
@@ -88,7 +88,7 @@ def roc(
 
     Example: `matchbound roc scores.csv --far 0.01 --min-dcf 0.01 --cllr --plot det.png`
     """
-    from matchbound.calls.rates import roc as run
+    from matchbound.calls.roc import roc as run
     from matchbound.files.writing import write_atomically
     from matchbound.results.points import OperatingPoint
     from matchbound.show.costs import cost_records

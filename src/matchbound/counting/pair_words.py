@@ -39,7 +39,7 @@ class WordBits:
     @property
     def most(self) -> int:
         """How many thresholds there are bits for."""
-        return 2 ** max(self.bins, 1) - 1
+        return (1 << max(self.bins, 1)) - 1
 
     def words(self, a: IntArray, b: IntArray, missed: IntArray) -> Words:
         """The words of comparisons of identities a ≠ b, in either order, that miss so many thresholds."""

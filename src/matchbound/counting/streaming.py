@@ -22,7 +22,6 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.executors import Progress
 from matchbound.counting.numbering import Numbering
 from matchbound.counting.pair_words import PairSums, WordBits, Words
-from matchbound.counting.ranks import similarity_at
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
@@ -78,34 +77,24 @@ def tally_score_table(
         return counts.finish(given, place.astype(np.int64).reshape(-1), is_distance, pairs)
 
 
-def rank_scores_of_table(
-    path: str | os.PathLike[str],
-    errors: IntArray,
-    kind: Literal["impostor", "genuine"],
-    *,
-    columns: Mapping[str, str | None] | None = None,
-    distance: bool | None = None,
-    rng: int = 0,
-) -> FloatArray:
-    """Thresholds at which about `errors` comparisons err, in the units of the scores, shape of `errors`.
+def similarities_of_kind(
+    source: ScoreFile, kind: Literal["impostor", "genuine"], rng: int | np.random.Generator | None = 0
+) -> tuple[FloatArray, int, bool]:
+    """The scores of a kind with large meaning "same", sorted; of how many; and whether small ones meant "same".
 
-    Exact, ties apart, up to `KEPT_SCORES` comparisons of the kind; beyond that from a seeded random sample of them.
+    All of them up to `KEPT_SCORES`; of more, a seeded random sample.
     """
-    table = scan_scores(path, columns=columns)
-    is_distance = table.distance if distance is None else distance
+    table = scan_scores(source.path, columns=source.columns)
+    is_distance = table.distance if source.distance is None else source.distance
     numbers, kept = Numbering(), _Reservoir(KEPT_SCORES, np.random.default_rng(rng))
     for batch in table.batches:
         same = numbers.of(batch.a) == numbers.of(batch.b)
         scores = np.asarray(batch.score[same if kind == "genuine" else ~same], dtype=np.float64)
         kept.add(-scores if is_distance else scores)
-    scores, total = kept.taken(), kept.total
+    scores = kept.taken()
     if not scores.size:
         raise DataError(f"{table.source}: there are no {kind} comparisons")
-    wanted = np.asarray(errors, dtype=np.int64)
-    if total > scores.size:
-        wanted = np.maximum(np.rint(wanted * (scores.size / total)).astype(np.int64), 3)
-    chosen = similarity_at(scores.__getitem__, scores.size, wanted, kind)
-    return -chosen if is_distance else chosen
+    return scores, kept.total, is_distance
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,17 @@ from matchbound.counting.pair_words import PairSums, WordBits, Words
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 
+DENSE_ROWS, DENSE_CELLS, MOST_CELLS = 2_000_000, 4, 20_000_000
+"""Up to so many comparisons n_ij is counted in a dense table, of so many cells per comparison and in all."""
+
 
 def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: bool = True) -> Tally:
     """Count errors by identity and by identity pair at each threshold.
 
-    Rows are looked at some at a time. An impostor comparison becomes one 64-bit word, of its identity pair and the
-    thresholds it misses; one sort of the words gives the second moments at all K thresholds (see `pair_words`). Beside
-    the tally itself, counting takes the memory of the words: eight bytes per impostor comparison.
+    Where a table is small and its identity pairs have several comparisons each, a dense table holds n_ij by threshold.
+    Elsewhere rows are looked at some at a time. An impostor comparison becomes one 64-bit word, of its identity pair
+    and the thresholds it misses; one sort of the words gives the second moments at all K thresholds (`pair_words`).
+    Beside the tally itself, counting takes the memory of the words: eight bytes per impostor comparison.
 
     Parameters
     ----------
@@ -33,8 +37,9 @@ def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: boo
     place = place.reshape(-1)
     bits = WordBits.of(source.n_identities)
     starts = range(0, max(grid.size, 1), bits.most)
-    found = [_counted(source, grid[at : at + bits.most], bits, pairs) for at in starts]
-    tally = found[0] if len(found) == 1 else _at_all(found)
+    tally = _counted_densely(source, grid, pairs)
+    if tally is None:
+        tally = _at_all([_counted(source, grid[at : at + bits.most], bits, pairs) for at in starts])
     impostor, genuine = tally.impostor, tally.genuine
     in_order = np.array_equal(place, np.arange(grid.size))
     return replace(
@@ -51,6 +56,58 @@ def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: boo
             erred=None if impostor.erred is None else tuple(impostor.erred[k] for k in place),
         ),
     )
+
+
+def _counted_densely(source: Comparisons, grid: FloatArray, pairs: bool) -> Tally | None:
+    """The tally at thresholds that rise in similarity, from n_ij at each of them; None where that is no gain."""
+    size, cells = source.n_identities, min(DENSE_CELLS * len(source), MOST_CELLS)
+    if len(source) > DENSE_ROWS or size**2 > cells:
+        return None
+    reach = np.searchsorted(grid, -source.score if source.distance else source.score, side="right")
+    impostors = np.flatnonzero(~source.genuine)
+    a, b = source.a[impostors], source.b[impostors]
+    keys = np.minimum(a, b) * np.int64(size) + np.maximum(a, b)
+    made = np.bincount(keys, minlength=size**2)
+    present = np.flatnonzero(made)
+    if present.size * (grid.size + 1) > cells:
+        return None
+    compared = PairTable(present // size, present % size, made[present].astype(np.int64))
+    number = (np.cumsum(made > 0) - 1)[keys]
+    n = _reached(number, reach[impostors], present.size, grid.size)[1:]
+    own = np.flatnonzero(source.genuine)
+    g = _reached(source.a[own], reach[own], size, grid.size)
+    tables = []
+    for row in n if pairs else ():
+        erring = np.flatnonzero(row)
+        tables.append(PairTable(compared.first[erring], compared.second[erring], row[erring]))
+
+    def by_identity(counts: IntArray) -> IntArray:
+        one = np.bincount(compared.first, counts, size)
+        return (one + np.bincount(compared.second, counts, size)).astype(np.int64)
+
+    times = zip(*np.unique(compared.count, return_counts=True), strict=True)
+    return Tally(
+        identities=source.identities,
+        thresholds=grid,
+        distance=source.distance,
+        instances=source.instance_counts,
+        genuine=GenuineTally(g[0].copy(), g[0] - g[1:]),
+        impostor=ImpostorTally(
+            comparisons=by_identity(compared.count),
+            errors=np.array([by_identity(row) for row in n], dtype=np.int64).reshape(grid.size, size),
+            sum_mm=2 * sum(int(m) ** 2 * int(k) for m, k in times),
+            sum_nm=2 * (n @ compared.count),
+            sum_nn=2 * np.einsum("kp,kp->k", n, n),
+            compared=compared,
+            erred=tuple(tables) if pairs else None,
+        ),
+    )
+
+
+def _reached(owner: IntArray, reach: IntArray, owners: int, size: int) -> IntArray:
+    """How many comparisons of each owner reached at least 0, 1, …, `size` thresholds, shape (size + 1, owners)."""
+    table = np.bincount(reach * np.int64(owners) + owner, minlength=owners * (size + 1)).reshape(size + 1, owners)
+    return np.cumsum(table[::-1], axis=0)[::-1]
 
 
 def _counted(source: Comparisons, grid: FloatArray, bits: WordBits, pairs: bool) -> Tally:
@@ -99,7 +156,7 @@ def _by_identity(source: Comparisons, grid: FloatArray, bits: WordBits) -> tuple
         words[filled : filled + a.size] = bits.words(a, b, grid.size - reach)
         filled += a.size
     for table in (genuine, impostor):
-        np.cumsum(table[::-1], axis=0, out=table[::-1])
+        np.cumsum(table[::-1], axis=0, out=table[::-1])  # in place
     return genuine, impostor, words
 
 
@@ -115,6 +172,8 @@ def _count_in(table: IntArray, owner: IntArray, reach: IntArray) -> None:
 def _at_all(parts: list[Tally]) -> Tally:
     """Tallies of the same comparisons at different thresholds, as one."""
     first = parts[0]
+    if len(parts) == 1:
+        return first
     erred = [part.impostor.erred for part in parts]
     return replace(
         first,

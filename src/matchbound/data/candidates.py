@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.data.finite import check_finite
+from matchbound.data.comparisons import check_finite
 from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, UsageError
 

@@ -17,6 +17,9 @@ PROCESSORS = {
     "generic": ("generic", ""),
 }
 
+tell_of_compiling = True
+"""Whether to say, at a terminal or in a notebook, that kernels are being compiled; said once."""
+
 
 def limit_processor() -> None:
     """Tell numba for which processor to compile, where the environment asks for another one."""

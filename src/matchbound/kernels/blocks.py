@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 from numpy.typing import NDArray
 
+from matchbound.kernels.compiling import compiled
 from matchbound.kernels.exact import EUCLIDEAN, score64
 
 Array = NDArray[Any]
@@ -146,7 +146,7 @@ class Sums(NamedTuple):
     events: Array
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def oriented64(data: Any, r: int, c: int) -> float:
     """The canonical score of two sorted rows, with large meaning same."""
     order, kind = data.order, data.kind

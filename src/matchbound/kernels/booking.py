@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
 from matchbound.kernels.bits import bits_set
+from matchbound.kernels.compiling import compiled
 from matchbound.kernels.emit import INDEX, SHORT, cgutils, data_of, load, number, splat, store
 
 FEW = 128
@@ -169,7 +169,7 @@ def _emit_copy8(typing: Any, bins: Any, source: Any, target: Any) -> Any:
 _copy8: Any = _emit_copy8
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
     """Book the comparisons of an identity with the identities of the columns from `begin` on, from books.bins."""
     owner, stop, sizes = data.owner, data.stop, data.size
@@ -215,7 +215,7 @@ def book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: An
     unpack(packed, size, sums.impostor[i], sums.moments[0], sums.moments[1])
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _book_many(i: int, j: int, side: int, n: int, sizes: Any, books: Any, sums: Any) -> None:
     """Book n comparisons of an identity pair by counting them by bin."""
     impostor, moments, tally, bins = sums.impostor, sums.moments, books.tally, books.bins
@@ -234,7 +234,7 @@ def _book_many(i: int, j: int, side: int, n: int, sizes: Any, books: Any, sums: 
     tally[0] = 0
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) -> None:
     """Add the three sums of each bin of an identity to where they belong, and forget them."""
     packed[0] = 0
@@ -247,7 +247,7 @@ def unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) ->
         products[b] += (word >> WEIGHT_BIT) * size
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _lay_side_by_side(i: int, begin: int, tile: Any, data: Any, bins: Any) -> None:
     """Copy the bins of an identity behind them, those of each identity of the columns together."""
     owner, stop, col0, cols, size = data.owner, data.stop, tile.col0, tile.cols, data.size[i]
@@ -271,7 +271,7 @@ def _lay_side_by_side(i: int, begin: int, tile: Any, data: Any, bins: Any) -> No
         c += width
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def add_columns(columns: Any, base: int, n_columns: int, impostor: Any) -> None:
     """Book what a task counted for the n_columns identities from `base` on, and forget it."""
     stride = impostor.shape[1] + 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from matchbound.kernels.bits import hits_of_row, list_bits, list_hits_of_bits
 from matchbound.kernels.blocks import oriented64
+from matchbound.kernels.compiling import compiled
 from matchbound.kernels.dots import dot32
 
 AT_ONCE = 256
@@ -16,7 +16,7 @@ COLUMN = (1 << 32) - 1
 """A hit is row·2³² + column, both counted from the corner of the block."""
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def count_block(block: Any, tile: Any, data: Any, level: Any, marks: Any, sums: Any) -> None:
     """Tally a block at one threshold; Block, Tile, Rows, Level, Marks, Sums.
 
@@ -30,7 +30,7 @@ def count_block(block: Any, tile: Any, data: Any, level: Any, marks: Any, sums: 
     _book(tile, data, marks, sums, n)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def list_block(block: Any, tile: Any, screened: bool, found: Any) -> int:
     """Write the hits of a block to `found`, row by row, and count them; of a diagonal block, those behind the row."""
     product, bits, cut = block.product, block.bits, np.float32(tile.cut)
@@ -48,7 +48,7 @@ def list_block(block: Any, tile: Any, screened: bool, found: Any) -> int:
     return n
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _confirm(block: Any, tile: Any, data: Any, level: Any, found: Any, n_listed: int) -> int:
     """Keep the hits that match, and count them; a few at a time, so that nothing waits for a decision."""
     sure, never = level.value + tile.band, level.value - tile.band
@@ -77,7 +77,7 @@ def _confirm(block: Any, tile: Any, data: Any, level: Any, found: Any, n_listed:
     return n
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def values_of(block: Any, tile: Any, data: Any, found: Any, start: int, count: int, values: Any) -> None:
     """Products of found[start..start + count − 1]: those of the block, or taken now where it holds bits."""
     product, left, right = block.product, data.left, data.right
@@ -92,7 +92,7 @@ def values_of(block: Any, tile: Any, data: Any, found: Any, start: int, count: i
             values[h] = product[(hit >> 32) * block.stride + block.shift + (hit & COLUMN)]
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def expect_genuine(tile: Any, data: Any, genuine: Any) -> None:
     """Take every genuine comparison of a block for a failure; booking takes those that match back."""
     owner, stop = data.owner, data.stop
@@ -102,7 +102,7 @@ def expect_genuine(tile: Any, data: Any, genuine: Any) -> None:
         genuine[owner[g], 0] += max(last - first, 0)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _book(tile: Any, data: Any, marks: Any, sums: Any, n: int) -> None:
     """Count n matches by identity pair, and book each identity of the rows when it is complete."""
     owner, genuine = data.owner, sums.genuine
@@ -129,7 +129,7 @@ def _book(tile: Any, data: Any, marks: Any, sums: Any, n: int) -> None:
     marks.counts[0] = n_touched
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _flush(i: int, base: int, n_touched: int, data: Any, marks: Any, sums: Any) -> None:
     """Book n_ij of a finished identity i, and forget it."""
     seen, touched, size = marks.seen, marks.touched, data.size

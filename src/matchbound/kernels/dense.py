@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from matchbound.kernels.bits import bits_set, hits64, list_bits
 from matchbound.kernels.booking import book_identity
+from matchbound.kernels.compiling import compiled
 from matchbound.kernels.dots import dot32
 from matchbound.kernels.grid import MANY, exact_bin, fine_bin
 from matchbound.kernels.lookup import look64
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def share_of_hits(product: Any, cut: Any) -> float:
     """The share of a block that reaches the cut, from every eighth word of it."""
     n = product.shape[0]
@@ -32,7 +32,7 @@ def share_of_hits(product: Any, cut: Any) -> float:
     return hits / seen if seen else 0.0
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any) -> None:
     """Tally a block of products at K thresholds, K < 2¹⁴; its identities are whole. Arguments as of `bin_block`.
 
@@ -59,7 +59,7 @@ def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sum
         g = stop[i]
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _bins_of_row(
     block: Any, tile: Any, data: Any, grid: Any, bins: Any, open_cases: Any, r: int, start: int
 ) -> None:  # fmt: skip
@@ -94,7 +94,7 @@ def _bins_of_row(
         bins[k] = b
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _first_look(
     product: Any, at: int, start: int, cols: int, grid: Any, bins: Any, open_cases: Any
 ) -> int:  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
@@ -17,6 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.kernels.compiling import compiled
 from matchbound.kernels.emit import DOUBLE, INDEX, cgutils, data_of, load, splat
 
 COSINE, DOT, EUCLIDEAN = 0, 1, 2
@@ -99,7 +99,7 @@ dot64: Any = _emit_dot64
 squares64: Any = _emit_squares64
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def score64(rows: Any, lengths: Any, scales: Any, i: int, j: int, kind: int) -> float:
     """The score of rows i and j: cosine, dot product or Euclidean distance (kind 0, 1, 2); their order is moot."""
     if j < i:
@@ -120,13 +120,13 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _score_pairs(vectors: Any, lengths: Any, scales: Any, first: Any, second: Any, kind: int, out: Any) -> None:
     for p in range(first.shape[0]):
         out[p] = score64(vectors, lengths, scales, first[p], second[p], kind)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _squared_lengths(vectors: Any, out: Any) -> None:
     for i in range(vectors.shape[0]):
         out[i] = dot64(vectors, i, i, vectors.shape[1], 1.0, 1.0)

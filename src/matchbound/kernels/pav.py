@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
+from matchbound.kernels.compiling import compiled
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def pool(genuine: Any, impostor: Any, ends: Any) -> int:
     """Merge neighbouring cells until the share of genuine comparisons strictly increases.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from matchbound.kernels.compiling import compiled
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+
+@compiled(fastmath=True)
 def largest_offset(raw: Any, start: int, stop: int, centre: Any) -> float:
     """The largest |x_k − centre_k| of rows start..stop − 1."""
     largest = 0.0
@@ -20,7 +21,7 @@ def largest_offset(raw: Any, start: int, stop: int, centre: Any) -> float:
     return largest
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def fill_rows(raw: Any, order: Any, factor: Any, centre: Any, left: Any, right: Any, reach: Any) -> None:
     """The factors of rows `order` of `raw`.
 

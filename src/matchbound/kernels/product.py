@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
+from matchbound.kernels.compiling import compiled
 from matchbound.kernels.emit import INDEX, SINGLE, call, cgutils, data_of, load, number, processor_has, splat, store
 
 CHUNK = 32
@@ -138,7 +138,7 @@ def _emit_products(
 products_of_strip: Any = _emit_products
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def fill_product(rows: Any, panels: Any, width: int, tile: Any, stride: int, out: Any) -> None:
     """The products of a block, `stride` a row; the first column is the first one of the first panel.
 
@@ -155,7 +155,7 @@ def fill_product(rows: Any, panels: Any, width: int, tile: Any, stride: int, out
             products_of_strip(rows, panels, out, g, end - 1, panel, width, (g - row0) * stride + PANEL * w, stride)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def pack_columns(right: Any, start: int, stop: int, panels: Any) -> None:
     """Panels start..stop − 1 of the rows of `right`; columns that are missing are zeros.
 

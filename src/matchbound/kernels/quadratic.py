@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.kernels.compiling import compiled
 
 REPLICATES = 128
 EXACT32 = 2.0**24
@@ -51,7 +51,7 @@ def quadratic_forms(weights: NDArray[Any], first: IntArray, second: IntArray, co
     return forms
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def _add_forms(columns: Any, first: Any, second: Any, count: Any, room: float, forms: Any) -> None:
     """forms[b] += 2·Σ_p count·W_first·W_second; `room` is the sum of counts that a partial sum can hold exactly."""
     n_pairs = first.shape[0]

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from matchbound.kernels.compiling import compiled
 from matchbound.kernels.emit import (
     BYTE,
     INDEX,
@@ -295,7 +295,7 @@ def _emit_strip(typing: Any, screen: Any, bits: Any, first: Any, last: Any, pane
 strip_of_bits: Any = _emit_strip
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def fill_bits(screen: Any, tile: Any, words: int, bits: Any) -> None:
     """The bits of a block, `words` words of 64 per row; the first is that of a column whose number 64 divides.
 
@@ -311,7 +311,7 @@ def fill_bits(screen: Any, tile: Any, words: int, bits: Any) -> None:
             strip_of_bits(screen, bits, g, end - 1, panel, (g - row0) * words * 8 + shift, words * 8)
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def round_rows(z: Any, step: float, most: int, whole: Any, error: Any, length: Any, square: Any) -> None:
     """Rows in whole steps, −most..most.
 
@@ -344,7 +344,7 @@ def round_rows(z: Any, step: float, most: int, whole: Any, error: Any, length: A
         square[s] = total * (1 - 1e-9)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def sum_chunks(rounded: Any, start: int, stop: int, chunk: int, sums: Any, squares: Any) -> None:
     """Σq and Σq² of the numbers that share a sum of 16 bits: those of even and of odd pairs in chunks of words.
 
@@ -364,7 +364,7 @@ def sum_chunks(rounded: Any, start: int, stop: int, chunk: int, sums: Any, squar
                 squares[s, q, half] = square
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def pack_panels(rounded: Any, start: int, stop: int, zero: int, panels: Any) -> None:
     """Panels start..stop − 1 of the columns; see `Screen`. Columns that are missing are zeros.
 

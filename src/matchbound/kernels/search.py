@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
@@ -17,6 +16,7 @@ from numba.extending import intrinsic
 
 from matchbound.kernels.bits import list_hits as scan_hits
 from matchbound.kernels.bits import list_hits_of_bits
+from matchbound.kernels.compiling import compiled
 from matchbound.kernels.emit import INDEX, cgutils, splat
 from matchbound.kernels.exact import COSINE, EUCLIDEAN
 
@@ -132,14 +132,14 @@ dot_between: Any = _emit_dot_between
 squares_between: Any = _emit_squares_between
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def scaled_row(probes: Any, i: int, x: Any) -> None:
     """Probe i times its scale, in float64, as row 0 of x, shape (1, d)."""
     for k in range(x.shape[1]):
         x[0, k] = np.float64(probes.raw[i, k]) * probes.scales[i]
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def column_score(x: Any, length: float, enrolled: Any, column: int) -> float:
     """The oriented score of a probe (`scaled_row`) and a column: the mean over its templates, added in their order."""
     begin, end = enrolled.start[column], enrolled.start[column + 1]
@@ -160,7 +160,7 @@ def column_score(x: Any, length: float, enrolled: Any, column: int) -> float:
     return total if end == begin + 1 else total / float(end - begin)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def mate_scores(probes: Any, enrolled: Any, first_column: Any, row0: int, out: Any) -> None:
     """The fused score of each probe from `row0` on with its own enrolment, −∞ without one.
 
@@ -179,7 +179,7 @@ def mate_scores(probes: Any, enrolled: Any, first_column: Any, row0: int, out: A
         out[r] = best
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def value_of(score: float, scale: float, kind: int) -> float:
     """The oriented value (see `matchbound.counting.factors`) of an oriented score."""
     if kind == COSINE:
@@ -190,7 +190,7 @@ def value_of(score: float, scale: float, kind: int) -> float:
     return scaled * scale
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def insert(score: Any, holder: Any, r: int, value: float, owner: int, shared: bool) -> None:
     """Put a candidate into list r in descending order, behind those with the same score; the last one falls out.
 
@@ -215,7 +215,7 @@ def insert(score: Any, holder: Any, r: int, value: float, owner: int, shared: bo
     holder[r, last] = owner
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def least_value(worst: float, least: float, band: float, scale: float, kind: int) -> float:
     """The oriented value that a candidate must reach, less what a product may be off.
 
@@ -226,7 +226,7 @@ def least_value(worst: float, least: float, band: float, scale: float, kind: int
     return max(value_of(worst, scale, kind), least) - band
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def _below(x: float) -> Any:
     """A float32 that is at most x."""
     near = np.float32(x)
@@ -235,7 +235,7 @@ def _below(x: float) -> Any:
     return near
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def keep_best(
     product: Any, columns: int, band: float, scale: float, probes: Any, enrolled: Any, at: Any, col0: int, least: Any,
     score: Any, holder: Any,
@@ -268,7 +268,7 @@ def keep_best(
                     cut = _below(least_value(score[r, last], least[r], band, scale, kind))
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def set_cuts(
     score: Any, least: Any, band: float, scale: float, kind: int, offset: Any, shift: Any, per_unit: float, cuts: Any
 ) -> None:  # fmt: skip
@@ -284,7 +284,7 @@ def set_cuts(
         cuts[r] = np.int32(min(max(cut, -(2.0**29)), 2.0**29) + shift[r])
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def keep_best_of_bits(
     bits: Any, words: int, columns: int, scale: float, probes: Any, enrolled: Any, at: Any, col0: int, least: Any,
     score: Any, holder: Any,
@@ -311,7 +311,7 @@ def keep_best_of_bits(
                 insert(score, holder, r, values[k], owner, shared)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def nth_largest(values: Any, place: int, out: Any) -> None:
     """The place-th largest number of each row, by a list that is kept in order.
 
@@ -337,7 +337,7 @@ def nth_largest(values: Any, place: int, out: Any) -> None:
         out[r] = best[place - 1]
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def list_hits(
     product: Any, columns: int, band: float, scale: float, probes: Any, enrolled: Any, row0: int, col0: int, least: Any,
     strict: bool, out: Any, found: int,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from matchbound.kernels.compiling import compiled
 
-@numba.njit(nogil=True, cache=True)
+
+@compiled()
 def impostor_sums(first: Any, second: Any, pair: Any, m: Any, pair_m: Any, weight: Any, ends: Any, out: Any) -> None:
     """Running sums over ordered identity pairs at the end of each step.
 
@@ -62,7 +63,7 @@ def impostor_sums(first: Any, second: Any, pair: Any, m: Any, pair_m: Any, weigh
         out[4, k] = nm
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def genuine_sums(owner: Any, g: Any, weight: Any, ends: Any, out: Any) -> None:
     """Running sums over identities at the end of each step, of genuine comparisons that match.
 
@@ -93,7 +94,7 @@ def genuine_sums(owner: Any, g: Any, weight: Any, ends: Any, out: Any) -> None:
         out[2, k] = hg
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def cumulate_pairs(first: Any, second: Any, weight: Any, additive: bool, out: Any) -> None:
     """Running weight of impostor comparisons: {i, j} weighs W_i·W_j (additive: W_i + W_j).
 
@@ -113,7 +114,7 @@ def cumulate_pairs(first: Any, second: Any, weight: Any, additive: bool, out: An
             out[c + 1] = total
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def read_curve(
     matched: Any,
     extra: float,
@@ -177,7 +178,7 @@ def read_curve(
     return float(old_far + (far - old_far) * (gap / moved))
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def curve_area(matched: Any, extra: float, accepted: Any, above: Any, upto: Any) -> float:
     """Area under a weighted curve: each genuine comparison beats the impostors below it, and half of the tied ones.
 
@@ -193,7 +194,7 @@ def curve_area(matched: Any, extra: float, accepted: Any, above: Any, upto: Any)
     return area / float(accepted[accepted.size - 1])
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def quadratic_totals(first: Any, second: Any, amount: Any, weights: Any, out: Any) -> None:
     """Σ W_i·W_j·amount over unordered pairs {i, j}, for each row of weights.
 
@@ -207,7 +208,7 @@ def quadratic_totals(first: Any, second: Any, amount: Any, weights: Any, out: An
         out[b] = total
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def draw_within(weight: Any, starts: Any, members: Any, seed: Any, counts: Any) -> None:
     """For each copy of each identity draw as many of its comparisons as it has, with replacement.
 
@@ -236,7 +237,7 @@ def draw_within(weight: Any, starts: Any, members: Any, seed: Any, counts: Any) 
             counts[members[low + np.int64(pick)]] += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def weighted_histogram(first: Any, second: Any, cell: Any, weights: Any, additive: bool, extra: Any, out: Any) -> None:
     """Σ of the weights of the comparisons in each cell, for each replicate.
 

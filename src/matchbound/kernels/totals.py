@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from matchbound.kernels.compiling import compiled
 
 BLOCK = 16
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
 def running_sums(values: Any, place: Any, from_end: bool, begin: int, end: int, out: Any) -> None:
     """out[p, i] = the sum of values[i, :place[p] + 1], or of values[i, place[p]:] when `from_end`; begin ≤ i < end.
 

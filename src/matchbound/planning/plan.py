@@ -28,7 +28,7 @@ from matchbound.planning.search import (
     rules_of_thumb,
     smallest,
 )
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.show.shown import Shown
 
 LEAST_RATE = 1e-15

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.errors import DataError, UsageError
+from matchbound.results.interval import check_level
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
-from matchbound.stats.intervals import check_level
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from matchbound.kernels.compiling import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled()
 def take_turns(which: Any, a: Any, b: Any, size: Any, start: Any, first: Any, second: Any, done: int) -> None:
     """Fill `first` and `second` from place `done` on, in place.
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from matchbound.arraytypes import IntArray
+from matchbound.calls.evaluate import evaluate
 from matchbound.calls.provenance import provenance_of
-from matchbound.calls.rates import evaluate, roc
+from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.report.page import (
@@ -33,8 +34,7 @@ from matchbound.results.claims import Statement, parse_claim
 from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
-from matchbound.results.interval import tail_of
-from matchbound.results.methods import named
+from matchbound.results.interval import named, tail_of
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve

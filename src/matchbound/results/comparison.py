@@ -15,8 +15,7 @@ from matchbound.counts.joint import JointTally
 from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
-from matchbound.results.interval import Bootstrap, Interval, Side, tail_of
-from matchbound.results.methods import named
+from matchbound.results.interval import Bootstrap, Interval, Side, named, tail_of
 from matchbound.results.rates import Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown

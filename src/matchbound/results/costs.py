@@ -16,9 +16,8 @@ from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
-from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.results.interval import Interval, Side, named, tail_of
 from matchbound.results.latent_pair import CurveModels, PairFit
-from matchbound.results.methods import named
 from matchbound.results.rates import Rate
 from matchbound.show.costs import cost_records
 from matchbound.show.shown import Shown

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.direction import question
+from matchbound.data.comparisons import Comparisons, question
 from matchbound.data.embeddings import Embeddings
 from matchbound.show.shown import Shown
 

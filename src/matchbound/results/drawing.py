@@ -11,7 +11,7 @@ from matchbound.arraytypes import IntArray
 from matchbound.counts.tally import ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, UsageError
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.images import ImagePairs
 from matchbound.stats.resampling import Scheme

@@ -11,9 +11,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
 from matchbound.results.claims import Claim, claim_of
-from matchbound.results.interval import Interval, Side, one_side, tail_of
+from matchbound.results.interval import Interval, Side, named, one_side, tail_of
 from matchbound.results.linkage import linkage_counts
-from matchbound.results.methods import named
 from matchbound.show.costs import linkage_record
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, shared_limits

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
@@ -162,15 +163,27 @@ def _far(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -
         compared = int(sizes.sum() ** 2 - (sizes**2).sum()) // 2
         seen = compared if seen else 0
     ranks, left_out = rank_grid(compared, seen), leave_out_ranks(compared, seen)
-    grid = some.thresholds_at(np.concatenate([ranks, left_out]), "impostor")
-    sample = some.tally(grid[: ranks.size])
-    out = some.tally(grid[ranks.size :], pairs=True) if left_out.size else None
+    wanted = np.concatenate([ranks, left_out])
+    grid = some.thresholds_at(wanted, "impostor")
+    sample, out = _at_ranks(some, grid, ranks.size)
+    counted = sample.impostor.errors.sum(axis=1) // 2
+    if out is not None:
+        counted = np.concatenate([counted, out.impostor.errors.sum(axis=1) // 2])
+    settled = some.settled(grid, wanted, counted)
+    if not np.array_equal(settled, grid):
+        sample, out = _at_ranks(some, settled, ranks.size)
     if sample.impostor.compared is None and out is not None:
         sample = replace(sample, impostor=replace(sample.impostor, compared=out.impostor.compared))
     if whole is not None and whole.impostor.compared is None:
         assert whole.instances is not None
         whole = replace(whole, impostor=replace(whole.impostor, compared=AllPairs(whole.instances)))
     return fit_far(sample, out, whole, errors=errors, settings=constants)
+
+
+def _at_ranks(some: Recount, grid: FloatArray, ranks: int) -> tuple[Tally, Tally | None]:
+    """Tallies at the first thresholds of a grid, and at the others with pairs kept; None without others."""
+    sample = some.tally(grid[:ranks])
+    return sample, some.tally(grid[ranks:], pairs=True) if grid.size > ranks else None
 
 
 def interval(model: LatentModel, errors: float, level: float, side: Side) -> LatentInterval:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.along import AlongCurve
+from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.notes import Note

@@ -14,9 +14,8 @@ from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
-from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.results.interval import Interval, Side, named, tail_of
 from matchbound.results.latent_pair import Independent
-from matchbound.results.methods import named
 from matchbound.show.costs import linkage_record
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, shared_limits

@@ -11,8 +11,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
-from matchbound.results.methods import named
+from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import effective_n, t_quantile, wilson
 from matchbound.stats.resampling import seed_of

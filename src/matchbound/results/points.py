@@ -16,8 +16,7 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.drawing import scheme_of
-from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
-from matchbound.results.methods import named
+from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union

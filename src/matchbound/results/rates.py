@@ -17,8 +17,7 @@ from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.drawing import Correction, Units, image_pairs, overstated, scheme_of
-from matchbound.results.interval import Bootstrap, Interval, Side, one_side, tail_of
-from matchbound.results.methods import named
+from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
 from matchbound.stats import fixed_sizes, resampling, variance

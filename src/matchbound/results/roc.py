@@ -20,10 +20,9 @@ from matchbound.results import costs
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
 from matchbound.results.claims import Claim, Statement, parse_claim
 from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
-from matchbound.results.interval import tail_of
+from matchbound.results.interval import named, tail_of
 from matchbound.results.latent_pair import CurveModels
 from matchbound.results.linkage_curve import LinkageCurve, linkage_curve
-from matchbound.results.methods import named
 from matchbound.results.points import (
     ADVISED_AGAINST,
     FEW_ERRORS,

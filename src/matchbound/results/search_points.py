@@ -10,8 +10,7 @@ import numpy as np
 
 from matchbound.errors import DataError, MatchboundWarning
 from matchbound.results.claims import Claim, claim_of
-from matchbound.results.interval import Interval, Side, one_side, tail_of
-from matchbound.results.methods import named
+from matchbound.results.interval import Interval, Side, named, one_side, tail_of
 from matchbound.results.search_rates import FEW_HOLDERS, FalsePositives, Misses, gallery_named
 from matchbound.show.shown import Shown
 from matchbound.stats.search.mated import Ranked

@@ -14,8 +14,7 @@ import numpy as np
 from matchbound.counts.searches import SearchTally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.claims import Claim, claim_of
-from matchbound.results.interval import Interval, Side, one_side, tail_of
-from matchbound.results.methods import named
+from matchbound.results.interval import Interval, Side, named, one_side, tail_of
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import effective_n, wilson

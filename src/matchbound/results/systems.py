@@ -10,12 +10,11 @@ import numpy as np
 
 from matchbound.errors import UsageError
 from matchbound.results.comparison import DEFAULT_METHOD, Comparison, Difference, RateDifference
-from matchbound.results.interval import Interval
+from matchbound.results.interval import Interval, check_level
 from matchbound.results.together import Together
 from matchbound.show.shown import Shown
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.systems import MOST_TERMS, flipped_far, flipped_frr, genuine_terms, impostor_terms
-from matchbound.stats.intervals import check_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

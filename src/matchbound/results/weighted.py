@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.errors import UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side
-from matchbound.results.methods import named
+from matchbound.results.interval import Bootstrap, Interval, Side, named
 from matchbound.results.rates import Rate
 from matchbound.stats import variance as variances
 from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity

@@ -14,7 +14,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.results.rates import METHODS as RATE_METHODS
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson

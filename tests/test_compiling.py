@@ -1,0 +1,135 @@
+"""Compiled kernels are kept between processes; a cache that is old, cut short or cannot be written changes nothing."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import matchbound
+from matchbound import kernels
+from matchbound.cli import main
+
+ONE = """
+from matchbound.kernels.compiling import compiled
+from matchbound.kernels.second import two
+
+@compiled()
+def one(x):
+    return two(x) + 1
+"""
+TWO = """
+from matchbound.kernels.compiling import compiled
+
+@compiled()
+def two(x):
+    return {value} * x
+"""
+ASK = "from matchbound.kernels.first import one; print(one({x}), sum(one.stats.cache_hits.values()))"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package with two more kernels, one of which calls the other."""
+    folder = tmp_path / "lib"
+    shutil.copytree(
+        Path(matchbound.__file__).parent, folder / "matchbound", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (folder / "matchbound" / "kernels" / "first.py").write_text(ONE)
+    (folder / "matchbound" / "kernels" / "second.py").write_text(TWO.format(value=10))
+    return folder
+
+
+def ask(package: Path, x: str = "1", cache: Path | None = None, room: int | None = None) -> str:
+    """What the kernel gives in a process of its own, and how often it came from the cache."""
+    env = {**os.environ, "PYTHONPATH": str(package)}
+    env.pop("NUMBA_CACHE_DIR", None)
+    if cache is not None:
+        env["NUMBA_CACHE_DIR"] = str(cache)
+
+    def limit() -> None:
+        if room is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    done = subprocess.run(
+        [sys.executable, "-c", ASK.format(x=x)], env=env, capture_output=True, text=True, check=False, preexec_fn=limit
+    )
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_kept_until_any_source_changes(package: Path) -> None:
+    """The caller's file is the same; numba's own cache would go on with the old machine code of what it calls."""
+    assert ask(package) == "11 0"
+    assert ask(package) == "11 1"
+    assert ask(package, "1.5") == "16.0 0"
+    folder = package / "matchbound" / "kernels"
+    before = set((folder / "__pycache__").glob("first.one-*.nbc"))
+    assert len(before) == 2
+    (folder / "second.py").write_text(TWO.format(value=20))
+    assert ask(package) == "21 0"
+    assert ask(package) == "21 1"
+    after = set((folder / "__pycache__").glob("first.one-*.nbc"))
+    assert len(after) == 1  # what the old sources left is gone
+    assert not before & after
+
+
+def test_a_spoilt_cache_is_not_used(package: Path) -> None:
+    assert ask(package) == "11 0"
+    assert ask(package, "1.5") == "16.0 0"
+    one, other = sorted((package / "matchbound" / "kernels" / "__pycache__").glob("first.one-*.nbc"))
+    kept = one.read_bytes(), other.read_bytes()
+    one.write_bytes(kept[1])  # a form for other types under this name
+    other.write_bytes(kept[0])
+    assert ask(package) == "11 0"
+    for path in (package / "matchbound" / "kernels" / "__pycache__").glob("*.nbc"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert ask(package) == "11 0"
+    assert ask(package) == "11 1"
+
+
+def test_no_room_for_the_cache(package: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert ask(package, cache=cache, room=500) == "11 0"
+    assert [path for path in cache.rglob("*") if path.is_file()] == []
+
+
+def test_no_folder_for_the_cache(package: Path, tmp_path: Path) -> None:
+    """Neither the package nor a home can be written."""
+    file = tmp_path / "file"
+    file.write_text("")
+    assert ask(package, cache=file / "cache") == "11 0"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_says_once_that_it_compiles(quiet: bool, package: Path) -> None:
+    ask_twice = (
+        "import sys, io\n"
+        "class Terminal(io.StringIO):\n"
+        "    def isatty(self): return True\n"
+        "sys.stderr = Terminal()\n"
+        "from matchbound import kernels\n"
+        f"kernels.tell_of_compiling = {not quiet}\n"
+        "from matchbound.kernels.first import one\n"
+        "one(1); one(2.5)\n"
+        "sys.stdout.write(sys.stderr.getvalue())\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(package)}
+    said = subprocess.run([sys.executable, "-c", ask_twice], env=env, capture_output=True, text=True, check=True)
+    line = "matchbound: compiling its kernels for this processor; later runs start at once\n"
+    assert said.stdout == ("" if quiet else line)
+    again = subprocess.run([sys.executable, "-c", ask_twice], env=env, capture_output=True, text=True, check=True)
+    assert again.stdout == ""
+
+
+def test_quiet_commands_do_not_speak_of_compiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kernels, "tell_of_compiling", True)
+    table = tmp_path / "scores.csv"
+    table.write_text("id_a,id_b,score\na,a,0.9\na,b,0.1\nb,b,0.8\n")
+    main(["evaluate", str(table), "--threshold", "0.5", "--quiet"])
+    assert not kernels.tell_of_compiling
