@@ -109,6 +109,11 @@ class Recount:
         """Whether every pair was compared, so that a random part of the identities is like the whole, but smaller."""
         return isinstance(self.source, Embeddings)
 
+    @property
+    def anonymous(self) -> bool:
+        """Whether it is not known who was compared, so that dependence cannot be seen."""
+        return isinstance(self.source, Comparisons) and self.source.anonymous
+
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
         return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)

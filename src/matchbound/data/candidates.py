@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -288,10 +288,6 @@ class Candidates:
             end = score[:, -1].copy()
         listed = np.full(own.size, min(depth, people.size), dtype=np.int64)
         return cls(people, shown, own, mate, holder, score, end, listed, -np.inf, distance, matrix)
-
-    def with_notes(self, *notes: str) -> Candidates:
-        """The same lists with more to say about them."""
-        return replace(self, notes=(*self.notes, *notes))
 
 
 def _found(people: LabelArray, labels: LabelArray) -> tuple[LabelArray, IntArray]:

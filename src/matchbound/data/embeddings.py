@@ -255,6 +255,7 @@ class Embeddings:
             group=self.group,
             notes=self.notes,
             origin=self.origin,
+            anonymous=False,
         )
 
     def pairs(self) -> tuple[IntArray, IntArray]:

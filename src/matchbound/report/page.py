@@ -15,7 +15,7 @@ from matchbound.results.description import Description
 
 
 @dataclass(frozen=True)
-class Claim:
+class ReportedNumber:
     """A number with its interval, as a report states it.
 
     metric
@@ -65,8 +65,8 @@ class ReportedPoint:
     target: float | None
     threshold: float
     reading: str
-    far: Claim
-    frr: Claim
+    far: ReportedNumber
+    frr: ReportedNumber
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class Drivers:
 
 
 @dataclass(frozen=True)
-class GroupRow:
+class ReportedGroup:
     """Rates of one group at the report's threshold; None where there is nothing to compare.
 
     compared
@@ -180,13 +180,13 @@ class GroupRow:
 
     name: str
     n_identities: int
-    far: Claim | None
-    frr: Claim | None
+    far: ReportedNumber | None
+    frr: ReportedNumber | None
     compared: bool = True
 
 
 @dataclass(frozen=True)
-class GroupGap:
+class ReportedGap:
     """A rate of one group minus that of another.
 
     low, high
@@ -213,7 +213,7 @@ class GroupCross:
 
     first: str
     second: str
-    far: Claim
+    far: ReportedNumber
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,8 @@ class GroupSection:
 
     threshold: float
     reading: str
-    rows: tuple[GroupRow, ...]
-    gaps: tuple[GroupGap, ...]
+    rows: tuple[ReportedGroup, ...]
+    gaps: tuple[ReportedGap, ...]
     ranges: tuple[GroupRange, ...]
     between: tuple[GroupCross, ...]
     overall: tuple[float, float]
@@ -326,9 +326,9 @@ class Report:
     description: Description
     points: tuple[ReportedPoint, ...]
     focus: int
-    eer: Claim
+    eer: ReportedNumber
     eer_reading: str
-    auc: Claim
+    auc: ReportedNumber
     panel: Panel
     picture: CurvePicture
     histogram: Histogram

@@ -11,12 +11,12 @@ from matchbound.arraytypes import IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.tally import Tally
 from matchbound.report.page import (
-    Claim,
     Contributor,
     CurvePicture,
     Drivers,
     Panel,
     PanelRate,
+    ReportedNumber,
     reading_of,
     reading_of_number,
 )
@@ -46,7 +46,7 @@ def curve_panel(
     points: int = PANEL_POINTS,
     *,
     method: str = "auto",
-    aims: Mapping[int, Claim] | None = None,
+    aims: Mapping[int, ReportedNumber] | None = None,
 ) -> Panel:
     """Both rates with their limits at a few hundred thresholds: what `evaluate` gives at each of them.
 
@@ -91,9 +91,9 @@ def curve_panel(
     )
 
 
-def curve_picture(curve: RocCurve, level: float) -> CurvePicture:
-    """The curve and its pointwise band, for drawing."""
-    band = curve.band(level)
+def curve_picture(curve: RocCurve, level: float, latent: bool = False) -> CurvePicture:
+    """The curve and its pointwise band, for drawing: by the method of the operating points beside it."""
+    band = curve.band(level, method="latent" if latent else "influence")
     return CurvePicture(curve.far, curve.frr, band.far, band.low, band.high)
 
 
@@ -107,7 +107,7 @@ def _panel_rate(
     return PanelRate(total, errors, errors / total, limits.low, limits.high, limits.upper)
 
 
-def _aimed(panel: PanelRate, points: IntArray, aims: Mapping[int, Claim]) -> PanelRate:
+def _aimed(panel: PanelRate, points: IntArray, aims: Mapping[int, ReportedNumber]) -> PanelRate:
     """The panel with what the page says at some points in the place of the limits at a fixed threshold."""
     low, high, upper = panel.low.copy(), panel.high.copy(), panel.upper.copy()
     for point, claim in aims.items():

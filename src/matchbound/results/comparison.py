@@ -15,7 +15,7 @@ from matchbound.counts.joint import JointTally
 from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
-from matchbound.results.interval import Bootstrap, Interval, Side, named, tail_of
+from matchbound.results.interval import Bootstrap, Interval, Side, limits_record, named, tail_of
 from matchbound.results.rates import Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown
@@ -84,10 +84,7 @@ class Difference(Shown):
                 "rate_a": self.rate_a,
                 "rate_b": self.rate_b,
                 "estimate": self.estimate,
-                "low": None if made is None else made.low,
-                "high": None if made is None else made.high,
-                "level": None if made is None else made.level,
-                "method": None if made is None else made.method,
+                **limits_record(made),
                 "ratio": self.ratio,
                 "p_value": self.p_value,
                 "variance": self.variance,

@@ -12,7 +12,7 @@ from matchbound.arraytypes import IntArray
 from matchbound.data.failures import Failures
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError
-from matchbound.results.claims import Claim, claim_of
+from matchbound.results.claims import Claimable
 from matchbound.results.interval import Interval, Side, tail_of
 from matchbound.show.costs import linkage_record
 from matchbound.show.shown import Shown
@@ -39,7 +39,7 @@ NOT_BY_PERSON = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GeneralisedRate(Shown):
+class GeneralisedRate(Claimable):
     """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
 
     metric
@@ -195,17 +195,6 @@ class GeneralisedRate(Shown):
     def to_records(self) -> list[dict[str, Any]]:
         """The number with its default interval."""
         return [linkage_record(self)]
-
-    def claim(
-        self,
-        below: float | None = None,
-        *,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str | None = None,
-    ) -> Claim:
-        """Whether the rate is shown to lie below (above) a target, by its one-sided bounds; see `Claim`."""
-        return claim_of(self, below=below, above=above, level=level, method=method)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.comparison import Difference
-from matchbound.results.interval import Interval, Side, one_side, tail_of
+from matchbound.results.interval import Interval, Side, limits_record, one_side, tail_of
 from matchbound.results.rates import Rate
 from matchbound.show.shown import Shown
 from matchbound.stats import differences as stats
@@ -176,10 +176,7 @@ class CrossRate(Shown):
                 "group_a": self.group_a,
                 "group_b": self.group_b,
                 "estimate": self.estimate,
-                "low": None if made is None else made.low,
-                "high": None if made is None else made.high,
-                "level": None if made is None else made.level,
-                "method": None if made is None else made.method,
+                **limits_record(made),
                 "errors": self.errors,
                 "comparisons": self.comparisons,
                 "variance": self.variance,

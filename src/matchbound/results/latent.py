@@ -94,7 +94,7 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     """Why the latent model cannot be fitted, or None where it can."""
     part = tally.impostor if metric == "far" else tally.genuine
     people = int(np.count_nonzero(part.comparisons))
-    if recount is not None and getattr(recount.source, "anonymous", False):
+    if recount is not None and recount.anonymous:
         return Note("anonymous", "nobody is known, so that errors that go together cannot be seen")
     if recount is None:
         return Note("no-recount", "the comparisons are not at hand to be counted at other thresholds")

@@ -14,10 +14,9 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.results.claims import Claim, claim_of
+from matchbound.results.claims import Claimable
 from matchbound.results.drawing import scheme_of
 from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
-from matchbound.show.shown import Shown
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -56,7 +55,7 @@ ADVISED_AGAINST = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CurveStatistic(Shown):
+class CurveStatistic(Claimable):
     """A number read from a curve.
 
     curve
@@ -200,18 +199,6 @@ class CurveStatistic(Shown):
         for note in made.notes:
             warnings.warn(str(note), MatchboundWarning, stacklevel=2)
         return made
-
-    def claim(
-        self,
-        below: float | None = None,
-        *,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str | None = None,
-        **options: Any,
-    ) -> Claim:
-        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`."""
-        return claim_of(self, below=below, above=above, level=level, method=method, **options)
 
     def bootstrap(
         self,

@@ -17,7 +17,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results import costs
-from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve
+from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve, latent_band
 from matchbound.results.claims import Claim, Statement, parse_claim
 from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.interval import named, tail_of
@@ -576,10 +576,11 @@ class RocCurve(Shown):
         far: ArrayLike | None = None,
         far_range: tuple[float, float] | None = None,
         points: int = 200,
+        method: Literal["influence", "latent"] = "influence",
         n_resamples: int = 2000,
         rng: int | np.random.Generator | None = 0,
     ) -> Band:
-        """Limits for FRR along the curve, by influence functions.
+        """Limits for FRR along the curve.
 
         Parameters
         ----------
@@ -591,11 +592,19 @@ class RocCurve(Shown):
             The FARs, increasing; by default `points` of them over `far_range`, even on the probit scale.
         far_range
             By default from 10 matching impostor comparisons (100 for simultaneous bands) to FAR 0.5.
+        method
+            ``"influence"``: by influence functions, quick; or ``"latent"``, pointwise only: the default interval of
+            `at_far` at some twenty FARs, joined by straight lines on the probit scale.
         n_resamples, rng
             Of the multiplier bootstrap.
         """
         tail_of(level, "two-sided")
+        method = named(method, ("influence", "latent"))  # type: ignore[assignment]
+        if method == "latent" and simultaneous:
+            raise UsageError("a band that covers a whole stretch at once has method='influence'")
         grid = self._grid(far, far_range, points, WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS)
+        if method == "latent":
+            return latent_band(self.tally, self.recount, grid, level)
         made = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
         return Band(made.far, made.frr, made.low, made.high, level, simultaneous, made.critical)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from matchbound.errors import UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side, named
+from matchbound.results.interval import Bootstrap, named
 from matchbound.results.rates import Rate
 from matchbound.stats import variance as variances
 from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity
@@ -36,9 +36,11 @@ class IdentityRate(Rate):
     --------
     >>> import matchbound as mb
     >>> rates = mb.evaluate(mb.demo_data(), 0.6, weighting="identities")
-    >>> rates.frr.weighting
-    'identities'
+    >>> f"{rates.frr.estimate:.4f}, pooled {mb.evaluate(mb.demo_data(), 0.6).frr.estimate:.4f}"
+    '0.1279, pooled 0.1287'
     """
+
+    methods: ClassVar[tuple[str, ...]] = METHODS
 
     @property
     def weighting(self) -> str:
@@ -49,7 +51,7 @@ class IdentityRate(Rate):
     def _unit(self) -> UnitRate:
         if self.metric == "frr":
             return frr_by_identity(self.tally.genuine, self.index)
-        return far_by_pair(self._with_pairs().impostor, self.index)
+        return far_by_pair(self._with_pairs.impostor, self.index)
 
     @property
     def units(self) -> int:
@@ -76,23 +78,6 @@ class IdentityRate(Rate):
         self._must_have_comparisons()
         kind = named(kind, ("plug-in", "bias-corrected"), "kind")
         return self.variance if kind == "plug-in" else self._without_bias()
-
-    def interval(
-        self,
-        method: str = "auto",
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        variance: str | None = None,
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-        **options: Any,
-    ) -> Interval:
-        """A confidence interval: ``"auto"``, ``"latent"``, ``"wilson"`` or ``"wald"``; see `Rate.interval`."""
-        method = named(method, METHODS, "method with weighting='identities'")
-        return super().interval(
-            method, level, side=side, variance=variance, n_resamples=n_resamples, rng=rng, **options
-        )
 
     def bootstrap(self, method: str = "vertex", *args: Any, **options: Any) -> Bootstrap:
         """Not for this weighting."""

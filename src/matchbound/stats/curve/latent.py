@@ -83,6 +83,7 @@ def limits_at_far(
         target,
         deviates,
         lambda count: curve.false_nonmatches[_index_of_rank(curve, count)],
+        int(curve.false_nonmatches[index_at_far(curve.false_matches / curve.n_impostor, target)]),
     )
 
 
@@ -95,7 +96,8 @@ def limits_at_frr(
         reached = np.searchsorted(-curve.false_nonmatches, -np.floor(count + 1e-9), side="left")
         return curve.false_matches[np.minimum(reached, curve.thresholds.size - 1)]
 
-    return _limits_at(models.frr, models.far, models.shares(), curve.n_genuine, target, deviates[::-1], other)
+    own = int(curve.false_matches[index_at_frr(curve.false_nonmatches / curve.n_genuine, target)])
+    return _limits_at(models.frr, models.far, models.shares(), curve.n_genuine, target, deviates[::-1], other, own)
 
 
 def _limits_at(
@@ -106,8 +108,13 @@ def _limits_at(
     target: float,
     deviates: tuple[float, float],
     errors_at: Callable[[FloatArray], IntArray],
+    errors: int,
 ) -> tuple[float, float]:
-    """Move the threshold by the leading rate's error, mirrored in probits, and take the other rate's limits there."""
+    """Move the threshold by the leading rate's error, mirrored in probits, and take the other rate's limits there.
+
+    `errors` are those of the other rate at the target itself: an extrapolated threshold does not move the lower limit
+    above the estimate, nor the upper one below it.
+    """
     from scipy.special import ndtr, ndtri
 
     own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
@@ -118,8 +125,8 @@ def _limits_at(
         limit = np.clip(leading.limit(seen, own, np.full(ANGLES.size, upper)), 1e-300, 1.0 - 1e-16)
         mirrored = count * ndtr(2.0 * z - ndtri(limit)) if np.isfinite(z) else np.zeros(ANGLES.size)
         moved.append(np.minimum(seen, mirrored) if upper else np.maximum(seen, mirrored))
-    high = other.limit(errors_at(moved[0]), rest, np.ones(ANGLES.size, dtype=bool))
-    low = other.limit(errors_at(moved[1]), rest, np.zeros(ANGLES.size, dtype=bool))
+    high = other.limit(np.maximum(errors_at(moved[0]), errors), rest, np.ones(ANGLES.size, dtype=bool))
+    low = other.limit(np.minimum(errors_at(moved[1]), errors), rest, np.zeros(ANGLES.size, dtype=bool))
     return float(low.min()), float(high.max())
 
 
