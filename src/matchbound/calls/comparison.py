@@ -127,12 +127,18 @@ def compare(
     Comparison
         With ``.far``, ``.frr`` and ``.eer`` (A minus B) and ``.p_value``.
 
+    See Also
+    --------
+    compare_all, compare_thresholds, Comparison, by_group
+
     Examples
     --------
     >>> import matchbound as mb
     >>> a = mb.demo_data()
     >>> b = mb.Embeddings(a.vectors[:, :48], a.identities[a.codes], instance=a.instance)
-    >>> low, high = mb.compare(a, b, far=0.01).frr.interval()
+    >>> difference = mb.compare(a, b, far=0.01).frr
+    >>> f"{100 * difference.estimate:.2f} points, p = {difference.p_value:.1g}"
+    '-2.09 points, p = 0.06'
     """
     where = Where(threshold, far, frr)
     sources = [in_memory(a), in_memory(b)]

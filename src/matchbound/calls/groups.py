@@ -62,11 +62,17 @@ def by_group(
     GroupRates
         ``rates["name"].far`` and ``.frr``; ``.between(a, b)`` and ``.matrix``; ``.gaps()``; ``.worst_to_best()``.
 
+    See Also
+    --------
+    evaluate, GroupRates, compare
+
     Examples
     --------
     >>> import matchbound as mb
     >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
-    >>> low, high = rates.gap("far", "A", "B").interval()
+    >>> gap = rates.gap("far", "A", "B")
+    >>> f"{100 * gap.estimate:.2f} points, p = {gap.p_value:.2f}"
+    '0.41 points, p = 0.56'
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")

@@ -16,9 +16,11 @@ from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import as_text
 from matchbound.data.subsets import among as subset
 from matchbound.data.subsets import take_embeddings
 from matchbound.errors import DataError, UsageError
+from matchbound.files.names import own_name
 from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 
@@ -246,16 +248,16 @@ def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
     from matchbound.readers.scan import scan_scores
 
     table = scan_scores(file.path, columns=file.columns)
-    chosen = np.sort(identities.astype(np.str_))
+    chosen = np.sort(as_text(identities))
     parts: list[tuple[LabelArray, LabelArray, FloatArray]] = []
     total = 0
     for batch in table.batches:
-        a, b = batch.a.labels.astype(np.str_), batch.b.labels.astype(np.str_)
+        a, b = as_text(batch.a.labels), as_text(batch.b.labels)
         kept = np.flatnonzero(np.isin(a, chosen)[batch.a.codes] & np.isin(b, chosen)[batch.b.codes])
         parts.append((a[batch.a.codes[kept]], b[batch.b.codes[kept]], batch.score[kept]))
         total += kept.size
         if total > MOST_ROWS:
-            raise DataError(f"{file.path}: a part of the identities has more than {MOST_ROWS:,} comparisons")
+            raise DataError(f"{own_name(file.path)}: a part of the identities has more than {MOST_ROWS:,} comparisons")
     first, second, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Comparisons(first, second, scores, distance=table.distance if file.distance is None else file.distance)
 
@@ -263,7 +265,7 @@ def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
 def among(source: AnySource, identities: IntArray) -> Source:
     """The part of a source that concerns only the given identities."""
     if isinstance(source, ScoreFile):
-        raise DataError(f"{source.path}: a part of the identities can be taken only of a table in memory")
+        raise DataError(f"{own_name(source.path)}: a part of the identities can be taken only of a table in memory")
     return subset(source, identities)
 
 

@@ -80,8 +80,10 @@ class Candidates:
     Examples
     --------
     >>> import matchbound as mb
-    >>> mb.Candidates.__name__
-    'Candidates'
+    >>> scores = [[0.9, 0.3, 0.1], [0.2, 0.4, 0.6]]
+    >>> lists = mb.Candidates.from_matrix(scores, gallery=["ann", "bob", "eve"], identity=["ann", "bob"])
+    >>> len(lists), lists.gallery_size, lists.mate.tolist()
+    (2, 3, [0.9, 0.4])
     """
 
     gallery: LabelArray = field(repr=False)

@@ -339,9 +339,9 @@ class Report:
     Examples
     --------
     >>> import matchbound as mb
-    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
-    >>> report.level
-    0.95
+    >>> report = mb.make_report(mb.demo_data(n_identities=40), far=1e-2)
+    >>> report.level, [round(point.frr.estimate, 4) for point in report.points]
+    (0.95, [0.0017])
     """
 
     title: str

@@ -58,8 +58,10 @@ class Difference(Shown):
     --------
     >>> import matchbound as mb
     >>> faces = mb.demo_data()
-    >>> isinstance(mb.compare(faces, faces, threshold=0.6).far, mb.Difference)
-    True
+    >>> other = mb.Embeddings(faces.vectors[:, :48], faces.identities[faces.codes])
+    >>> difference = mb.compare(faces, other, threshold=0.6).frr
+    >>> round(difference.rate_a, 4), round(difference.rate_b, 4), round(difference.estimate, 4)
+    (0.1287, 0.1634, -0.0347)
     """
 
     metric: str

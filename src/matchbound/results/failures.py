@@ -10,6 +10,7 @@ import numpy as np
 
 from matchbound.arraytypes import IntArray
 from matchbound.data.failures import Failures
+from matchbound.data.labels import as_text
 from matchbound.errors import DataError
 from matchbound.results.claims import Claimable
 from matchbound.results.interval import Interval, Side, tail_of
@@ -103,8 +104,8 @@ class GeneralisedRate(Claimable):
         people, tally = self.failures.identities, self.rate.tally
         taking_part = tally.genuine.comparisons > 0
         labels = tally.identities[taking_part]
-        if people.dtype.kind != labels.dtype.kind:
-            people, labels = people.astype(np.str_), labels.astype(np.str_)
+        if (people.dtype.kind in "iu") != (labels.dtype.kind in "iu"):
+            people, labels = as_text(people), as_text(labels)
         order = np.argsort(people)
         at = np.minimum(np.searchsorted(people[order], labels), max(people.size - 1, 0))
         if not people.size or np.any(people[order][at] != labels):
@@ -213,8 +214,8 @@ class GeneralisedRates(Shown):
     >>> rates = mb.evaluate(mb.demo_data(), 0.6)
     >>> failed = mb.Failures.from_counts(fte=(2, 150), fta=(10, 800))
     >>> both = rates.generalised(failed)
-    >>> both.gfrr.estimate > rates.frr.estimate
-    True
+    >>> round(rates.frr.estimate, 3), round(both.gfrr.estimate, 3)
+    (0.129, 0.151)
     """
 
     gfar: GeneralisedRate

@@ -206,6 +206,10 @@ class Bootstrap(Shown):
     floor
         The least effective number of trials that Wilson's formula may use.
 
+    See Also
+    --------
+    Rate.bootstrap, CurveStatistic.bootstrap
+
     Examples
     --------
     >>> import matchbound as mb

@@ -284,6 +284,10 @@ class LinkageMeasure(Claimable):
 class Recall(AtThreshold):
     """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored.
 
+    See Also
+    --------
+    ErrorRates.recall, LinkageMeasure
+
     Examples
     --------
     >>> import matchbound as mb

@@ -48,8 +48,8 @@ class MeanLoss(Shown):
     --------
     >>> import matchbound as mb
     >>> loss = mb.mean_loss(mb.demo_data(), lambda score, genuine: (score >= 0.6) != genuine)
-    >>> loss.estimate > 0
-    True
+    >>> round(loss.estimate, 5), loss.n_comparisons
+    (0.00199, 203203)
     """
 
     estimate: float
@@ -200,8 +200,8 @@ class UnitRates(Shown):
     --------
     >>> import matchbound as mb
     >>> rates = mb.unit_rates(mb.demo_data(), 0.6)
-    >>> rates.far.estimate > 0
-    True
+    >>> rates.far.errors, rates.frr.errors
+    (189, 215)
     """
 
     threshold: float

@@ -75,8 +75,9 @@ class CurveStatistic(Claimable):
     Examples
     --------
     >>> import matchbound as mb
-    >>> isinstance(mb.roc(mb.demo_data()).eer(), mb.CurveStatistic)
-    True
+    >>> statistic = mb.roc(mb.demo_data()).eer()
+    >>> statistic.metric, round(statistic.estimate, 4), round(statistic.threshold, 3)
+    ('eer', 0.009, 0.469)
     """
 
     curve: CurveTally = field(repr=False)

@@ -138,8 +138,8 @@ class ThresholdChoice(Shown):
     --------
     >>> import matchbound as mb
     >>> choice = mb.roc(mb.demo_data()).threshold_for(far=1e-2)
-    >>> choice.threshold > 0
-    True
+    >>> round(choice.threshold, 2), choice.target
+    (0.54, 0.01)
     """
 
     threshold: float
@@ -175,8 +175,8 @@ class RateLimits(Shown):
     >>> import matchbound as mb
     >>> curve = mb.roc(mb.demo_data())
     >>> limits = curve.limits_at([500, 1000], "far")
-    >>> bool((limits.low <= limits.high).all())
-    True
+    >>> limits.high.round(5).tolist()
+    [0.00099, 0.00194]
     """
 
     low: FloatArray = field(repr=False)

@@ -186,8 +186,8 @@ class RateAtSize(Claimable):
     >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
     >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
     >>> larger = found.at_gallery_size(200, threshold=0.6)
-    >>> larger.estimate >= found.fpir(threshold=0.6).estimate
-    True
+    >>> round(found.fpir(threshold=0.6).estimate, 3), round(larger.estimate, 3)
+    (0.041, 0.061)
     """
 
     metric: str

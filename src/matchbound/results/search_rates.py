@@ -241,8 +241,8 @@ class FalsePositives(SearchRate):
     >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
     >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
     >>> rate = found.fpir(threshold=0.6)
-    >>> 0.0 <= rate.estimate <= 1.0
-    True
+    >>> rate.errors, rate.searches
+    (9, 220)
     """
 
     tally: SearchTally
@@ -398,8 +398,8 @@ class Selectivity(Shown):
     >>> names = faces.identities[faces.codes]
     >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
     >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> found.selectivity(threshold=0.6).estimate >= 0.0
-    True
+    >>> round(found.selectivity(threshold=0.6).estimate, 3)
+    0.091
     """
 
     metric = "selectivity"

@@ -53,8 +53,8 @@ class LatentSettings:
     Examples
     --------
     >>> import matchbound as mb
-    >>> mb.LatentSettings() == mb.LatentSettings()
-    True
+    >>> mb.LatentSettings().bandwidth, mb.LatentSettings(bandwidth=0.5).bandwidth
+    (1.0, 0.5)
     """
 
     identity_guard: float = 0.0
