@@ -28,7 +28,6 @@ from matchbound.data.matching import Matched, comparisons_of, match, rescored
 from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.loading import Readable, in_memory
-from matchbound.readers.tables import named
 from matchbound.results.comparison import (
     Comparison,
     Difference,
@@ -38,6 +37,7 @@ from matchbound.results.comparison import (
     RateDifference,
 )
 from matchbound.results.error_rates import ErrorRates, error_rates
+from matchbound.results.interval import named
 from matchbound.results.systems import SystemsTable, systems_table
 from matchbound.results.weighted import WEIGHTINGS
 from matchbound.stats.differences import PointTerms

@@ -13,8 +13,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.errors import MatchboundWarning
 from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile
-from matchbound.readers.tables import named
-from matchbound.results.interval import few_identities
+from matchbound.results.interval import few_identities, named
 from matchbound.results.roc import RocCurve
 from matchbound.results.weighted import WEIGHTINGS
 from matchbound.results.weighted_curve import identity_curve
