@@ -20,7 +20,7 @@ Made-up data have five instances per person: "paper" (the paper's model), "geome
 "goats" (4% of the people with twice the noise), "hubs" (people differ in how near they are to the middle of the
 space), "sessions" (two sessions per person, recorded under four kinds of conditions), "families" (people recruited in
 pairs that look alike). Thresholds are those at which data sets of that size have the target rates on average, over
-20,000 people.
+8,000 people.
 
 Every replication is seeded on its own and written to ``--state`` when it is done: a run can be stopped at any moment
 and resumed, and the table always holds what is there (its column of replications says how many).
@@ -55,12 +55,12 @@ FILES = {
 }
 REAL = {"faces": (20, 50, 100, 300), "drawings": (20, 50, 100), "texts": (20, 25), "voices": (20, 25)}
 MODELS = {
-    "paper": (20, 50, 100),
+    "paper": (50,),
     "geometric": (50,),
-    "wolves": (20, 50, 100),
-    "rare-wolves": (50, 100),
+    "wolves": (50, 100),
+    "rare-wolves": (50,),
     "goats": (20, 50, 100),
-    "hubs": (20, 50, 100),
+    "hubs": (50,),
     "sessions": (50,),
     "families": (50,),
 }
@@ -164,7 +164,7 @@ class Model:
         rng = np.random.default_rng(999)
         bins, low, high = 400_000, -8.0, 12.0
         counts = np.zeros((2, bins))
-        for _ in range(max(20_000 // size, 30)):
+        for _ in range(8_000 // size):
             scores, sizes = self.scores(size, rng)
             owner = np.repeat(np.arange(size), sizes)
             first, second = np.triu_indices(owner.size, 1)
@@ -236,7 +236,7 @@ def rates_of(
     data = source.draw(size, rng)
     asked = np.concatenate([source.far, source.frr])
     series = mb.evaluate(data, -asked if source.distance else asked)
-    levels = (0.95, *LEVELS) if 50 <= size <= 100 else (0.95,)
+    levels = (0.95, *LEVELS) if 50 <= size <= 100 and isinstance(source, Half) else (0.95,)
     made: list[Row] = []
     for metric, targets in (("far", FAR), ("frr", FRR)):
         rates = [getattr(series[k + (0 if metric == "far" else len(FAR))], metric) for k in range(len(targets))]
@@ -377,13 +377,40 @@ class State:
             stream.write(json.dumps([label, size, number, rows]) + "\n")
 
 
-def write_table(path: Path, head: str, sources: dict[tuple[str, int], Half | Model], state: State) -> None:
+def pooled(rows: list[dict[str, Any]], earlier: Path) -> list[dict[str, Any]]:
+    """Rows with those of an earlier table, weighted by replications; widths are over the pooled width of "true"."""
+    keys = ("data", "identities", "metric", "rate", "level", "method")
+    lines = [line for line in earlier.read_text().splitlines() if not line.startswith("#")]
+    before = {tuple(str(row[k]) for k in keys): row for row in csv.DictReader(lines)}
+    made = {}
+    for row in rows:
+        key = tuple(str(row[k]) for k in keys)
+        old = before.pop(key, None)
+        made[key] = dict(row)
+        if old is not None:
+            one, two = int(old["replications"]), int(row["replications"])
+            made[key]["replications"] = one + two
+            for name in ("coverage", "above", "below", "width"):
+                if row[name] != "":
+                    made[key][name] = f"{(one * float(old[name]) + two * float(row[name])) / (one + two):.4f}"
+    made |= {key: dict(row) for key, row in before.items()}
+    for key, row in made.items():
+        best = made.get((*key[:5], "true"))
+        if best is not None and row["width_to_true"]:
+            row["width_to_true"] = f"{float(row['width']) / float(best['width']):.3f}"
+    return list(made.values())
+
+
+def write_table(
+    path: Path, head: str, sources: dict[tuple[str, int], Half | Model], state: State, earlier: Path | None = None
+) -> None:
     """The table of what is there, in the order of the cells."""
     rows: list[dict[str, Any]] = []
     for (label, size), source in sources.items():
         done = state.found.get((label, size), {})
         if done:
             rows += table_rows(source, label, size, [done[number] for number in sorted(done)])
+    rows = rows if earlier is None else pooled(rows, earlier)
     with path.open("w", newline="") as stream:
         stream.write(head)
         writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
@@ -401,7 +428,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=None, help="sets or models to run")
     parser.add_argument("--least", type=int, default=0, help="the smallest number of people")
     parser.add_argument("--most", type=int, default=300, help="the largest number of people")
-    parser.add_argument("--replications", type=int, default=400)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first replication")
+    parser.add_argument("--replications", type=int, default=400, help="the number of the last one, plus one")
+    parser.add_argument("--pool", type=Path, help="a table of replications before the first, to be pooled with")
     parser.add_argument("--round", type=int, default=20, help="replications of a cell before the next cell's turn")
     parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("--state", type=Path, required=True, help="what was done, to be resumed")
@@ -423,7 +452,7 @@ def main() -> None:
                 continue
             half = half or Half(name, given.half, given.data)
             sources[f"{name}-{given.half}", size] = half
-    for start in range(0, given.replications, given.round):
+    for start in range(given.first, given.replications, given.round):
         for (label, size), source in sources.items():
             done = state.found.get((label, size), {})
             for number in range(start, min(start + given.round, given.replications)):
@@ -431,9 +460,8 @@ def main() -> None:
                     state.add(
                         label, size, number, replication(source, size, number, given.seed, given.curves, given.models)
                     )
-        write_table(given.out, head, sources, state)
+        write_table(given.out, head, sources, state, given.pool)
         print(start + given.round, flush=True)  # noqa: T201
-    write_table(given.out, head, sources, state)
 
 
 if __name__ == "__main__":
