@@ -52,7 +52,8 @@ def by_group(
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
     weighting
-        ``"comparisons"`` or ``"identities"``, as in `evaluate`; gaps between groups are of pooled rates.
+        ``"comparisons"``, or ``"identities"``: every identity (FRR) and every identity pair (FAR) counts once, as in
+        `evaluate`; rates, rates between groups and gaps.
     workers, executor, progress
         How embeddings are counted; see `evaluate`.
 
@@ -110,13 +111,17 @@ def by_group(
         )
     if len(names) == 1:
         told.append(f"all identities are in one group, {names[0]}: there is nothing to compare")
+    by_identity = overall.far.weighting == "identities"
+    wrong, made = (v.astype(np.float64) for v in (whole.genuine.errors[0], whole.genuine.comparisons))
+    if by_identity:
+        wrong, made = np.divide(wrong, made, out=np.zeros_like(wrong), where=made > 0), (made > 0).astype(np.float64)
     result = GroupRates(
         threshold=float(grid[0]),
         groups=names,
         overall=overall,
         within=tuple(within),
-        sums=group_sums(whole, codes, len(names)),
-        genuine=(whole.genuine.errors[0].astype(np.float64), whole.genuine.comparisons.astype(np.float64)),
+        sums=group_sums(whole, codes, len(names), units=by_identity),
+        genuine=(wrong, made),
         too_small=small,
         warnings=tuple(dict.fromkeys(told)),
     )

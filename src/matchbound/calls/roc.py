@@ -13,8 +13,10 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.errors import MatchboundWarning
 from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile
-from matchbound.results.interval import few_identities
+from matchbound.results.interval import few_identities, named
 from matchbound.results.roc import RocCurve
+from matchbound.results.weighted import WEIGHTINGS
+from matchbound.results.weighted_curve import identity_curve
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 def roc(
     data: AnySource | Readable,
     *,
+    weighting: str = "comparisons",
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -38,6 +41,9 @@ def roc(
         disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
         step. Each is exact, and so are the thresholds of a FAR or an FRR that is asked for; EER lies on the line
         between two points.
+    weighting
+        ``"comparisons"``, or ``"identities"``: FRR is the mean over identities and FAR over identity pairs, as in
+        `evaluate`, at every threshold. This needs a curve with every step.
     workers, executor, progress, checkpoint, checkpoint_every
         How to count large sets of embeddings; see `evaluate`.
 
@@ -58,6 +64,7 @@ def roc(
     >>> f"FRR {point.estimate:.2%}, between {low:.2%} and {high:.2%}"
     'FRR 0.66%, between 0.15% and 4.04%'
     """
+    weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
     if isinstance(source, Comparisons):
         counted: CurveTally = curve_of_comparisons(source)
@@ -79,4 +86,6 @@ def roc(
     recount = Recount(source, workers, executor)
     if isinstance(counted, SortedCurve):
         recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
+    if weighting == "identities":
+        return identity_curve(counted, recount, notes)
     return RocCurve(counted, recount, notes)

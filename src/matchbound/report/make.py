@@ -16,9 +16,11 @@ from matchbound.calls.evaluate import evaluate
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
+from matchbound.counts.curve import SortedCurve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.report.page import (
     GroupSection,
+    PerPerson,
     Report,
     ReportedCost,
     ReportedNumber,
@@ -29,7 +31,7 @@ from matchbound.report.page import (
     reading_of_number,
 )
 from matchbound.report.panels import score_histogram
-from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tally_at
+from matchbound.report.parts import curve_panel, curve_picture, drivers_of, per_person, tally_at
 from matchbound.results.claims import Statement, check_statement, parse_claim
 from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
@@ -39,6 +41,7 @@ from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
+from matchbound.results.weighted import METHODS as IDENTITY_METHODS
 from matchbound.show.costs import cost_records, name_text
 from matchbound.show.terms import Terms
 from matchbound.stats.intervals import wilson
@@ -339,6 +342,7 @@ class _Maker:
             suspects=tuple(self._suspects(focus_rates, suspects)),
             warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
             provenance=provenance,
+            per_person=tuple(self._per_person(focus_rates)),
         )
 
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
@@ -357,8 +361,9 @@ class _Maker:
 
     def _rate(self, rate: Rate) -> ReportedNumber:
         """A rate at a fixed threshold."""
-        made = rate.interval(self.method, self.level, n_resamples=self.n_resamples, rng=self.rng)
-        bound = rate.interval(self.method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
+        method = self.method if rate.weighting == "comparisons" or self.method in IDENTITY_METHODS else "auto"
+        made = rate.interval(method, self.level, n_resamples=self.n_resamples, rng=self.rng)
+        bound = rate.interval(method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
         beside = rate.interval("wilson", self.level)
         return ReportedNumber(
             metric=rate.metric,
@@ -388,6 +393,24 @@ class _Maker:
         return ReportedNumber(
             statistic.metric, statistic.estimate, made.low, made.high, upper, made.method, errors, comparisons, ratio
         )
+
+    def _per_person(self, rates: ErrorRates) -> list[PerPerson]:
+        """Both rates with every identity counted once; FAR only where the comparisons are in order already."""
+        made = []
+        tally = focused = rates.far.tally
+        if isinstance(self.curve.tally, SortedCurve):
+            focused = self.curve.recount.tally(np.array([rates.threshold]), pairs=True)
+        by_person = error_rates(focused, (), self.curve.recount, "identities")[
+            0 if focused is not tally else rates.far.index
+        ]
+        for pooled, rate in ((rates.far, by_person.far), (rates.frr, by_person.frr)):
+            part = pooled.tally.impostor if pooled.metric == "far" else pooled.tally.genuine
+            counts = part.comparisons[part.comparisons > 0]
+            known = pooled.metric == "frr" or focused is not tally
+            if not pooled.comparisons or not known or np.all(counts == counts[0]):
+                continue
+            made.append(per_person(self._rate(pooled), self._rate(rate), part.errors[pooled.index], part.comparisons))
+        return made
 
     def _suspects(self, rates: ErrorRates, most: int) -> list[Suspect]:
         """The worst errors of either kind, by name."""

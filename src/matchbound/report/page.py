@@ -265,6 +265,27 @@ class GroupSection:
 
 
 @dataclass(frozen=True)
+class PerPerson:
+    """A rate in which every identity counts once, beside the pooled one.
+
+    pooled, per_person
+        The two, at the same threshold.
+    heavy, heavy_share
+        How many identities have the most comparisons (a tenth of all), and their share of the comparisons.
+    heavy_rate, rest_rate
+        The pooled rate of these, and of the others; None where there are no others.
+    """
+
+    metric: Literal["far", "frr"]
+    pooled: ReportedNumber
+    per_person: ReportedNumber
+    heavy: int
+    heavy_share: float
+    heavy_rate: float
+    rest_rate: float | None
+
+
+@dataclass(frozen=True)
 class Suspect:
     """A comparison that erred, by name: shown only where that was asked for."""
 
@@ -308,6 +329,8 @@ class Report:
         Claims and whether the data show them; empty unless they were made.
     costs
         Detection costs and Cllr; empty unless they were asked for.
+    per_person
+        The rates at the focus with every identity counted once; empty where all identities have as many comparisons.
 
     See Also
     --------
@@ -340,6 +363,7 @@ class Report:
     provenance: Mapping[str, Any]
     verdicts: tuple[Verdict, ...] = ()
     costs: tuple[ReportedCost, ...] = ()
+    per_person: tuple[PerPerson, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from matchbound.report.page import Drivers, Report, ReportedCost, ReportedGroup, ReportedNumber, ReportedPoint
+from matchbound.report.page import (
+    Drivers,
+    PerPerson,
+    Report,
+    ReportedCost,
+    ReportedGroup,
+    ReportedNumber,
+    ReportedPoint,
+)
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
 from matchbound.show.claims import required
@@ -112,6 +120,39 @@ def cautions(report: Report) -> list[str]:
                 "move it far"
             )
     return told
+
+
+ALIKE = 1.1
+"""Rates within this factor of each other are called about the same."""
+
+
+def per_person_sentences(report: Report) -> list[str]:
+    """Each rate with every identity counted once, whether that differs from the pooled rate, and why."""
+    return [_per_person(item, level_text(report.level)) for item in report.per_person]
+
+
+def _per_person(item: PerPerson, level: str) -> str:
+    name, pooled, once = item.metric.upper(), item.pooled.estimate, item.per_person.estimate
+    unit = "person" if item.metric == "frr" else "pair of people"
+    told = (
+        f"With every {unit} counted once, {name} is {percent(once)}, {level} interval {span_text(item.per_person)}; "
+        f"pooled over comparisons it is {percent(pooled)}"
+    )
+    low, high = sorted((pooled, once))
+    if high <= ALIKE * low or high == 0.0:
+        return f"{told}, about the same."
+    one = item.heavy == 1
+    people = "the person" if one else f"the {item.heavy:,} people"
+    what = f"{'make' if not one else 'makes'} {100 * item.heavy_share:.0f}% of them"
+    if item.metric == "far":
+        what = f"{'has' if one else 'have'} {100 * item.heavy_share:.0f}% of the places in them"
+    told += (
+        f". They differ because people do not weigh the same when comparisons are pooled: {people} with most "
+        f"comparisons {what}, and {percent(item.heavy_rate)} of those err"
+    )
+    if item.rest_rate is not None:
+        told += f", against {percent(item.rest_rate)} of the other people's"
+    return f"{told}."
 
 
 def group_name(row: ReportedGroup) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
-from matchbound.errors import DataError
+from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Bootstrap, Interval, Side, limits_record, named, tail_of
@@ -321,6 +321,33 @@ class RateDifference(Difference):
     def _log_ratio(self, method: str) -> tuple[float, float]:
         n = float(self.a.comparisons)
         a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
+        spread = self._spread(1.0 / a, 1.0 / b)
+        value = max(self.factor * spread.variance, spread.floor)
+        if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
+            value = max(value, self._model(1.0 / a, 1.0 / b))
+        return math.log(a / b), value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IdentityDifference(RateDifference):
+    """The same with every identity counted once; the joint tally is of units (`unit_joint`)."""
+
+    methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
+
+    def bootstrap(self, *args: Any, **options: Any) -> Bootstrap:
+        """Not for this weighting."""
+        raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
+
+    def _model(self, u: float, v: float) -> float:
+        model, n = self.models(self.metric), float(self.a.units)
+        a, b = (stats.softened(rate.estimate * n, n) for rate in (self.a, self.b))
+        if model is None:
+            return (u * u * a * (1.0 - a) + v * v * b * (1.0 - b)) / max(self.a.floor, 1)
+        return model.variance(a, b, u, v)
+
+    def _log_ratio(self, method: str) -> tuple[float, float]:
+        n = float(self.a.units)
+        a, b = (stats.softened(rate.estimate * n, n) for rate in (self.a, self.b))
         spread = self._spread(1.0 / a, 1.0 / b)
         value = max(self.factor * spread.variance, spread.floor)
         if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:

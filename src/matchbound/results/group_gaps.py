@@ -135,8 +135,8 @@ class GroupGap(Difference):
         return self.variances[0] + self.variances[1]
 
     def _log_ratio(self, method: str) -> tuple[float, float]:
-        a = stats.softened(self.a.errors, self.a.comparisons)
-        b = stats.softened(self.b.errors, self.b.comparisons)
+        a = stats.softened(self.a.units_erred, self.a.units)
+        b = stats.softened(self.b.units_erred, self.b.units)
         return math.log(a / b), self.variances[0] / a**2 + self.variances[1] / b**2
 
 

@@ -131,9 +131,14 @@ class Rate(Claimable):
         return self.comparisons
 
     @property
-    def _seen(self) -> float:
-        """Units that erred."""
+    def units_erred(self) -> float:
+        """Units that erred: the errors."""
         return float(self.errors)
+
+    @property
+    def one_error(self) -> float:
+        """What one more error moves the rate by, on average over the units."""
+        return 1.0 / self.comparisons
 
     @property
     def estimate(self) -> float:
@@ -441,7 +446,7 @@ class Rate(Claimable):
         settings = options.pop("settings", "default")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
-        made = latent.interval(self.latent_model(settings), self._seen, level, side)
+        made = latent.interval(self.latent_model(settings), self.units_erred, level, side)
         for note in made.notes:
             if isinstance(note, Note) and note.code in WARNED:
                 warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)

@@ -1,6 +1,14 @@
 """The latent-correlation interval: errors as latent normals that cross a threshold (docs/explanation/latent.md)."""
 
-from matchbound.stats.latent.fit import fit_far, fit_frr, leave_out_ranks, of_units, rank_grid, with_own_variance
+from matchbound.stats.latent.fit import (
+    fit_far,
+    fit_frr,
+    leave_out_ranks,
+    of_units,
+    rank_grid,
+    unit_design,
+    with_own_variance,
+)
 from matchbound.stats.latent.model import LatentLimits, LatentModel
 from matchbound.stats.latent.settings import LatentSettings, settings_named
 
@@ -14,5 +22,6 @@ __all__ = [
     "of_units",
     "rank_grid",
     "settings_named",
+    "unit_design",
     "with_own_variance",
 ]

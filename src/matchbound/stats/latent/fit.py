@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -124,31 +125,48 @@ def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
     return replace(model, own=far_own_variance(tally.impostor, model.mirrored, model.effective_identities))
 
 
-def of_units(model: LatentModel, rate: UnitRate, variance: float) -> LatentModel:
-    """The model of a rate whose units are identity pairs or identities, with the correlations of a pooled rate.
-
-    The variance of a unit that is the mean of m comparisons is p(1−p)/m + (1 − 1/m)·C_w; units never come in clumps.
-    `variance` is the sample's own, without bias.
-    """
+def unit_design(rate: UnitRate) -> Design:
+    """What units share: a unit is the mean of its comparisons, which are one cluster."""
     units = float(rate.units)
-    design = Design(
+    return Design(
         np.asarray(units),
         np.asarray((1.0 - rate.alone) * units),
         np.asarray(rate.sharing),
         np.asarray(max(units * (units - 1.0) - rate.sharing, 0.0)),
         rate.alone,
     )
-    squares = rate.excess**2
-    total = float(squares.sum())
-    people = max(int(np.count_nonzero(rate.partners)), 1)
-    seen = 1.0 - rate.estimate if model.mirrored else rate.estimate
+
+
+def of_units(model: LatentModel, rates: Sequence[UnitRate]) -> LatentModel:
+    """The model of a rate whose units are identity pairs or identities, with the correlations of a pooled rate.
+
+    The variance of a unit that is the mean of m comparisons is p(1−p)/m + (1 − 1/m)·C_w; units never come in clumps.
+
+    Parameters
+    ----------
+    model
+        Of the pooled rate.
+    rates
+        The rate of units at one or more thresholds: where the sample's own variance is known.
+    """
+    rate = rates[0]
+    units, people = float(rate.units), max(rate.people, 1)
+    known: dict[float, tuple[float, float]] = {}
+    for one in rates:
+        squares = one.excess**2
+        total, variance = float(squares.sum()), one.without_bias(model.metric)
+        seen = 1.0 - one.estimate if model.mirrored else one.estimate
+        if variance > 0.0 and seen * units >= 1.0 and total > 0.0:
+            noise = max(float((squares**2).sum()) / total**2 - 1.0 / people, 0.0)
+            known[seen * units] = variance / seen**2, noise
     own = None
-    if variance > 0.0 and seen * units >= 1.0 and total > 0.0:
-        noise = max(float((squares**2).sum()) / total**2 - 1.0 / people, 0.0)
-        own = OwnVariance(np.array([seen * units]), np.array([variance / seen**2]), np.array([noise]), model.mirrored)
+    if known:
+        errors = sorted(known)
+        relative, noise_there = np.array([known[x] for x in errors]).T
+        own = OwnVariance(np.array(errors), relative, noise_there, model.mirrored)
     return replace(
         model,
-        design=design,
+        design=unit_design(rate),
         clusters=Clusters(np.ones(1), np.array([units])),
         effective_identities=float(people),
         own=own,
