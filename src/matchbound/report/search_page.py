@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from matchbound._version import __version__
 from matchbound.calls.search_records import search_records
-from matchbound.errors import MatchboundWarning, MissingExtraError, UsageError
-from matchbound.report.html import _policy
+from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.report.html import HERE, _policy, templates
 from matchbound.report.markdown import table, text
 from matchbound.report.search_svg import band_svg
 from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
@@ -19,7 +18,6 @@ from matchbound.results.searches import Searches
 from matchbound.show.numbers import level_text, percent, span
 from matchbound.show.records import Record
 
-HERE = Path(__file__).resolve().parent
 DEFAULT_FPIR = (0.1, 0.01)
 HUBS = 5
 Row = tuple[str, ...]
@@ -210,19 +208,10 @@ def to_markdown(report: SearchReport) -> str:
 
 def to_html(report: SearchReport) -> str:
     """The page."""
-    try:
-        import jinja2
-        from markupsafe import Markup
-    except ImportError:
-        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    environment = templates()
+    from markupsafe import Markup
+
     style = (HERE / "style.css").read_text("utf-8")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     return environment.get_template("search.html.j2").render(
         report=report,
         summary=summary(report),
