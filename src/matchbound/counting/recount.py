@@ -56,7 +56,13 @@ def tally_source(
             progress=progress,
         )
     from matchbound.counting.allpairs import tally_embeddings
+    from matchbound.counting.small import is_small, tally_small
 
+    if executor is None and checkpoint is None and is_small(source):
+        tally = tally_small(source, thresholds, pairs=bool(pairs))
+        if progress is not None:
+            progress(1, 1)
+        return tally
     return tally_embeddings(
         source,
         thresholds,
