@@ -56,9 +56,11 @@ def tally_source(
             progress=progress,
         )
     from matchbound.counting.allpairs import tally_embeddings
+    from matchbound.counting.executors import LocalExecutor
     from matchbound.counting.small import is_small, tally_small
 
     if executor is None and checkpoint is None and is_small(source):
+        LocalExecutor(workers)  # an error where there can be no such workers
         tally = tally_small(source, thresholds, pairs=bool(pairs))
         if progress is not None:
             progress(1, 1)
