@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from conftest import DATA, golden_table
-from matchbound.calls.rates import evaluate, roc
+from matchbound.calls.evaluate import evaluate
+from matchbound.calls.roc import roc
 from matchbound.cli import main
 from matchbound.cli.laboratory import command_line
 from matchbound.show.records import RATE_FIELDS

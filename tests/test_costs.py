@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_costs as naive
 from conftest import DATA, golden_table
-from matchbound.counting.along import AlongCurve
+from matchbound.counting.curves import AlongCurve
 from matchbound.results.costs import PRESETS
 from matchbound.stats.budget import ANGLES, Steps, budget_tables, integrated_limits
 from matchbound.stats.costs import CostWeights, calibrate
@@ -121,6 +121,24 @@ def test_values_equal_those_of_scikit_learn() -> None:
         llr = np.log(share) - np.log1p(-share) - math.log(genuine.sum() / (~genuine).sum())
     own, rest = np.logaddexp(0, -llr[genuine]), np.logaddexp(0, llr[~genuine])
     assert curve.min_cllr().estimate == pytest.approx((own.mean() + rest.mean()) / 2 / math.log(2), rel=1e-9)
+
+
+def test_values_equal_those_of_llreval_and_lir() -> None:
+    """Cllr and minCllr as llreval 0.0.3 and lir 1.3.1 give them for these scores, and Cllr as bob.measure 6.1.1."""
+    known = [
+        (0.3971168923769748, 0.29641448369319207),
+        (0.4061933222574168, 0.3013599932772188),
+        (0.3220054445693685, 0.1941059244837314),
+        (0.43438541034878114, 0.3562638877534196),
+        (0.3513580405531109, 0.24061788448705193),
+    ]
+    rng = np.random.default_rng(3)
+    for k, (cllr, smallest) in enumerate(known):  # with and without ties
+        genuine = np.round(rng.normal(2.0, 1.5, 60), 2 if k % 2 else 6)
+        impostor = np.round(rng.normal(-2.0, 1.5, 700), 2 if k % 2 else 6)
+        curve = mb.roc(mb.Comparisons.from_scores(genuine, impostor))
+        assert curve.cllr().estimate == pytest.approx(cllr, rel=1e-13)
+        assert curve.min_cllr().estimate == pytest.approx(smallest, rel=1e-13)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_curves as naive
 from conftest import golden_expected, golden_table
-from matchbound.calls.rates import roc
+from matchbound.calls.roc import roc
 from matchbound.counting.curves import curve_of_comparisons
 from matchbound.counting.recount import Recount
 from matchbound.counting.tables import tally_comparisons

@@ -335,7 +335,7 @@ def test_a_defect_is_one_line_and_its_own_exit_code(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("lost at https://ann:pw@host/x?sig=1")
 
-    monkeypatch.setattr("matchbound.calls.rates.evaluate", broken)
+    monkeypatch.setattr("matchbound.calls.evaluate.evaluate", broken)
     assert main(["evaluate", str(scores), "--threshold", "0.5"]) == 70
     said = capsys.readouterr().err
     assert "defect of matchbound" in said

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 from matchbound.counting import tables as counted_tables
-from matchbound.counting.along import AlongCurve
-from matchbound.counting.ranks import rank_scores, settle_ranks
-from matchbound.counting.recount import Recount
+from matchbound.counting.curves import AlongCurve
+from matchbound.counting.recount import Recount, rank_scores, settle_ranks
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.tally import PairTable
 from matchbound.results.latent_pair import CurveModels
@@ -60,7 +59,8 @@ def test_ties_are_settled_as_along_a_curve() -> None:
 
 def test_a_fit_from_all_pairs_is_the_fit_from_a_curve() -> None:
     data = crowded("cosine", 3)
-    rates, curve = mb.evaluate(data, 0.9999), mb.roc(data)
+    curve = mb.roc(data)
+    rates = mb.evaluate(data, float(curve.thresholds[50]))
     one, two = rates.far.latent_model(), CurveModels(curve.tally, curve.recount).at(50).far
     assert np.array_equal(one.own.noise, two.own.noise)
     assert np.array_equal(one.identity.value, two.identity.value)

@@ -244,6 +244,26 @@ def test_an_interrupt_that_became_an_error(monkeypatch: pytest.MonkeyPatch, caps
     assert capsys.readouterr().err == "matchbound: interrupted\n"
 
 
+@pytest.mark.parametrize(("stop", "code"), [("KeyboardInterrupt", 130), ("cli._Terminated", 143)])
+def test_stopping_in_a_destructor(stop: str, code: int, tmp_path: Path) -> None:
+    """Python reports what a destructor raises and goes on; the interrupt must not be lost with it."""
+    script = tmp_path / "stopped.py"
+    script.write_text(
+        f"import time, matchbound.cli as cli, matchbound.cli.app as app\n"
+        f"class Gone:\n"
+        f"    def __del__(self): raise {stop}\n"
+        f"def run(tokens):\n"
+        f"    Gone()\n"
+        f"    for _ in range(1000): time.sleep(0.01)\n"
+        f"    return 0\n"
+        f"app.run = run\n"
+        f"cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr == "matchbound: interrupted\n"
+    assert done.returncode == code
+
+
 @pytest.mark.slow
 def test_stops_at_random_moments(tmp_path: Path) -> None:
     """A short version of what ``make fuzz`` does 50 times."""

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 import matchbound as mb
 import naive_latent as naive
 from conftest import DATA, golden_table
-from matchbound.counting.ranks import rank_scores
+from matchbound.counting.recount import rank_scores
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.errors import DataError, UsageError
@@ -28,17 +28,19 @@ from matchbound.stats.latent import (
     rank_grid,
     settings_named,
 )
-from matchbound.stats.latent.correlations import Clusters, Curve, genuine_clusters, impostor_clusters, smooth
-from matchbound.stats.latent.inversion import count_tail, solve_decreasing
-from matchbound.stats.latent.moments import (
+from matchbound.stats.latent.fit import (
     correlations,
+    genuine_clusters,
     genuine_design,
     genuine_products,
+    impostor_clusters,
     impostor_design,
     impostor_products,
+    smooth,
     without_each,
 )
-from matchbound.stats.latent.orthant import excess, implied_correlation
+from matchbound.stats.latent.model import Clusters, Curve
+from matchbound.stats.latent.probabilities import count_tail, excess, implied_correlation, solve_decreasing
 from strategies import comparisons, instance_comparisons, instance_tables, tables
 
 GOLDEN = json.loads((DATA / "latent.json").read_text())
@@ -482,15 +484,15 @@ class TestRanks:
 
     @pytest.mark.parametrize("kind", ["impostor", "genuine"])
     def test_a_sample_is_near_and_seeded(self, monkeypatch, kind):
-        from matchbound.counting import ranks
+        from matchbound.counting import recount
 
         rng = np.random.default_rng(2)
         source = mb.Embeddings(rng.standard_normal((400, 8)), rng.integers(0, 20, 400))
         total = int((source.comparisons().genuine == (kind == "genuine")).sum())
         wanted = np.array([total // 50, total // 5, total // 2])
         exact = rank_scores(source, wanted, kind)
-        monkeypatch.setattr(ranks, "EXACT_ROWS", 100)
-        monkeypatch.setattr(ranks, "SAMPLE", 2000)
+        monkeypatch.setattr(recount, "EXACT_ROWS", 100)
+        monkeypatch.setattr(recount, "SAMPLE", 2000)
         near = rank_scores(source, wanted, kind, rng=1)
         np.testing.assert_array_equal(near, rank_scores(source, wanted, kind, rng=1))
         assert not np.array_equal(near, rank_scores(source, wanted, kind, rng=2))

@@ -13,7 +13,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.data.direction import direction_question, question
+from matchbound.data.comparisons import direction_question, question
 from matchbound.data.example_files import EXAMPLE_FILES
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -374,3 +374,70 @@ def test_a_plan_has_one_notation(capsys: pytest.CaptureFixture[str]) -> None:
     assert "with probability 95%" in shown
     assert "0.95" not in shown
     assert "chance to meet the goal   about 9" in " ".join(shown.split(" ")) or "about 9" in shown
+
+
+# Numbers that a page says twice
+
+
+def test_the_report_of_a_large_set_reads_its_points_where_the_curve_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matchbound.counting.curves.EXACT_COMPARISONS", 10)
+    data = mb.demo_data(n_identities=60)
+    curve = mb.roc(data)
+    report = mb.make_report(data, far=[0.1, 0.01])
+    for point, far in zip(report.points, (0.1, 0.01), strict=True):
+        aim = curve.at_far(far)
+        for threshold in (point.threshold, aim.threshold):  # between two scores, any threshold is as good
+            assert point.far.errors == mb.evaluate(data, threshold).far.errors
+        assert point.far.estimate == aim.far <= far
+        assert point.frr.estimate == aim.estimate
+    assert np.ptp(np.diff(report.histogram.edges)) < 1e-9  # even bins: no shelf at either end
+    scores = data.comparisons()
+    inside = (scores.score >= report.histogram.edges[0]) & (scores.score < report.histogram.edges[-1])
+    assert report.histogram.genuine.sum() == np.count_nonzero(inside & scores.genuine)
+
+
+def test_the_band_of_a_report_is_that_of_its_points() -> None:
+    curve = mb.roc(mb.demo_data(n_identities=60))
+    band = curve.band(method="latent", points=41)
+    assert np.all((band.low <= band.frr) & (band.frr <= band.high))
+    middle = curve.far[np.searchsorted(curve.far, band.far[0], side="right") - 1]
+    made = curve.at_far(float(middle)).interval()
+    assert (band.low[0], band.high[0]) == pytest.approx((made.low, made.high))
+    report = mb.make_report(mb.demo_data(n_identities=60), far=[0.01])
+    assert report.points[0].frr.method == "latent"
+    at = [
+        np.interp(0.01, report.picture.band_far, side) for side in (report.picture.band_low, report.picture.band_high)
+    ]
+    assert at == pytest.approx([report.points[0].frr.low, report.points[0].frr.high], rel=0.2)
+    with pytest.raises(mb.UsageError, match="influence"):
+        curve.band(method="latent", simultaneous=True)
+
+
+def test_an_interval_at_no_false_accept_holds_its_estimate() -> None:
+    for seed in range(3):
+        curve = mb.roc(mb.demo_data(n_identities=40, seed=seed))
+        for name in ("ZeroFMR", "ZeroFNMR"):
+            point = curve.at(name)
+            low, high = point.interval()
+            assert low <= point.estimate <= high
+
+
+def test_methods_are_named_with_what_they_made(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["roc", str(files / "scores.csv"), "--far", "0.01", "--quiet"]) == 0
+    assert "95% intervals, latent, influence (AUC)." in capsys.readouterr().out
+
+
+# Claims that hold of every system
+
+
+@pytest.mark.parametrize("claim", ["far<1", "frr@far=1%<5", "frr@far=1<5%", "frr<100", "precision>1"])
+def test_a_percentage_without_its_sign_is_no_claim(claim: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(files / "scores.csv"), "--threshold", "0.5", "--claim", claim]) == 2
+    assert "is not a rate below 1" in capsys.readouterr().err
+
+
+def test_targets_in_python_are_rates_too() -> None:
+    rates = mb.evaluate(mb.demo_data(n_identities=30), 0.6)
+    with pytest.raises(mb.UsageError, match="write 5% for 5 percent"):
+        rates.far.claim(below=5)
+    assert mb.roc(mb.demo_data(n_identities=30)).min_dcf(0.01).claim(below=1.5).shown  # a cost is no rate

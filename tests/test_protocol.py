@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_plan
-from matchbound.calls.rates import evaluate
+from matchbound.calls.evaluate import evaluate
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.planning import protocol as protocol_module

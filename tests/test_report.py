@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_report
 from matchbound.calls.provenance import data_digest
-from matchbound.calls.rates import roc
+from matchbound.calls.roc import roc
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report.make import make_report, write_report

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from matchbound.calls.comparison import compare as compare
     from matchbound.calls.comparison import compare_all as compare_all
     from matchbound.calls.comparison import compare_thresholds as compare_thresholds
+    from matchbound.calls.evaluate import evaluate as evaluate
+    from matchbound.calls.evaluate import tally as tally
     from matchbound.calls.groups import by_group as by_group
     from matchbound.calls.losses import mean_loss as mean_loss
     from matchbound.calls.losses import unit_rates as unit_rates
-    from matchbound.calls.rates import evaluate as evaluate
-    from matchbound.calls.rates import roc as roc
-    from matchbound.calls.rates import tally as tally
+    from matchbound.calls.roc import roc as roc
     from matchbound.calls.searching import search as search
     from matchbound.counting.executors import DaskExecutor as DaskExecutor
     from matchbound.counting.executors import LocalExecutor as LocalExecutor
@@ -119,7 +119,7 @@ if TYPE_CHECKING:
     from matchbound.show.plots import plot_roc as plot_roc
     from matchbound.show.plots import plot_scores as plot_scores
     from matchbound.stats.latent.model import LatentModel as LatentModel
-    from matchbound.stats.latent.settings import LatentSettings as LatentSettings
+    from matchbound.stats.latent.model import LatentSettings as LatentSettings
     from matchbound.study.coverage import CoverageRow as CoverageRow
     from matchbound.study.coverage import CoverageStudy as CoverageStudy
     from matchbound.study.coverage import coverage_study as coverage_study
@@ -163,7 +163,7 @@ _HOME = {
     "Erring": "results.erring",
     "ErrorRates": "results.error_rates",
     "ErrorRatesSeries": "results.error_rates",
-    "evaluate": "calls.rates",
+    "evaluate": "calls.evaluate",
     "Expectation": "planning.search",
     "Failures": "data.failures",
     "FalsePositives": "results.search_rates",
@@ -179,7 +179,7 @@ _HOME = {
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
     "LatentModel": "stats.latent.model",
-    "LatentSettings": "stats.latent.settings",
+    "LatentSettings": "stats.latent.model",
     "LinkageCurve": "results.linkage_curve",
     "LinkageMeasure": "results.linkage",
     "LocalExecutor": "counting.executors",
@@ -209,7 +209,7 @@ _HOME = {
     "read_protocol": "planning.protocol",
     "Recall": "results.linkage",
     "Report": "report.page",
-    "roc": "calls.rates",
+    "roc": "calls.roc",
     "RocCurve": "results.roc",
     "scan": "readers.scan",
     "score_protocol": "planning.protocol",
@@ -226,7 +226,7 @@ _HOME = {
     "SmoothCurve": "results.bands",
     "SyntheticModel": "study.models",
     "SystemsTable": "results.systems",
-    "tally": "calls.rates",
+    "tally": "calls.evaluate",
     "Tally": "counts.tally",
     "ThresholdChoice": "results.roc",
     "ThresholdPoint": "results.roc",

@@ -10,17 +10,18 @@ import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.counting.executors import Executor, Progress
-from matchbound.counting.recount import AnySource, Recount, RecountOfPart, tally_source
+from matchbound.counting.recount import AnySource, Recount, RecountOfPart, rank_scores, source_of, tally_source
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import comparisons_of
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.readers.loading import Readable, as_source
+from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.groups import SMALL, GroupRates, small_groups
+from matchbound.results.interval import few_identities
 from matchbound.stats.group_differences import group_sums
 
 
@@ -51,7 +52,8 @@ def by_group(
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
     weighting
-        ``"comparisons"`` or ``"identities"``, as in `evaluate`; gaps between groups are of pooled rates.
+        ``"comparisons"``, or ``"identities"``: every identity (FRR) and every identity pair (FAR) counts once, as in
+        `evaluate`; rates, rates between groups and gaps.
     workers, executor, progress
         How embeddings are counted; see `evaluate`.
 
@@ -60,17 +62,21 @@ def by_group(
     GroupRates
         ``rates["name"].far`` and ``.frr``; ``.between(a, b)`` and ``.matrix``; ``.gaps()``; ``.worst_to_best()``.
 
+    See Also
+    --------
+    evaluate, GroupRates, compare
+
     Examples
     --------
     >>> import matchbound as mb
     >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
-    >>> low, high = rates.gap("far", "A", "B").interval()
+    >>> gap = rates.gap("far", "A", "B")
+    >>> f"{100 * gap.estimate:.2f} points, p = {gap.p_value:.2f}"
+    '0.41 points, p = 0.56'
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
-    data = as_source(data)
-    if not isinstance(data, Comparisons | Embeddings | ScoreFile):
-        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
+    data = source_of(data)
     told = list(data.findings())
     if isinstance(data, ScoreFile):
         group = scan_groups(data) if group is None else group
@@ -94,7 +100,7 @@ def by_group(
     for g, name in enumerate(names):
         rates = _rates_of_part(recount, grid, whole, codes == g, weighting)
         within.append(rates)
-        told += [f"group {name}: {text}" for text in rates.warnings if not text.startswith("only ")]
+        told += [f"group {name}: {text}" for text in rates.warnings if text not in few_identities(rates.n_identities)]
     sizes = np.bincount(codes, minlength=len(names))
     small = small_groups(names, sizes.tolist())
     if small:
@@ -105,13 +111,17 @@ def by_group(
         )
     if len(names) == 1:
         told.append(f"all identities are in one group, {names[0]}: there is nothing to compare")
+    by_identity = overall.far.weighting == "identities"
+    wrong, made = (v.astype(np.float64) for v in (whole.genuine.errors[0], whole.genuine.comparisons))
+    if by_identity:
+        wrong, made = np.divide(wrong, made, out=np.zeros_like(wrong), where=made > 0), (made > 0).astype(np.float64)
     result = GroupRates(
         threshold=float(grid[0]),
         groups=names,
         overall=overall,
         within=tuple(within),
-        sums=group_sums(whole, codes, len(names)),
-        genuine=(whole.genuine.errors[0].astype(np.float64), whole.genuine.comparisons.astype(np.float64)),
+        sums=group_sums(whole, codes, len(names), units=by_identity),
+        genuine=(wrong, made),
         too_small=small,
         warnings=tuple(dict.fromkeys(told)),
     )
@@ -193,8 +203,6 @@ def _tally_of_none(whole: Tally, members: BoolArray) -> Tally:
 
 
 def _threshold_at_far(data: AnySource, far: float) -> float:
-    from matchbound.counting.ranks import rank_scores
-
     if isinstance(data, ScoreFile):
         raise UsageError(
             f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import io
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 STDIN = "<stdin>"
@@ -18,6 +20,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _terminate)
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
+    before = sys.unraisablehook
+    sys.unraisablehook = _not_lost
     try:
         from matchbound.cli.app import run
 
@@ -26,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _forget_the_interrupt()
         sys.stderr.write("matchbound: interrupted\n")
         code = 143 if isinstance(stop, _Terminated) else 130
+    finally:
+        sys.unraisablehook = before
     if argv is None:
         sys.exit(code)
     return code
@@ -39,6 +45,17 @@ def _forget_the_interrupt() -> None:
     next string that is run clears that memory.
     """
     exec("")
+
+
+def _not_lost(what: sys.UnraisableHookArgs) -> None:
+    """An interrupt that fell into a destructor or a weak reference, where Python drops it, comes again soon after."""
+    if not isinstance(what.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(what)
+        return
+    number = signal.SIGTERM if isinstance(what.exc_value, _Terminated) else signal.SIGINT
+    again = threading.Timer(0.005, _thread.interrupt_main, [number])
+    again.daemon = True
+    again.start()
 
 
 class _Terminated(KeyboardInterrupt):

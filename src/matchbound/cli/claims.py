@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
-from matchbound.results.claims import Claim, Statement, parse_claim
+from matchbound.results.claims import Claim, Statement, check_statement, parse_claim
 
 if TYPE_CHECKING:
     from matchbound.results.error_rates import ErrorRates
@@ -36,7 +36,10 @@ Verdicts = list[tuple[Claim, float | None]]
 
 def read_claims(texts: Sequence[str] | None) -> list[tuple[str, Statement]]:
     """Claims in words and in parts; what cannot be read stops the run before it starts."""
-    return [(text, parse_claim(text)) for text in texts or ()]
+    read = [(text, parse_claim(text)) for text in texts or ()]
+    for text, said in read:
+        check_statement(said, text)
+    return read
 
 
 def needs_threshold(claims: Sequence[tuple[str, Statement]]) -> bool:

@@ -39,7 +39,7 @@ def demo(
     """
     if files is not None:
         return _write_files(files, quiet)
-    from matchbound.calls.rates import evaluate
+    from matchbound.calls.evaluate import evaluate
     from matchbound.data.example import demo_data
     from matchbound.show.numbers import percent
     from matchbound.show.records import rate_record

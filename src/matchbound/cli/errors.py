@@ -29,7 +29,7 @@ def errors(
 
     Example: `matchbound errors scores.csv --threshold 0.5 --kind far --most 50`
     """
-    from matchbound.calls.rates import evaluate
+    from matchbound.calls.evaluate import evaluate
     from matchbound.show.erring import erring_table
     from matchbound.show.tables import joined
 

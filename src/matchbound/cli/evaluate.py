@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -33,21 +33,19 @@ from matchbound.cli.options import (
     Running,
     Seed,
     Threshold,
+    Weighting,
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.interval import named
 from matchbound.results.linkage import check_prior
-from matchbound.results.methods import named
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, VARIANCES
 from matchbound.stats.resampling import BOOTSTRAPS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
-Weighting = Annotated[
-    Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
-]
 Variance = Annotated[
     str | None,
     Parameter(help="Of wilson, wald, agresti-coull and jeffreys: plug-in, bias-corrected, fixed-sizes, vertex, …"),
@@ -98,8 +96,8 @@ def evaluate(
 
     Example: `matchbound evaluate scores.csv --threshold 0.5 --claim "far<1e-3"`
     """
-    from matchbound.calls.rates import evaluate as run
-    from matchbound.calls.rates import roc
+    from matchbound.calls.evaluate import evaluate as run
+    from matchbound.calls.roc import roc
     from matchbound.show.costs import cost_records, linkage_records, linkage_table
     from matchbound.show.curve import curve_records, curve_table
     from matchbound.show.failures import generalised_records, generalised_table, hter_record

@@ -19,12 +19,13 @@ from matchbound.cli.options import (
     Method,
     Quiet,
     Reading,
+    Weighting,
     Working,
 )
 from matchbound.counting.recount import AnySource
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 
 OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
 Far = Annotated[float | None, Parameter(help="Take the threshold at which all data together have this FAR.")]
@@ -40,6 +41,7 @@ def groups(
     threshold: OneThreshold = None,
     far: Far = None,
     group: Group = None,
+    weighting: Weighting = "comparisons",
     method: Method = "auto",
     level: Level = 0.95,
     reading: Reading = READING,
@@ -60,7 +62,7 @@ def groups(
     with common.listening(quiet) as told:
         data, attribute = load_with_groups(files, group, reading)
         with working.started(quiet) as how:
-            rates = by_group(data, threshold, group=attribute, far=far, **how)
+            rates = by_group(data, threshold, group=attribute, far=far, weighting=weighting, **how)
             records = group_records(rates, method, level)
     source = common.provenance(
         files,
@@ -70,6 +72,7 @@ def groups(
             "threshold": rates.threshold,
             "far": far,
             "group": group,
+            "weighting": None if weighting == "comparisons" else weighting,
             "method": method,
             "level": level,
             **reading.parameters(data, rates.overall.distance),

@@ -23,8 +23,7 @@ from matchbound.cli.options import (
 )
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.methods import named
-from matchbound.stats.intervals import check_level
+from matchbound.results.interval import check_level, named
 
 GalleryFile = Annotated[
     list[str], Parameter(help="Embeddings of the enrolled people; a table of who is enrolled.", negative_iterable="")

@@ -74,7 +74,8 @@ def maker(reading: Reading, seed: int) -> Make:
     from dataclasses import replace
 
     def make(files: Sequence[str], settings: Settings, progress: Progress) -> Made:
-        from matchbound.calls.rates import evaluate, roc
+        from matchbound.calls.evaluate import evaluate
+        from matchbound.calls.roc import roc
         from matchbound.report import render
         from matchbound.report.local.work import Made
         from matchbound.report.make import make_report

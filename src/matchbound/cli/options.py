@@ -24,10 +24,10 @@ from matchbound.files.opening import is_address, local_path, open_input, reporti
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import Claim
+from matchbound.results.interval import check_level
 from matchbound.show.claims import claim_lines, claim_record
 from matchbound.show.records import Record, to_csv, to_json
 from matchbound.show.terms import Terms, speaking, worded
-from matchbound.stats.intervals import check_level
 
 Format = Literal["table", "json", "csv"]
 
@@ -64,6 +64,9 @@ Method = Annotated[str, Parameter(help="Interval method.")]
 Level = Annotated[float, Parameter(help="Confidence level.", validator=a_level)]
 Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=at_least(1, MOST_RESAMPLES))]
 Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=at_least(0))]
+Weighting = Annotated[
+    Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
+]
 Distance = Annotated[bool, Parameter(help="Scores are distances: small means same.", negative="")]
 Similarity = Annotated[Literal["cosine", "dot", "euclidean"], Parameter(help="How embeddings are compared.")]
 Reader = Annotated[str | None, Parameter(help="Name of the file format where it is not a plain one.")]

@@ -32,7 +32,7 @@ from matchbound.cli.options import (
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.files.names import own_names
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.results.rates import METHODS
 
 Targets = Annotated[

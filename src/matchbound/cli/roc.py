@@ -25,9 +25,10 @@ from matchbound.cli.options import (
     Resamples,
     Running,
     Seed,
+    Weighting,
 )
 from matchbound.errors import UsageError
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.show.terms import Terms
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
@@ -64,6 +65,7 @@ def roc(
     *files: Files,
     far: Far = None,
     frr: Frr = None,
+    weighting: Weighting = "comparisons",
     method: CurveMethod = "auto",
     level: Level = 0.95,
     level_far: LevelFar = None,
@@ -88,7 +90,7 @@ def roc(
 
     Example: `matchbound roc scores.csv --far 0.01 --min-dcf 0.01 --cllr --plot det.png`
     """
-    from matchbound.calls.rates import roc as run
+    from matchbound.calls.roc import roc as run
     from matchbound.files.writing import write_atomically
     from matchbound.results.points import OperatingPoint
     from matchbound.show.costs import cost_records
@@ -109,7 +111,7 @@ def roc(
     with common.listening(quiet) as told:
         data = reading.load_or_scan(files)
         with running.started(quiet) as how:
-            curve = run(data, **how)
+            curve = run(data, weighting=weighting, **how)
             wanted = far or (
                 [] if frr or every else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0]
             )
@@ -131,6 +133,7 @@ def roc(
             "verb": "roc",
             "far": wanted or None,
             "frr": frr or None,
+            "weighting": None if weighting == "comparisons" else weighting,
             "method": method,
             "level": level,
             **chosen,

@@ -1,21 +1,27 @@
-"""Count the same comparisons again: at other thresholds, with pairs kept, or among some of the identities."""
+"""Any source: check it, tally it, and count it again, at other thresholds or among some of the identities."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting.pairs import BlockScores, GenuinePairs
 from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import as_text
 from matchbound.data.subsets import among as subset
 from matchbound.data.subsets import take_embeddings
-from matchbound.errors import DataError
+from matchbound.errors import DataError, UsageError
+from matchbound.files.names import own_name
+from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 
 if TYPE_CHECKING:
@@ -26,8 +32,27 @@ if TYPE_CHECKING:
 MOST_GENUINE = 5_000_000
 MOST_ROWS = 20_000_000
 """A part of a table on disk is read into memory up to so many rows."""
+EXACT_ROWS = 3000
+SAMPLE = 2_000_000
+BLOCK = 512
+
+Kind = Literal["impostor", "genuine"]
 Source = Comparisons | Embeddings
 AnySource = Source | ScoreFile
+
+
+def source_of(data: AnySource | Readable) -> AnySource:
+    """The data as they are, or as `read` reads a file or a data frame; an error where there is nothing to compare."""
+    source = data if isinstance(data, Comparisons | Embeddings | ScoreFile) else as_source(data)
+    if isinstance(source, Comparisons):
+        if not len(source):
+            raise DataError("there are no comparisons")
+    elif isinstance(source, Embeddings):
+        if len(source) < 2:
+            raise DataError(f"there are no comparisons: {len(source)} embeddings make no pair")
+    elif not isinstance(source, ScoreFile):
+        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(source).__name__}")
+    return source
 
 
 def tally_source(
@@ -92,6 +117,11 @@ class Recount:
         """Whether every pair was compared, so that a random part of the identities is like the whole, but smaller."""
         return isinstance(self.source, Embeddings)
 
+    @property
+    def anonymous(self) -> bool:
+        """Whether it is not known who was compared, so that dependence cannot be seen."""
+        return isinstance(self.source, Comparisons) and self.source.anonymous
+
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
         return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)
@@ -127,8 +157,6 @@ class Recount:
 
     def _genuine_scores(self) -> tuple[IntArray, FloatArray] | None:
         """The identity and the score of each genuine pair of embeddings, scored once; None for too many of them."""
-        from matchbound.counting.pairs import GenuinePairs
-
         source = self.source
         if not isinstance(source, Embeddings):
             return None
@@ -142,27 +170,18 @@ class Recount:
         found: tuple[IntArray, FloatArray] | None = self.memo["genuine scores"]
         return found
 
-    def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
+    def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
-        from matchbound.counting.ranks import rank_scores, similarity_at
-
-        if isinstance(self.source, ScoreFile):
-            from matchbound.counting.streaming import rank_scores_of_table
-
-            return rank_scores_of_table(
-                self.source.path, errors, kind, columns=self.source.columns, distance=self.source.distance
-            )
         known = self._genuine_scores() if kind == "genuine" else None
         if known is None or not known[1].size:
             return rank_scores(self.source, errors, kind)
+        assert isinstance(self.source, Embeddings)
         scores = np.sort(-known[1] if self.source.distance else known[1])
         chosen = similarity_at(scores.__getitem__, scores.size, errors, kind)
         return -chosen if self.source.distance else chosen
 
     def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
         """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
-        from matchbound.counting.ranks import settle_ranks
-
         if not isinstance(self.source, Embeddings):
             return thresholds
         return settle_ranks(self.source, thresholds, errors, counted)
@@ -218,7 +237,7 @@ class RecountOfPart(Recount):
         """The same comparisons at other thresholds."""
         return self._in_memory.tally(thresholds, pairs=pairs)
 
-    def thresholds_at(self, errors: IntArray, kind: Literal["impostor", "genuine"]) -> FloatArray:
+    def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which so many comparisons err, shape of `errors`."""
         return self._in_memory.thresholds_at(errors, kind)
 
@@ -237,16 +256,16 @@ def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
     from matchbound.readers.scan import scan_scores
 
     table = scan_scores(file.path, columns=file.columns)
-    chosen = np.sort(identities.astype(np.str_))
+    chosen = np.sort(as_text(identities))
     parts: list[tuple[LabelArray, LabelArray, FloatArray]] = []
     total = 0
     for batch in table.batches:
-        a, b = batch.a.labels.astype(np.str_), batch.b.labels.astype(np.str_)
+        a, b = as_text(batch.a.labels), as_text(batch.b.labels)
         kept = np.flatnonzero(np.isin(a, chosen)[batch.a.codes] & np.isin(b, chosen)[batch.b.codes])
         parts.append((a[batch.a.codes[kept]], b[batch.b.codes[kept]], batch.score[kept]))
         total += kept.size
         if total > MOST_ROWS:
-            raise DataError(f"{file.path}: a part of the identities has more than {MOST_ROWS:,} comparisons")
+            raise DataError(f"{own_name(file.path)}: a part of the identities has more than {MOST_ROWS:,} comparisons")
     first, second, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Comparisons(first, second, scores, distance=table.distance if file.distance is None else file.distance)
 
@@ -254,5 +273,141 @@ def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
 def among(source: AnySource, identities: IntArray) -> Source:
     """The part of a source that concerns only the given identities."""
     if isinstance(source, ScoreFile):
-        raise DataError(f"{source.path}: a part of the identities can be taken only of a table in memory")
+        raise DataError(f"{own_name(source.path)}: a part of the identities can be taken only of a table in memory")
     return subset(source, identities)
+
+
+def rank_scores(
+    source: AnySource,
+    errors: ArrayLike,
+    kind: Kind = "impostor",
+    *,
+    rng: int | np.random.Generator | None = 0,
+) -> FloatArray:
+    """Thresholds at which about `errors` comparisons err, in the units of the scores, shape of `errors`.
+
+    Exact, ties apart, for `Comparisons`, and for tables on disk up to some millions of comparisons; of more, from a
+    seeded random sample. For `Embeddings`, scores of impostor pairs come from a matrix product, and a
+    threshold lies halfway between two of them, so that its number of errors is right unless two scores are all but
+    equal; with more than 3,000 rows they are those of a seeded random sample of rows, and numbers of errors too small
+    for it get the threshold of its three most similar pairs. What errs at a threshold is for a tally to count.
+
+    Parameters
+    ----------
+    errors
+        Whole numbers: impostor comparisons that match, or genuine ones that do not.
+    kind
+        Which comparisons.
+    """
+    wanted = np.atleast_1d(np.asarray(errors, dtype=np.int64))
+    between = isinstance(source, Embeddings) and kind == "impostor"
+    scores, total, distance = _sorted_scores(source, kind, rng)
+    if not scores.size:
+        raise DataError(f"there are no {kind} comparisons")
+    if total > scores.size:
+        wanted = np.maximum(np.rint(wanted * (scores.size / total)).astype(np.int64), 3)
+    chosen = similarity_at(scores.__getitem__, scores.size, wanted, kind)
+    if between:
+        chosen = (chosen + similarity_at(scores.__getitem__, scores.size, wanted + 1, kind)) / 2.0
+    return -chosen if distance else chosen
+
+
+def settle_ranks(source: Embeddings, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
+    """Thresholds of `rank_scores` for impostor pairs, moved to the exact score where their errors are not those wanted.
+
+    Rounding of the matrix product puts pairs of all but equal scores in the wrong order. The score of the wanted rank
+    lies in the band that rounding can reach, and only the pairs in it are scored exactly. Sampled ranks stay.
+
+    Parameters
+    ----------
+    thresholds : float64 array, shape (K,)
+        In the units of the scores.
+    errors, counted : int64 arrays, shape (K,)
+        The numbers of errors wanted, and those that a tally found.
+    """
+    off = np.flatnonzero(errors != counted)
+    if not off.size or len(source) > EXACT_ROWS:
+        return thresholds
+    exact = source.score_pairs(*_pairs_near(source, thresholds[off]))
+    scores = np.sort(-exact if source.distance else exact)
+    settled = thresholds.copy()
+    wanted = -thresholds[off] if source.distance else thresholds[off]
+    place = np.searchsorted(scores, wanted, side="left") + counted[off] - errors[off]
+    known = (place >= 0) & (place < scores.size)
+    moved = scores[place[known]]
+    settled[off[known]] = -moved if source.distance else moved
+    return settled
+
+
+def _pairs_near(source: Embeddings, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
+    """Impostor pairs whose scores rounding may have moved across a threshold: rows (first, second)."""
+    scores = BlockScores(source.settled, source.similarity, np.float32)
+    bands = np.array(sorted(scores.band(float(t)) for t in thresholds))
+    apart = bands[1:, 0] > np.maximum.accumulate(bands[:, 1])[:-1]
+    starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
+    stops = np.maximum.reduceat(bands[:, 1], starts)
+    edges = np.stack([bands[starts, 0], stops], axis=1).reshape(-1).astype(np.float32)
+    firsts, seconds = [], []
+    for start in range(0, len(source), BLOCK):
+        with one_blas_thread():
+            block = scores.block(slice(start, start + BLOCK))
+        later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
+        first, second = np.nonzero(later & (source.codes[start : start + BLOCK, None] != source.codes[start:]))
+        inside = np.flatnonzero(np.searchsorted(edges, block[first, second]) % 2 == 1)
+        firsts.append(first[inside] + start)
+        seconds.append(second[inside] + start)
+    return np.concatenate(firsts), np.concatenate(seconds)
+
+
+def similarity_at(pick: Callable[[IntArray], NDArray[Any]], size: int, errors: IntArray, kind: Kind) -> FloatArray:
+    """The similarity at which so many comparisons of a kind err, shape of `errors`.
+
+    Parameters
+    ----------
+    pick
+        Gives the similarities at places in increasing order.
+    size
+        How many there are. Where all genuine comparisons are to err, the answer lies above them all.
+    """
+    last = size - 1
+    chosen = np.asarray(pick(np.clip(size - errors if kind == "impostor" else errors, 0, last)), dtype=np.float64)
+    if kind == "impostor":
+        return chosen
+    with np.errstate(over="ignore"):  # above the largest float there is infinity
+        return np.where(errors > last, np.nextafter(chosen, np.inf), chosen)
+
+
+def _sorted_scores(
+    source: AnySource, kind: Kind, rng: int | np.random.Generator | None
+) -> tuple[NDArray[Any], int, bool]:
+    """Scores with large meaning "same", sorted; of how many; and whether small ones meant "same"."""
+    if isinstance(source, ScoreFile):
+        from matchbound.counting.streaming import similarities_of_kind
+
+        return similarities_of_kind(source, kind, rng)
+    if isinstance(source, Comparisons):
+        chosen = source.similarity[source.genuine if kind == "genuine" else ~source.genuine]
+        return np.sort(chosen), int(chosen.size), source.distance
+    pairs = GenuinePairs.of(source)
+    generator = np.random.default_rng(rng)
+    if kind == "genuine":
+        scores = source.score_pairs(*pairs.sample(SAMPLE, generator))
+        return np.sort(-scores if source.distance else scores), len(pairs), source.distance
+    n = len(source)
+    rows = np.arange(n, dtype=np.int64)
+    if n > EXACT_ROWS:
+        rows = np.sort(generator.choice(rows, EXACT_ROWS, replace=False))
+    return np.sort(_impostor_products(source, rows)), n * (n - 1) // 2 - len(pairs), source.distance
+
+
+def _impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
+    """Similarities of all impostor pairs among some rows, in single precision."""
+    scores, codes = BlockScores(source.settled[rows], source.similarity, np.float32), source.codes[rows]
+    parts = [np.empty(0, dtype=np.float32)]
+    for start in range(0, rows.size, BLOCK):
+        with one_blas_thread():  # a block is so small that a second thread only gets in the way
+            block = scores.block(slice(start, start + BLOCK))
+        later = np.arange(block.shape[0])[:, None] < np.arange(block.shape[1])
+        chosen = block[later & (codes[start : start + BLOCK, None] != codes[start:])]
+        parts.append(-chosen if source.distance else chosen)
+    return np.concatenate(parts)

@@ -1,8 +1,9 @@
-"""A source of comparisons that were scored elsewhere: two identities and a score per row."""
+"""A source of comparisons that were scored elsewhere: two identities and a score per row, finite, pointing one way."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -11,8 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.data.direction import direction_question
-from matchbound.data.finite import check_finite
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
 from matchbound.errors import DataError, UsageError
@@ -26,6 +25,12 @@ UNSEEN = (
     "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
     "identities to get intervals that can be trusted"
 )
+
+FAILED = "drop failed comparisons, or give them the score that the system would act on"
+SAMPLED = 20_000
+"""Scores of either kind that are looked at."""
+SURE = 4.0
+"""Standard errors below one half at which the area under the curve raises the question."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -62,6 +67,8 @@ class Comparisons:
     a, b : int64 arrays, shape (n,)
         Positions in `identities`.
     score : float64 array, shape (n,)
+    anonymous : bool
+        Whether it is not known who was compared, so that dependence cannot be seen.
 
     See Also
     --------
@@ -88,6 +95,7 @@ class Comparisons:
     group: LabelArray | None = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)
     origin: tuple[Origin, ...] = field(repr=False)
+    anonymous: bool = field(repr=False)
 
     def __init__(
         self,
@@ -186,12 +194,8 @@ class Comparisons:
         second = first.copy()
         second[~genuine] = score.size + np.arange(impostors)
         identities = np.arange(score.size + impostors, dtype=np.int64)
-        return cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
-
-    @property
-    def anonymous(self) -> bool:
-        """Whether it is not known who was compared, so that dependence cannot be seen."""
-        return UNSEEN in self.notes
+        made = cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
+        return made.with_fields(anonymous=True)
 
     def _fill(
         self,
@@ -222,6 +226,7 @@ class Comparisons:
             "group": group,
             "notes": (*notes, *missing_words(identities, "some identities")),
             "origin": (),
+            "anonymous": False,
         }
         self._set(fields)
 
@@ -237,8 +242,13 @@ class Comparisons:
 
     def with_fields(self, **changes: Any) -> Comparisons:
         """The same comparisons with some fields changed, which are known to be good: nothing is checked or encoded."""
-        made = object.__new__(Comparisons)
-        made._set({**self._fields(), **changes})
+        return Comparisons.from_fields(**{**self._fields(), **changes})
+
+    @classmethod
+    def from_fields(cls, **fields: Any) -> Comparisons:
+        """Comparisons of all their fields, which are known to be good: nothing is checked or encoded."""
+        made = object.__new__(cls)
+        made._set(fields)
         return made
 
     def __repr__(self) -> str:
@@ -456,3 +466,63 @@ def _within_identities(
         distinct, codes = np.unique(keys, return_inverse=True)
         codes = codes.astype(np.int64, copy=False).reshape(-1)
     return names[distinct % width], codes[: a.size], codes[a.size :]
+
+
+def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str = FAILED) -> None:
+    """A DataError where a number is NaN or infinite.
+
+    Parameters
+    ----------
+    values
+        Shape (n,).
+    said
+        From a row number to the beginning of the message: where it is, and ``is`` or ``holds``.
+    remedy
+        What to do about it.
+    """
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        row = int(bad[0])
+        more = f" ({bad.size} are not finite numbers)" if bad.size > 1 else ""
+        raise DataError(f"{said(row)} {values[row]}{more}; {remedy}")
+
+
+def direction_question(genuine: FloatArray, impostor: FloatArray, distance: bool) -> str | None:
+    """Whether to ask if the scores point the other way: in words, or None where they point the right way.
+
+    Parameters
+    ----------
+    genuine, impostor
+        Scores of either kind; of many, an even sample is taken.
+    distance
+        Whether small scores are said to mean "same".
+    """
+    one, two = _sample(genuine), _sample(impostor)
+    if not one.size or not two.size:
+        return None
+    area = _area(one, two)
+    area = 1.0 - area if distance else area
+    if area + SURE * math.sqrt((1.0 / one.size + 1.0 / two.size) / 12.0) >= 0.5:
+        return None
+    return question(distance)
+
+
+def question(distance: bool) -> str:
+    """The question itself, the same wherever it is asked."""
+    if distance:
+        return (
+            "genuine distances are higher than impostor ones: is the score a similarity? If so, leave out --distance "
+            "(distance=False)"
+        )
+    return "genuine scores are lower than impostor ones: is the score a distance? If so, use --distance (distance=True)"
+
+
+def _sample(scores: FloatArray) -> FloatArray:
+    return scores[:: max(1, -(-scores.size // SAMPLED))]
+
+
+def _area(genuine: FloatArray, impostor: FloatArray) -> float:
+    """The chance that a genuine score lies above an impostor one; a tie counts half."""
+    ordered = np.sort(impostor)
+    below = np.searchsorted(ordered, genuine, side="left") + np.searchsorted(ordered, genuine, side="right")
+    return float(below.mean()) / (2.0 * ordered.size)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import Comparisons, check_finite
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
 from matchbound.errors import DataError, UsageError
-from matchbound.files.mapping import blocks_of, settled
+from matchbound.files.mapping import FileArray, blocks_of, check_unchanged, settled
 from matchbound.files.origin import Origin
 
 Similarity = Literal["cosine", "dot", "euclidean"]
@@ -180,10 +180,15 @@ class Embeddings:
     def settled(self) -> NDArray[Any]:
         """The vectors where nothing outside this process can change them, shape (n, d).
 
-        Vectors that stay in a file are read, up to `matchbound.files.mapping.READ_BYTES`; a file that changed since it
-        was opened is an error. Those of a larger file stay in it.
+        Vectors that stay in a file are read: up to `matchbound.files.mapping.READ_BYTES` into memory, beyond that into
+        a temporary file. A file that changed since it was opened is an error.
         """
-        return settled(self.vectors)
+        return settled(self.vectors) if isinstance(self.vectors, FileArray) else self.vectors
+
+    def check_unchanged(self) -> None:
+        """A DataError where the vectors are those of a file that has changed since it was opened."""
+        if isinstance(self.vectors, FileArray):
+            check_unchanged(self.vectors)
 
     def __len__(self) -> int:
         return int(self.codes.size)
@@ -209,7 +214,8 @@ class Embeddings:
         rng = np.random.default_rng(0)
         direction = np.asarray(rng.standard_normal(self.vectors.shape[1]), dtype=self.vectors.dtype)
         shadow = np.empty(len(self), dtype=self.vectors.dtype)
-        for start, part in blocks_of(self.vectors):  # einsum sums every row in the same order, a product may not
+        parts = blocks_of(self.vectors) if isinstance(self.vectors, FileArray) else [(0, self.vectors)]
+        for start, part in parts:  # einsum sums every row in the same order, a product may not
             np.einsum("ij,j->i", part, direction, out=shadow[start : start + part.shape[0]])
         order = np.argsort(shadow, kind="stable")
         near = np.flatnonzero(shadow[order[1:]] == shadow[order[:-1]])
@@ -235,21 +241,21 @@ class Embeddings:
         Every row is an instance of its own, whatever it is called.
         """
         first, second = self.pairs()
-        made = Comparisons.from_codes(
-            self.identities,
-            self.codes[first],
-            self.codes[second],
-            self.score_pairs(first, second),
+        scores = self.score_pairs(first, second)
+        check_finite(scores, lambda row: f"score: row {row} holds")
+        return Comparisons.from_fields(
+            identities=self.identities,
+            a=self.codes[first],
+            b=self.codes[second],
+            score=scores,
             distance=self.distance,
-        )
-        rows = np.arange(len(self), dtype=np.int64)
-        return made.with_fields(
-            instances=rows if self.instance is None else self.instance,
+            instances=np.arange(len(self), dtype=np.int64) if self.instance is None else self.instance,
             instance_a=first,
             instance_b=second,
             group=self.group,
             notes=self.notes,
             origin=self.origin,
+            anonymous=False,
         )
 
     def pairs(self) -> tuple[IntArray, IntArray]:

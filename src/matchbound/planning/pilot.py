@@ -71,7 +71,7 @@ def dependence_of_pilot(
     only, so that the plan may have more or fewer instances per person than the pilot. Of embeddings this is
     done on 800 rows, of people taken at random; all else uses all of the pilot.
     """
-    from matchbound.calls.rates import tally
+    from matchbound.calls.evaluate import tally
     from matchbound.data.comparisons import Comparisons
     from matchbound.planning.instances import split_by_instance
 

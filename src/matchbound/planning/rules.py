@@ -15,8 +15,8 @@ import numpy as np
 from matchbound.errors import UsageError
 from matchbound.planning.latent_limits import planned
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
+from matchbound.results.interval import check_level
 from matchbound.show.shown import Shown
-from matchbound.stats.intervals import check_level
 
 
 @dataclass(frozen=True)

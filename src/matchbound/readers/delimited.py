@@ -11,9 +11,8 @@ from itertools import islice
 from typing import Any
 
 from matchbound.data.coded import in_one_piece
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import FAILED, Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.data.finite import FAILED
 from matchbound.data.missing import check_missing
 from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input

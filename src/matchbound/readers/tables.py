@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import LabelArray
 from matchbound.data.coded import first_null, values_of
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import FAILED, Comparisons, check_finite
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.data.finite import FAILED, check_finite
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
 from matchbound.data.missing import check_missing, rejected_score
 from matchbound.errors import DataError, UsageError, plainly

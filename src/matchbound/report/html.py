@@ -59,7 +59,7 @@ def to_html(report: Report) -> str:
         level=level_text(report.level),
         jumps=_jumps(report),
         points_span=points_span,
-        columns=_columns(1 + sum(2 if point.target is None else 1 for point in report.points)),
+        columns=_columns(1 + len(report.costs) + sum(2 if point.target is None else 1 for point in report.points)),
         against=None if report.systems is None else systems,
         systems_plot=Markup(systems_det(report.systems.curves)) if report.systems and report.systems.curves else None,
         forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matchbound.report import systems_words as systems
 from matchbound.report import words
-from matchbound.report.markdown import Table, curve_table, gaps_table, groups_table, points_table
+from matchbound.report.markdown import Table, curve_table, gaps_table, groups_table, points_table, verdicts_table
 from matchbound.report.page import Report
 from matchbound.show.numbers import level_text
 
@@ -39,7 +39,7 @@ ESCAPES = {
 
 
 def to_latex(report: Report) -> str:
-    """Tables of operating points, of the whole curve, and of groups, each a table environment with a caption."""
+    """Tables of claims, operating points, the whole curve, groups and systems: table environments with captions."""
     level = level_text(report.level)
     source = "; ".join(f"{name} {value}" for name, value in words.provenance_rows(report))
     d = report.description
@@ -51,8 +51,16 @@ def to_latex(report: Report) -> str:
             f"{words.headline(report)} {counts} Intervals at level {level}; “below” is a one-sided bound.",
             "points",
         ),
-        _table(curve_table(report), f"Equal error rate and area under the ROC curve, with {level} intervals.", "curve"),
+        _table(
+            curve_table(report),
+            f"Equal error rate{',' if report.costs else ' and'} area under the ROC curve"
+            f"{' and costs' if report.costs else ''}, with {level} intervals.",
+            "curve",
+        ),
     ]
+    if report.verdicts:
+        told = f"Claims, each judged by one-sided bounds with {level} confidence."
+        parts.insert(1, _table(verdicts_table(report), told, "claims", r"p{0.24\linewidth}lp{0.56\linewidth}"))
     if report.groups is not None:
         told = f"Rates within groups at threshold {report.groups.reading}, with {level} intervals."
         parts.append(_table(groups_table(report), told, "groups"))
@@ -74,9 +82,9 @@ def _comment(value: str) -> str:
     return "".join(c for c in " ".join(value.split()) if c.isprintable())
 
 
-def _table(made: Table, caption: str, label: str) -> str:
+def _table(made: Table, caption: str, label: str, columns: str | None = None) -> str:
     headings, rows = made
-    columns = "l" + "r" * (len(headings) - 1)
+    columns = columns or "l" + "r" * (len(headings) - 1)
     lines: Sequence[str] = [
         r"\begin{table}",
         r"\centering",

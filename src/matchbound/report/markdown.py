@@ -54,6 +54,8 @@ def to_markdown(report: Report) -> str:
         parts.append(text(words.driver_sentence(drivers)))
         if rows:
             parts.append(table(("Identity", "Share of variance", "Errors", f"{name} without it"), rows))
+    if report.per_person:
+        parts += ["## Every person counted once", *(text(line) for line in words.per_person_sentences(report))]
     if report.suspects:
         parts.append("## The worst errors, by name")
         rows = [(s.metric.upper(), f"{s.score:.6g}", s.first, s.second) for s in report.suspects]
@@ -99,13 +101,20 @@ def points_table(report: Report) -> Table:
     return headings, list(rows)
 
 
+def verdicts_table(report: Report) -> Table:
+    """Headings and rows of the claims."""
+    rows: list[tuple[str, ...]] = [(said, verdict, why) for verdict, said, why, _ in words.verdict_lines(report)]
+    return ("Claim", "Verdict", "Why"), rows
+
+
 def curve_table(report: Report) -> Table:
-    """Headings and rows of EER and AUC."""
+    """Headings and rows of EER, AUC and costs."""
     headings = ("Number", "Threshold", "Estimate", level_text(report.level), "Below")
     eer, auc = report.eer, report.auc
     return headings, [
         ("EER", report.eer_reading, words.value_text(eer), words.span_text(eer), percent(eer.upper)),
         ("AUC", "–", words.value_text(auc), words.span_text(auc), "–"),
+        *[(cost.name, "–", *words.cost_text(cost), "–") for cost in report.costs],
     ]
 
 

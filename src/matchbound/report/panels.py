@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.stats.intervals import effective_n, normal_quantile, wilson_limits
+from matchbound.counts.tally import Tally
 
 OUTSIDE = 2e-4
 """Share of a kind of comparison that a histogram may leave out at either end."""
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Wilson's limits of a rate at P thresholds; float64 arrays, shape (P,).
-
-    low, high
-        Two-sided.
-    upper
-        One-sided, at the same level.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    upper: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +54,16 @@ def panel_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray
     return np.unique(np.clip(chosen, 0, far.size - 1)).astype(np.int64)
 
 
-def wilson_panel(estimate: FloatArray, variance: FloatArray, floor: float, level: float) -> Limits:
-    """Wilson's limits at N* = max{p(1−p)/Var, floor} (the paper's eq. 5), at each of P thresholds."""
-    n = [effective_n(p, v, floor) for p, v in zip(estimate.tolist(), variance.tolist(), strict=True)]
-    low, high = wilson_limits(estimate, n, normal_quantile((1.0 - level) / 2.0))
-    return Limits(low, high, wilson_limits(estimate, n, normal_quantile(1.0 - level))[1])
-
-
-def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:
+def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:
     """Exact counts of scores between edges.
 
-    A curve with every step is counted between even edges. A curve with some points has edges at the points nearest
-    to even ones, because only there the counts are known.
+    A curve with every step is counted between even edges. Of a curve with some points, the comparisons are counted
+    once more; without `count`, edges are at the points nearest to even ones, because only there the counts are known.
+
+    Parameters
+    ----------
+    count
+        Counts the comparisons at thresholds.
     """
     score = curve.thresholds if curve.distance else curve.thresholds[::-1]
     matched = np.stack([curve.n_genuine - curve.false_nonmatches, curve.false_matches])
@@ -97,6 +81,11 @@ def score_histogram(curve: CurveTally, bins: int = 64) -> Histogram:
         right = np.searchsorted(score, edges, side="right") - 1
         place = right if curve.distance else np.searchsorted(score, edges, side="left")
         place[0], place[-1] = first, last
+    elif count is not None:
+        tally = count(edges)
+        matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
+        counts = np.diff(matched if curve.distance else total - matched, axis=1)
+        return Histogram(edges, counts[0].astype(np.int64), counts[1].astype(np.int64), int(total.sum() - counts.sum()))
     else:
         place = np.unique(np.abs(score[:, None] - edges[None, :]).argmin(axis=0))
         edges = score[place]

@@ -54,8 +54,16 @@ class SearchReport:
     Examples
     --------
     >>> import matchbound as mb
-    >>> mb.SearchReport.__name__
-    'SearchReport'
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> report = mb.write_report("searches.html", found, threshold=0.6)
+    >>> report.enrolled, report.nonmated, report.mated
+    (100, 220, 318)
     """
 
     title: str

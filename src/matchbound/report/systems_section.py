@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from matchbound.calls.comparison import Where, compare_points
-from matchbound.calls.rates import roc
+from matchbound.calls.roc import roc
 from matchbound.counting.executors import Executor
 from matchbound.counting.recount import AnySource, Source
 from matchbound.data.comparisons import Comparisons

@@ -45,6 +45,9 @@ METRICS = {
 }
 """Names that a claim may use, and the metric each means."""
 
+UNBOUNDED = ("mindcf", "actdcf", "cllr", "mincllr")
+"""Metrics that are no rates: their targets may be 1 and more."""
+
 _RELATION = re.compile(r"<=|>=|<|>|≤|≥")
 
 
@@ -116,6 +119,21 @@ def parse_claim(text: str) -> Statement:
         raise UsageError(f"claim {text!r}: there is no metric {name!r}; a claim is about one of {known}")
     below = _RELATION.findall(text)[0] in ("<", "<=", "≤")
     return Statement(METRICS[name], "<" if below else ">", _number(sides[1], text), given, options)
+
+
+def check_statement(said: Statement, text: str) -> None:
+    """Refuse rates that are none, such as the target of "far<1", which holds of every system."""
+    if said.given is not None:
+        _check_rate(said.given, f"claim {text!r}")
+    if said.metric not in UNBOUNDED:
+        _check_rate(said.target, f"claim {text!r}")
+
+
+def _check_rate(value: float, where: str) -> None:
+    """Refuse a target that every rate meets, or none: most often a percentage without its sign."""
+    if not 0.0 <= value < 1.0:
+        meant = f"; write {value:g}% for {value:g} percent" if 1.0 <= value < 100.0 else ""
+        raise UsageError(f"{where}: {value:g} is not a rate below 1{meant}")
 
 
 def _number(word: str, text: str) -> float:
@@ -262,8 +280,9 @@ def claim_of(
     target = float(below if below is not None else above)  # type: ignore[arg-type]
     if not math.isfinite(target):
         raise UsageError(f"a claim needs a finite target; got {target!r}")
-    if method is not None:
-        options["method"] = method
+    if statistic.metric in METRICS and statistic.metric not in UNBOUNDED:
+        _check_rate(target, "claim")
+    options = _with_method(method, options)
     high = statistic.interval(level=level, side="upper", **options)
     low = statistic.interval(level=level, side="lower", **options)
     title = name or str(getattr(statistic, "label", statistic.metric))
@@ -280,6 +299,59 @@ def claim_of(
         notes=tuple(dict.fromkeys(str(note) for note in (*high.notes, *low.notes))),
     )
     return made
+
+
+class Claimable(Shown):
+    """A number whose one-sided bounds decide claims about it."""
+
+    def upper_bound(self: Bounded, level: float = 0.95, method: str | None = None, **options: Any) -> float:
+        """The one-sided bound that the number stays below with the given confidence.
+
+        Parameters
+        ----------
+        level
+            The confidence.
+        method, options
+            As for `interval`.
+        """
+        return self.interval(level=level, side="upper", **_with_method(method, options)).high
+
+    def lower_bound(self: Bounded, level: float = 0.95, method: str | None = None, **options: Any) -> float:
+        """The one-sided bound that the number stays above with the given confidence; see `upper_bound`."""
+        return self.interval(level=level, side="lower", **_with_method(method, options)).low
+
+    def claim(
+        self: Bounded,
+        below: float | None = None,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+        **options: Any,
+    ) -> Claim:
+        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`.
+
+        Parameters
+        ----------
+        below, above
+            The target; one of the two.
+        level
+            The confidence of the bounds.
+        method, options
+            As for `interval`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
+        >>> rates.far.claim(below=0.5).verdict
+        'shown'
+        """
+        return claim_of(self, below=below, above=above, level=level, method=method, **options)
+
+
+def _with_method(method: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of an interval, with the method where one is named."""
+    return options if method is None else {**options, "method": method}
 
 
 def decide(

@@ -12,11 +12,10 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
-from matchbound.errors import DataError
+from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
-from matchbound.results.interval import Bootstrap, Interval, Side, tail_of
-from matchbound.results.methods import named
+from matchbound.results.interval import Bootstrap, Interval, Side, limits_record, named, tail_of
 from matchbound.results.rates import Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown
@@ -59,8 +58,10 @@ class Difference(Shown):
     --------
     >>> import matchbound as mb
     >>> faces = mb.demo_data()
-    >>> isinstance(mb.compare(faces, faces, threshold=0.6).far, mb.Difference)
-    True
+    >>> other = mb.Embeddings(faces.vectors[:, :48], faces.identities[faces.codes])
+    >>> difference = mb.compare(faces, other, threshold=0.6).frr
+    >>> round(difference.rate_a, 4), round(difference.rate_b, 4), round(difference.estimate, 4)
+    (0.1287, 0.1634, -0.0347)
     """
 
     metric: str
@@ -85,10 +86,7 @@ class Difference(Shown):
                 "rate_a": self.rate_a,
                 "rate_b": self.rate_b,
                 "estimate": self.estimate,
-                "low": None if made is None else made.low,
-                "high": None if made is None else made.high,
-                "level": None if made is None else made.level,
-                "method": None if made is None else made.method,
+                **limits_record(made),
                 "ratio": self.ratio,
                 "p_value": self.p_value,
                 "variance": self.variance,
@@ -323,6 +321,33 @@ class RateDifference(Difference):
     def _log_ratio(self, method: str) -> tuple[float, float]:
         n = float(self.a.comparisons)
         a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
+        spread = self._spread(1.0 / a, 1.0 / b)
+        value = max(self.factor * spread.variance, spread.floor)
+        if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
+            value = max(value, self._model(1.0 / a, 1.0 / b))
+        return math.log(a / b), value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IdentityDifference(RateDifference):
+    """The same with every identity counted once; the joint tally is of units (`unit_joint`)."""
+
+    methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
+
+    def bootstrap(self, *args: Any, **options: Any) -> Bootstrap:
+        """Not for this weighting."""
+        raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
+
+    def _model(self, u: float, v: float) -> float:
+        model, n = self.models(self.metric), float(self.a.units)
+        a, b = (stats.softened(rate.estimate * n, n) for rate in (self.a, self.b))
+        if model is None:
+            return (u * u * a * (1.0 - a) + v * v * b * (1.0 - b)) / max(self.a.floor, 1)
+        return model.variance(a, b, u, v)
+
+    def _log_ratio(self, method: str) -> tuple[float, float]:
+        n = float(self.a.units)
+        a, b = (stats.softened(rate.estimate * n, n) for rate in (self.a, self.b))
         spread = self._spread(1.0 / a, 1.0 / b)
         value = max(self.factor * spread.variance, spread.floor)
         if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:

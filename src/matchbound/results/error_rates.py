@@ -12,14 +12,14 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import Tally
-from matchbound.data.direction import SURE, question
+from matchbound.data.comparisons import SURE, question
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
 from matchbound.results.claims import Claim, parse_claim
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
 from matchbound.results.hter import HalfTotalError
+from matchbound.results.interval import few_identities, named
 from matchbound.results.linkage import LinkageMeasure, Recall
-from matchbound.results.methods import named
 from matchbound.results.rates import Rate
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.numbers import count_text, percent, threshold_text
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from matchbound.show.tables import Table
 
-FEW_IDENTITIES = 20
 FEWEST, LARGE_SHARE = 10, 0.3
 """Of at least so many identities, one that takes part in more than this share of the comparisons is named."""
 
@@ -246,16 +245,6 @@ def error_rates(
     return tuple(made)
 
 
-def few_identities(n_identities: int) -> list[str]:
-    """What to say about data of few identities."""
-    if n_identities >= FEW_IDENTITIES:
-        return []
-    return [
-        f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about that; "
-        "the promised coverage is not to be relied on"
-    ]
-
-
 def _of_identities(tally: Tally) -> list[str]:
     notes = few_identities(tally.n_identities)
     if tally.instances is not None:
@@ -271,17 +260,12 @@ def _of_both(far: Rate, frr: Rate, distance: bool) -> list[str]:
     """Whether the scores point the other way, or the threshold is one for other scores."""
     if not (far.comparisons and frr.comparisons):
         return []
-    sides = "at most" if distance else "at least"
-    where = f"at threshold {threshold_text(far.threshold)}"
-    if far.errors == 0 and frr.errors == frr.comparisons:
+    none = far.errors == 0 and frr.errors == frr.comparisons
+    if none or (far.errors == far.comparisons and frr.errors == 0):
         return [
-            f"no comparison matches {where}, where a match is a score of {sides} the threshold: is the threshold meant "
-            "for another kind of score? (see --similarity and --distance)"
-        ]
-    if far.errors == far.comparisons and frr.errors == 0:
-        return [
-            f"every comparison matches {where}, where a match is a score of {sides} the threshold: is the threshold "
-            "meant for another kind of score? (see --similarity and --distance)"
+            f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}, where a "
+            f"match is a score of {'at most' if distance else 'at least'} the threshold: is the threshold meant for "
+            "another kind of score? (see --similarity and --distance)"
         ]
     spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
     if far.estimate - (1.0 - frr.estimate) > SURE * spread:
@@ -295,7 +279,6 @@ def _of_rate(rate: Rate) -> list[str]:
         kind = "impostor" if rate.metric == "far" else "genuine"
         return [f"no {kind} comparisons: {name} is not defined"]
     notes = []
-    made = count_text(rate.comparisons)
     part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
     share = float(part.comparisons.max()) / rate.comparisons
     if rate.weighting == "comparisons" and rate.n_identities >= FEWEST and share > LARGE_SHARE:
@@ -305,11 +288,14 @@ def _of_rate(rate: Rate) -> list[str]:
         )
     if rate.errors == 0:
         notes.append(
-            f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {made} comparisons: {name} is not "
-            "zero, it is below the upper limit"
+            f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {count_text(rate.comparisons)} "
+            f"comparisons: {name} is not zero, it is below the upper limit"
         )
     elif rate.errors == rate.comparisons:
-        notes.append(f"every one of {made} comparisons erred: {name} is above the lower limit, no more is known")
+        notes.append(
+            f"every one of {count_text(rate.comparisons)} comparisons erred: {name} is above the lower limit, no more "
+            "is known"
+        )
     elif rate.variance < 0.0:
         notes.append(
             f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "

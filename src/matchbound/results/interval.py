@@ -1,9 +1,11 @@
-"""What an interval is, and what a bootstrap leaves behind."""
+"""What an interval is, what a bootstrap leaves behind, and the names, levels and sides that people ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,13 +15,15 @@ from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.show.numbers import level_text, percent, points_span
 from matchbound.show.shown import Shown
-from matchbound.stats.intervals import check_level, effective_n, wilson
+from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.resampling import percentile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Side = Literal["two-sided", "upper", "lower"]
+FEW_IDENTITIES = 20
+"""With fewer identities than this, the coverage of an interval is not to be relied on."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,21 @@ class Interval(Shown):
         return f"{level} interval {percent(self.low)} to {percent(self.high)} ({self.method})"
 
 
+def limits_record(made: Interval | None) -> dict[str, Any]:
+    """The limits in a record: low, high, level and method, each None where there is no interval."""
+    if made is None:
+        return dict.fromkeys(("low", "high", "level", "method"))
+    return {"low": made.low, "high": made.high, "level": made.level, "method": made.method}
+
+
+def check_level(level: float, what: str = "level") -> float:
+    """The level, where it lies between 0 and 1 and leaves a tail that is neither 0 nor 1 in double precision."""
+    usable = isinstance(level, (int, float, np.floating)) and 0.0 < level < 1.0 and 0.0 < 1.0 - level < 1.0
+    if not usable:
+        raise UsageError(f"{what} must lie between 0 and 1, such as 0.95; got {level!r}")
+    return float(level)
+
+
 def tail_of(level: float, side: Side) -> float:
     """The probability left beyond one limit."""
     check_level(level)
@@ -116,6 +135,62 @@ def tail_of(level: float, side: Side) -> float:
 def one_side(low: float, high: float, side: Side) -> tuple[float, float]:
     """Open the limit that a one-sided interval makes no claim about, for a rate in [0, 1]."""
     return (0.0 if side == "upper" else low), (1.0 if side == "lower" else high)
+
+
+def few_identities(n_identities: int) -> list[str]:
+    """What to say about data of few identities."""
+    if n_identities >= FEW_IDENTITIES:
+        return []
+    return [
+        f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about that; "
+        "the promised coverage is not to be relied on"
+    ]
+
+
+def folded(name: str) -> str:
+    """The name without capitals, spaces, hyphens and underscores: ``"Naive_Wilson"`` is ``"naivewilson"``."""
+    return re.sub(r"[\s_\-\u2010-\u2015]+", "", name).casefold()
+
+
+def named(name: object, choices: Sequence[str], what: str = "method", hints: Mapping[str, str] | None = None) -> str:
+    """The choice that a name means.
+
+    Parameters
+    ----------
+    name
+        What was asked for; ``"Double or Nothing"`` means ``"double-or-nothing"``.
+    choices
+        The names as they are written in results.
+    what
+        What the argument is called, such as ``"method"``, ``"variance"`` or ``"--method"``.
+    hints
+        What to say about names that belong somewhere else: ``{"wilson": "for a curve, use method='union'"}``.
+
+    Raises
+    ------
+    UsageError
+        When no choice is meant; the message lists all of them, and first the nearest.
+
+    Examples
+    --------
+    >>> named("Naive_Wilson", ("wilson", "naive-wilson"))
+    'naive-wilson'
+    """
+    if name in choices:
+        return str(name)
+    if not isinstance(name, str):
+        raise UsageError(f"{what} must be one of {', '.join(choices)}; got {name!r}")
+    by_key = {folded(choice): choice for choice in choices}
+    key = folded(name)
+    if key in by_key:
+        return by_key[key]
+    told = {folded(other): hint for other, hint in (hints or {}).items()}
+    shown = name if len(name) <= 60 else f"{name[:60]}…"
+    said = f"{what} must be one of {', '.join(choices)}; got {shown!r}"
+    if key in told:
+        raise UsageError(f"{said}: {told[key]}")
+    near = get_close_matches(key, by_key, n=1, cutoff=0.75)
+    raise UsageError(f"{said}; did you mean {by_key[near[0]]!r}?" if near else said)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +205,10 @@ class Bootstrap(Shown):
         How they were drawn; `tau` is the variance of the weights.
     floor
         The least effective number of trials that Wilson's formula may use.
+
+    See Also
+    --------
+    Rate.bootstrap, CurveStatistic.bootstrap
 
     Examples
     --------

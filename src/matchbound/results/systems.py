@@ -10,12 +10,11 @@ import numpy as np
 
 from matchbound.errors import UsageError
 from matchbound.results.comparison import DEFAULT_METHOD, Comparison, Difference, RateDifference
-from matchbound.results.interval import Interval
+from matchbound.results.interval import Interval, check_level
 from matchbound.results.together import Together
 from matchbound.show.shown import Shown
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.systems import MOST_TERMS, flipped_far, flipped_frr, genuine_terms, impostor_terms
-from matchbound.stats.intervals import check_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,7 +162,7 @@ class SystemsTable(Shown):
 
 def _signs(several: tuple[Difference, ...], n_resamples: int, rng: int | np.random.Generator | None) -> Largest | None:
     """The largest difference of equal systems by random signs; None where the normal approximation has to do."""
-    rates = [d for d in several if isinstance(d, RateDifference)]
+    rates = [d for d in several if isinstance(d, RateDifference) and d.a.weighting == "comparisons"]
     if len(rates) < len(several) or not all(d.a.comparisons for d in rates):
         return None
     joints, first = [d.joint for d in rates], rates[0]

@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from matchbound.show.numbers import target_text
 from matchbound.show.records import Record
 
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
 
+_AT = re.compile(r"@(far|frr|fpir)=([\d.e+-]+)")
 _RATES = re.compile(r"\b(far|frr|eer|auc|gfar|gfrr|fpir|fnir)\b")
 
 
@@ -38,6 +40,17 @@ def claim_record(claim: Claim, threshold: float | None = None) -> Record:
 def stated(claim: Claim) -> str:
     """The requirement with the names of rates in capitals: "FRR@FAR=0.001 < 0.05"."""
     return _RATES.sub(lambda found: found[0].upper(), claim.statement)
+
+
+def required(claim: Claim) -> str:
+    """The requirement in the notation of a page: "FRR at FAR 0.1% below 5%"."""
+    from matchbound.show.costs import PLAIN
+
+    name = claim.statement.rsplit(f" {claim.relation} ", 1)[0]
+    name = _AT.sub(lambda found: f" at {found[1]} {target_text(float(found[2]))}", name)
+    name = _RATES.sub(lambda found: found[0].upper(), name)
+    target = f"{claim.target:g}" if claim.metric in PLAIN else target_text(claim.target)
+    return f"{name} {'below' if claim.relation == '<' else 'above'} {target}"
 
 
 def claim_lines(claims: Sequence[tuple[Claim, float | None]]) -> str:

@@ -90,6 +90,18 @@ def ratio_text(value: float | None) -> str:
     return fixed(value, 3) if 1e-3 <= abs(value) < 1e4 else _exponent(value)
 
 
+def times_text(value: float) -> str:
+    """How many times: 2.3, 62.1, 1,240."""
+    return f"{value:.1f}" if value < 100.0 else f"{value:,.0f}"
+
+
+def design_text(value: float | None) -> str:
+    """A design effect: 1.96, 45.1, 30,300; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    return f"{fixed(value, 3)}" if abs(value) < 1e3 else f"{float(f'{value:.3g}'):,.0f}"
+
+
 def count_text(value: int | None) -> str:
     """A count: 86,937,845."""
     return DASH if value is None else f"{value:,}"

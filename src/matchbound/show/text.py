@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matchbound.show.numbers import count_text, level_text, percent, threshold_text
+from matchbound.show.numbers import count_text, design_text, level_text, percent, threshold_text
 from matchbound.show.records import Record
 from matchbound.show.tables import Column, Table, as_table
 from matchbound.show.terms import metric_name
@@ -45,7 +45,7 @@ def rates_tables(records: Sequence[Record]) -> list[Table]:
             percent(r["high"]),
             count_text(r["errors"]),
             count_text(r["comparisons"]),
-            "–" if r["design_effect"] is None else f"{r['design_effect']:.3g}",
+            design_text(r["design_effect"]),
         )
         for r in records
     )
@@ -58,9 +58,15 @@ def rates_table(records: Sequence[Record], *, width: int | None = None, colour: 
 
 
 def intervals_note(records: Sequence[Record], also: str = "") -> str | None:
-    """The level and the methods of the intervals, each method once."""
-    methods = list(dict.fromkeys(str(r["method"]) for r in records if r["method"]))
+    """The level and the methods of the intervals; where there are several, what each was used for."""
+    used: dict[str, dict[str, None]] = {}
+    for r in records:
+        if r["method"]:
+            used.setdefault(str(r["method"]), {})[metric_name(str(r["metric"]))] = None
     level = next((r["level"] for r in records if r["level"]), None)
-    if not methods or level is None:
+    if not used or level is None:
         return None
-    return f"{level_text(level)} intervals, {', '.join(methods)}.{' ' + also if also else ''}"
+    first, *others = used
+    made = ", ".join([first, *(f"{method} ({', '.join(used[method])})" for method in others)])
+    once = " Every identity counts once." if any(r.get("weighting") == "identities" for r in records) else ""
+    return f"{level_text(level)} intervals, {made}.{once}{' ' + also if also else ''}"

@@ -18,14 +18,6 @@ from matchbound.errors import UsageError
 _NORMAL = NormalDist()
 
 
-def check_level(level: float, what: str = "level") -> float:
-    """The level, where it lies between 0 and 1 and leaves a tail that is neither 0 nor 1 in double precision."""
-    usable = isinstance(level, (int, float, np.floating)) and 0.0 < level < 1.0 and 0.0 < 1.0 - level < 1.0
-    if not usable:
-        raise UsageError(f"{what} must lie between 0 and 1, such as 0.95; got {level!r}")
-    return float(level)
-
-
 def normal_quantile(tail: float) -> float:
     """z with an upper tail of `tail` under the standard normal."""
     return -_NORMAL.inv_cdf(tail)

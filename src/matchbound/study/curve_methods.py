@@ -10,7 +10,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import MatchboundWarning
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.study.methods import OTHER, Draws, Method
 from matchbound.study.samples import Sample
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import MatchboundWarning
-from matchbound.results.methods import named
+from matchbound.results.interval import named
 from matchbound.stats import variance
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import Scheme, identity_weights

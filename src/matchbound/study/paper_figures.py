@@ -44,8 +44,8 @@ class DependenceRow:
 
 def dependence_rows(replications: int, seed: int, n_identities: int = DEPENDENCE_IDENTITIES) -> list[DependenceRow]:
     """Variances and covariances of identity pairs in data sets of the paper's synthetic model."""
-    from matchbound.calls.rates import evaluate
-    from matchbound.calls.rates import roc as curve_of
+    from matchbound.calls.evaluate import evaluate
+    from matchbound.calls.roc import roc as curve_of
 
     model = SyntheticModel()
     first = curve_of(model.sample(n_identities, np.random.default_rng([seed, 0])))
@@ -125,8 +125,8 @@ class BiasRow:
 
 def bias_rows(replications: int, seed: int, n_resamples: int = 400) -> list[BiasRow]:
     """Average bootstrap variances of data sets of the synthetic model, G = 50, M = 5."""
-    from matchbound.calls.rates import evaluate
-    from matchbound.calls.rates import roc as curve_of
+    from matchbound.calls.evaluate import evaluate
+    from matchbound.calls.roc import roc as curve_of
     from matchbound.results.rates import Rate
 
     model, size = SyntheticModel(), BIAS_IDENTITIES

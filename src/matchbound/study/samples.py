@@ -97,7 +97,7 @@ class Sample:
     @cached_property
     def curve(self) -> RocCurve:
         """The curve of the sample."""
-        from matchbound.calls.rates import roc
+        from matchbound.calls.roc import roc
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)

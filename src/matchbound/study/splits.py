@@ -94,7 +94,7 @@ def split_identities(data: Embeddings, *, seed: int, most: int = 10) -> tuple[Ha
 
 def cells_of_half(set_on: Half, drawn_from: Half, far: Sequence[float], frr: Sequence[float]) -> tuple[Cell, ...]:
     """Thresholds at which one half has the target rates, with the rates of the other half there."""
-    from matchbound.calls.rates import tally
+    from matchbound.calls.evaluate import tally
 
     cells: list[Cell] = []
     other = drawn_from.embeddings()
@@ -117,7 +117,7 @@ def cells_of_half(set_on: Half, drawn_from: Half, far: Sequence[float], frr: Seq
 
 def curve_cells(drawn_from: Half, far: Sequence[float]) -> tuple[Cell, ...]:
     """FRR of a half at its own thresholds for some FARs."""
-    from matchbound.calls.rates import roc
+    from matchbound.calls.roc import roc
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.data.coded import coded_column, values_of
-from matchbound.data.finite import check_finite
+from matchbound.data.comparisons import check_finite
 from matchbound.data.labels import Coded, merge
 from matchbound.errors import DataError, shorten
 from matchbound.files.opening import Input

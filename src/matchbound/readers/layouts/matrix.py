@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.finite import check_finite
+from matchbound.data.comparisons import Comparisons, check_finite
 from matchbound.data.labels import Coded, merge
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import Input

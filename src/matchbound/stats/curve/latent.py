@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.influence import point_influence
 from matchbound.stats.curve.rates import index_at_far, index_at_frr
 from matchbound.stats.latent import LatentModel
-from matchbound.stats.latent.orthant import excess
+from matchbound.stats.latent.probabilities import excess
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 LEAST_RANK = 3
@@ -83,6 +85,7 @@ def limits_at_far(
         target,
         deviates,
         lambda count: curve.false_nonmatches[_index_of_rank(curve, count)],
+        int(curve.false_nonmatches[index_at_far(curve.false_matches / curve.n_impostor, target)]),
     )
 
 
@@ -92,10 +95,11 @@ def limits_at_frr(
     """Limits for FAR at FRR = target; `deviates` are the t quantiles of FAR and FRR."""
 
     def other(count: FloatArray) -> IntArray:
-        reached = np.searchsorted(-curve.false_nonmatches, -np.floor(count + 1e-9), side="left")
+        reached = np.searchsorted(-curve.false_nonmatches, -_whole(curve.false_nonmatches, count), side="left")
         return curve.false_matches[np.minimum(reached, curve.thresholds.size - 1)]
 
-    return _limits_at(models.frr, models.far, models.shares(), curve.n_genuine, target, deviates[::-1], other)
+    own = int(curve.false_matches[index_at_frr(curve.false_nonmatches / curve.n_genuine, target)])
+    return _limits_at(models.frr, models.far, models.shares(), curve.n_genuine, target, deviates[::-1], other, own)
 
 
 def _limits_at(
@@ -106,8 +110,13 @@ def _limits_at(
     target: float,
     deviates: tuple[float, float],
     errors_at: Callable[[FloatArray], IntArray],
+    errors: int,
 ) -> tuple[float, float]:
-    """Move the threshold by the leading rate's error, mirrored in probits, and take the other rate's limits there."""
+    """Move the threshold by the leading rate's error, mirrored in probits, and take the other rate's limits there.
+
+    `errors` are those of the other rate at the target itself: an extrapolated threshold does not move the lower limit
+    above the estimate, nor the upper one below it.
+    """
     from scipy.special import ndtr, ndtri
 
     own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
@@ -118,8 +127,8 @@ def _limits_at(
         limit = np.clip(leading.limit(seen, own, np.full(ANGLES.size, upper)), 1e-300, 1.0 - 1e-16)
         mirrored = count * ndtr(2.0 * z - ndtri(limit)) if np.isfinite(z) else np.zeros(ANGLES.size)
         moved.append(np.minimum(seen, mirrored) if upper else np.maximum(seen, mirrored))
-    high = other.limit(errors_at(moved[0]), rest, np.ones(ANGLES.size, dtype=bool))
-    low = other.limit(errors_at(moved[1]), rest, np.zeros(ANGLES.size, dtype=bool))
+    high = other.limit(np.maximum(errors_at(moved[0]), errors), rest, np.ones(ANGLES.size, dtype=bool))
+    low = other.limit(np.minimum(errors_at(moved[1]), errors), rest, np.zeros(ANGLES.size, dtype=bool))
     return float(low.min()), float(high.max())
 
 
@@ -175,7 +184,7 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
 
 def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
     """The point with ⌊count⌋ false matches; below three, the point of a threshold extrapolated in the probit rate."""
-    index = np.searchsorted(curve.false_matches, np.floor(count + 1e-9), side="right") - 1
+    index = np.searchsorted(curve.false_matches, _whole(curve.false_matches, count), side="right") - 1
     rare = count < LEAST_RANK
     if not np.any(rare):
         return index
@@ -193,6 +202,11 @@ def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
     beyond = np.searchsorted(-curve.similarity, -wanted, side="right") - 1
     first = int(np.searchsorted(curve.false_matches, LEAST_RANK))
     return np.where(rare, np.clip(beyond, 0, first), index)
+
+
+def _whole(errors: NDArray[Any], count: FloatArray) -> FloatArray:
+    """⌊count⌋ where errors are whole numbers; shares of units need not be."""
+    return count * (1.0 + 1e-12) if errors.dtype.kind == "f" else np.floor(count + 1e-9)
 
 
 def _share(model: LatentModel, rate: float) -> float:

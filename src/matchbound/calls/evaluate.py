@@ -1,4 +1,4 @@
-"""The calls that people make: check the arguments, run the engine, hand out results."""
+"""FAR and FRR at thresholds: check the arguments, tally the data, hand out rates."""
 
 from __future__ import annotations
 
@@ -11,28 +11,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.recount import AnySource, Recount, tally_source
+from matchbound.counting.recount import AnySource, Recount, source_of, tally_source
 from matchbound.counts.tally import Tally
-from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.files.mapping import check_unchanged
-from matchbound.readers.loading import Readable, as_source
-from matchbound.readers.scan import ScoreFile
-from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates, few_identities
-from matchbound.results.methods import named
+from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.readers.loading import Readable
+from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates
+from matchbound.results.interval import named
 from matchbound.results.weighted import WEIGHTINGS
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
-    from matchbound.results.roc import RocCurve
 
 
 @overload
 def evaluate(
     data: AnySource | Readable,
-    threshold: float,
+    threshold: float | None = None,
     *,
+    threshold_from: AnySource | Readable | None = None,
+    criterion: str = "eer",
     weighting: str = "comparisons",
     pairs: bool | None = None,
     workers: int | None = None,
@@ -54,21 +52,6 @@ def evaluate(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
 ) -> ErrorRatesSeries: ...
-@overload
-def evaluate(
-    data: AnySource | Readable,
-    threshold: None = None,
-    *,
-    threshold_from: AnySource | Readable,
-    criterion: str = "eer",
-    weighting: str = "comparisons",
-    pairs: bool | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
-) -> ErrorRates: ...
 def evaluate(
     data: AnySource | Readable,
     threshold: float | Sequence[float] | FloatArray | None = None,
@@ -119,23 +102,33 @@ def evaluate(
     ErrorRates
         With ``.far`` and ``.frr``; `ErrorRatesSeries` for several thresholds.
 
+    See Also
+    --------
+    roc, tally, by_group, compare, scan
+
     Examples
     --------
     >>> import matchbound as mb
     >>> rates = mb.evaluate(mb.demo_data(), threshold=0.62)
+    >>> rates.far.errors, rates.far.comparisons
+    (110, 201532)
     >>> low, high = rates.far.interval()
+    >>> f"{low:.2%} to {high:.2%}"
+    '0.01% to 0.43%'
     """
     if threshold is None:
         if threshold_from is None:
             raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
+        from matchbound.calls.roc import roc
+
         threshold = roc(threshold_from, workers=workers).threshold_at(criterion)
     elif threshold_from is not None:
         raise UsageError("give threshold or threshold_from, not both")
     grid = _thresholds(threshold)
     weighting = named(weighting, WEIGHTINGS, "weighting")
-    data = as_source(data)
+    source = source_of(data)
     counted = tally(
-        data,
+        source,
         grid,
         pairs=True if weighting == "identities" else pairs,
         workers=workers,
@@ -144,7 +137,7 @@ def evaluate(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
-    series = ErrorRatesSeries(error_rates(counted, data.findings(), Recount(data, workers, executor), weighting))
+    series = ErrorRatesSeries(error_rates(counted, source.findings(), Recount(source, workers, executor), weighting))
     for text in series.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return series[0] if np.ndim(threshold) == 0 else series
@@ -193,10 +186,9 @@ def tally(
     [1173, 189]
     """
     grid = _thresholds(thresholds)
-    data = as_source(data)
-    check_source(data)
+    source = source_of(data)
     counted = tally_source(
-        data,
+        source,
         grid,
         pairs=pairs,
         workers=workers,
@@ -205,87 +197,9 @@ def tally(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
-    if isinstance(data, Embeddings):
-        check_unchanged(data.vectors)
+    if isinstance(source, Embeddings):
+        source.check_unchanged()
     return counted
-
-
-def roc(
-    data: AnySource | Readable,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
-) -> RocCurve:
-    """The curve of a matcher: FAR and FRR at every threshold, with everything that intervals need.
-
-    Parameters
-    ----------
-    data
-        `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`). A table on
-        disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
-        step. Each is exact, and so are the thresholds of a FAR or an FRR that is asked for; EER lies on the line
-        between two points.
-    workers, executor, progress, checkpoint, checkpoint_every
-        How to count large sets of embeddings; see `evaluate`.
-
-    Returns
-    -------
-    RocCurve
-        FAR and FRR at every threshold; points of it have intervals.
-
-    See Also
-    --------
-    evaluate, plot_det
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> curve = mb.roc(mb.demo_data())
-    >>> low, high = curve.at_far(1e-2).interval()
-    """
-    from matchbound.counting.along import AlongCurve
-    from matchbound.counting.curves import curve_of_comparisons, curve_of_embeddings, curve_of_table
-    from matchbound.counts.curve import CurveTally, SortedCurve
-    from matchbound.results.roc import RocCurve
-
-    data = as_source(data)
-    check_source(data)
-    if isinstance(data, Comparisons):
-        counted: CurveTally = curve_of_comparisons(data)
-    elif isinstance(data, ScoreFile):
-        counted = curve_of_table(data, progress)
-    else:
-        counted = curve_of_embeddings(
-            data,
-            workers=workers,
-            executor=executor,
-            progress=progress,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
-        check_unchanged(data.vectors)
-    notes = (*data.findings(), *few_identities(counted.n_identities))
-    for text in notes:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
-    recount = Recount(data, workers, executor)
-    if isinstance(counted, SortedCurve):
-        recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
-    return RocCurve(counted, recount, notes)
-
-
-def check_source(data: AnySource) -> None:
-    """Whether there is something to compare in the data."""
-    if isinstance(data, Comparisons):
-        if not len(data):
-            raise DataError("there are no comparisons")
-    elif isinstance(data, Embeddings):
-        if len(data) < 2:
-            raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
-    elif not isinstance(data, ScoreFile):
-        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
 
 
 def _thresholds(threshold: Any) -> FloatArray:
