@@ -70,7 +70,15 @@ def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | Non
             progress=how.progress,
         )
     from matchbound.counting.allpairs import tally_embeddings
+    from matchbound.counting.executors import LocalExecutor
+    from matchbound.counting.small import is_small, tally_small
 
+    if how.executor is None and how.checkpoint is None and is_small(source):
+        LocalExecutor(how.workers)  # an error where there can be no such workers
+        tally = tally_small(source, thresholds, pairs=bool(pairs))
+        if how.progress is not None:
+            how.progress(1, 1)
+        return tally
     return tally_embeddings(source, thresholds, pairs=bool(pairs), **vars(how))
 
 
