@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -27,13 +29,22 @@ from matchbound.cli.options import (
     TermsOption,
     Threshold,
     at_least,
+    check_rates,
     write_out,
+    wrote,
 )
+from matchbound.cli.spoken import as_options
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.errors import UsageError
 from matchbound.files.names import own_names
 from matchbound.results.interval import named
 from matchbound.results.rates import METHODS
+from matchbound.show.claims import claim_lines
+from matchbound.show.terms import worded
+
+if TYPE_CHECKING:
+    from matchbound.report.page import Report
 
 Targets = Annotated[
     list[float] | None,
@@ -93,9 +104,12 @@ def report(
     from matchbound.report.make import SUFFIXES, make_report
 
     read_claims(claim)
+    check_rates("--far", far)
     priors = read_priors("--min-dcf", min_dcf)
     method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
+    if output is None and chosen == "html" and sys.stdout.isatty():
+        raise UsageError("the report is a page for a browser: give --output report.html, or matchbound open")
     with common.listening(quiet):
         data, attribute = grouped(files, group, reading)
         others = [reading.load_or_scan([path]) for path in against or ()]
@@ -140,9 +154,21 @@ def report(
                 cllr=cllr,
                 **how,
             )
+            made = in_options(made)
         content = render(made, chosen, terms)
     write_out(content, output)
-    return exit_code([(verdict.claim, verdict.threshold) for verdict in made.verdicts])
+    if output is not None:
+        wrote(output, quiet)
+    judged = [(verdict.claim, verdict.threshold) for verdict in made.verdicts]
+    if not quiet and judged:
+        sys.stderr.write(worded(claim_lines(judged), terms))
+    return exit_code(judged)
+
+
+def in_options(made: Report) -> Report:
+    """The report with advice in the words of the command line."""
+    groups = made.groups and replace(made.groups, notes=tuple(as_options(text) for text in made.groups.notes))
+    return replace(made, warnings=tuple(as_options(text) for text in made.warnings), groups=groups)
 
 
 def grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
