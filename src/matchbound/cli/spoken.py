@@ -40,6 +40,10 @@ _SAID = (
     (r", or be None\b", ""),
     (r"a larger max_bytes", "a larger --option max_bytes="),
     (r"\b(labels|metadata|map|truth)=(FILE|'\w+')", lambda found: f"--option {found[1]}={found[2].strip(chr(39))}"),
+    (
+        r": read them with a group column, or give group= as a mapping from identity to label",
+        ": give --group COLUMN, or a table with --people FILE",
+    ),
     (r"group= as a mapping from identity to label", "--group COLUMN"),
 )
 

@@ -46,6 +46,8 @@ def to_html(report: Report) -> str:
     environment.filters["points"] = points
     environment.filters["ratio"] = ratio_text
     environment.filters["unbroken"] = unbroken
+    from matchbound.report.search_page import section
+
     shown = {key: values[report.panel.start] for key, values in payload["text"].items()}
     return environment.get_template("report.html.j2").render(
         report=report,
@@ -60,6 +62,7 @@ def to_html(report: Report) -> str:
         jumps=_jumps(report),
         points_span=points_span,
         columns=_columns(1 + len(report.costs) + sum(2 if point.target is None else 1 for point in report.points)),
+        search=None if report.searches is None else section(report.searches, within=True),
         against=None if report.systems is None else systems,
         systems_plot=Markup(systems_det(report.systems.curves)) if report.systems and report.systems.curves else None,
         forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),

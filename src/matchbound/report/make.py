@@ -76,7 +76,7 @@ def write_report(
     show_labels: bool = False,
     suspects: int = 0,
     group: Any = None,
-    against: Against | None = None,
+    against: Against | Searches | None = None,
     name: str | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -89,6 +89,7 @@ def write_report(
     claims: Sequence[str] = (),
     min_dcf: Sequence[float | str] = (),
     cllr: bool = False,
+    searches: Searches | None = None,
     terms: Terms = "plain",
 ) -> Report | SearchReport:
     """Write a report about a data set: one self-contained page, or tables for a paper.
@@ -99,12 +100,13 @@ def write_report(
         Where to; written whole or not at all.
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
-        gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs.
+        gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs; with `group` (a mapping from
+        identity to group), `against` (the `Searches` of another system) and `claims`, these too.
     format
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
     far, threshold, level, method, title, show_labels, suspects, group, against, name, rng, n_resamples, provenance
         What it says: see `make_report`.
-    claims, min_dcf, cllr
+    claims, min_dcf, cllr, searches
         What it says: see `make_report`.
     terms
         ``"iso"`` writes FMR and FNMR.
@@ -126,10 +128,13 @@ def write_report(
 
     chosen = format or SUFFIXES.get(Path(path).suffix.lower(), "html")
     if isinstance(data, Searches):
-        return _write_searches(
+        return write_searches(
             path, data, chosen, threshold=threshold, level=level, title=title, show_labels=show_labels,
-            provenance=provenance, **({} if far is None else {"far": far}),
+            provenance=provenance, claims=claims, group=group, against=against,
+            **({} if far is None else {"far": far}),
         )  # fmt: skip
+    if isinstance(against, Searches):
+        raise UsageError("searches are compared with searches; give comparisons or embeddings of another system")
     report = make_report(
         data,
         far=far,
@@ -153,22 +158,48 @@ def write_report(
         claims=claims,
         min_dcf=min_dcf,
         cllr=cllr,
+        searches=searches,
     )
     write_atomically(path, render(report, chosen, terms))
     return report
 
 
-def _write_searches(
-    path: str | os.PathLike[str], found: Searches, form: str, *, far: Any = None, **said: Any
+def write_searches(
+    path: str | os.PathLike[str],
+    found: Searches,
+    form: str,
+    *,
+    far: Any = None,
+    threshold: Sequence[float] | float | None = None,
+    claims: Sequence[str] = (),
+    group: Any = None,
+    against: Any = None,
+    level: float = 0.95,
+    **said: Any,
 ) -> SearchReport:
     """Write a report about searches."""
+    from matchbound.calls.search_records import search_claim
     from matchbound.files.writing import write_atomically
     from matchbound.report import search_page
+    from matchbound.results.search_comparison import compare_searches
 
     if far is not None:
         raise UsageError("searches have FPIR, not FAR; name a threshold, or leave far out")
     if form == "latex":
         raise UsageError("a report about searches is HTML or Markdown")
+    if against is not None and not isinstance(against, Searches):
+        raise UsageError("searches are compared with searches: against takes what search returns")
+    asked = _numbers("threshold", threshold)
+    if group is not None and not asked:
+        raise UsageError("rates by group are at a threshold; give one")
+    statements = [(text, parse_claim(text)) for text in claims]
+    for text, statement in statements:
+        check_statement(statement, text)
+    at = asked[0] if asked else None
+    said["judged"] = tuple(search_claim(found, statement, asked, 1, level=level) for _, statement in statements)
+    said["groups"] = None if group is None or at is None else found.by_group(at, group=group)
+    said["comparison"] = None if against is None else compare_searches(found, against, threshold=at)
+    said |= {"threshold": asked or None, "level": level}
     made = search_page.make_search_report(found, **said)
     write_atomically(path, search_page.to_html(made) if form == "html" else search_page.to_markdown(made))
     return made
@@ -198,6 +229,7 @@ def make_report(
     claims: Sequence[str] = (),
     min_dcf: Sequence[float | str] = (),
     cllr: bool = False,
+    searches: Searches | None = None,
 ) -> Report:
     """Everything that a report says, from one pass over the data (two where thresholds are given).
 
@@ -241,6 +273,8 @@ def make_report(
         Priors, or names of evaluations, at which the least detection cost is reported.
     cllr
         Whether minCllr is reported (and Cllr, where scores are not distances: they must be log-likelihood ratios).
+    searches
+        Searches in a gallery (`matchbound.search`), for a section about identification.
 
     Returns
     -------
@@ -301,7 +335,17 @@ def make_report(
     for item in caught:
         if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-    return replace(report, warnings=notes, verdicts=verdicts, costs=costs)
+    return replace(
+        report, warnings=notes, verdicts=verdicts, costs=costs, searches=_of_searches(searches, level, show_labels)
+    )
+
+
+def _of_searches(found: Searches | None, level: float, show_labels: bool) -> SearchReport | None:
+    if found is None:
+        return None
+    from matchbound.report.search_page import make_search_report
+
+    return make_search_report(found, level=level, show_labels=show_labels)
 
 
 def _verdicts(

@@ -39,6 +39,10 @@ def to_markdown(report: Report) -> str:
         parts += [table(*systems.systems_table(report.systems)), text(systems.caption(report.systems, report.level))]
         parts += [table(("What", ""), systems.facts(report.systems))]
         parts += [text(line) for line in report.systems.notes]
+    if report.searches is not None:
+        from matchbound.report.search_page import markdown_lines
+
+        parts += ["## Searches in a gallery (1:N)", "\n".join(markdown_lines(report.searches)).rstrip()]
     parts.append("## Which identities drive the uncertainty")
     for drivers in report.drivers:
         rows = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
@@ -12,6 +12,9 @@ from matchbound.report.panels import Histogram
 from matchbound.report.systems import SystemsSection
 from matchbound.results import claims as results_claims
 from matchbound.results.description import Description
+
+if TYPE_CHECKING:
+    from matchbound.report.search_page import SearchReport
 
 
 @dataclass(frozen=True)
@@ -340,6 +343,12 @@ class Report:
     provenance: Mapping[str, Any]
     verdicts: tuple[Verdict, ...] = ()
     costs: tuple[ReportedCost, ...] = ()
+    searches: SearchReport | None = None
+
+    def __repr__(self) -> str:
+        from matchbound.report.words import headline
+
+        return f"Report({self.title!r}: {headline(self)})"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matchbound.results.claims import Claim
 
 _AT = re.compile(r"@(far|frr|fpir)=([\d.e+-]+)")
-_RATES = re.compile(r"\b(far|frr|eer|auc|gfar|gfrr|fpir|fnir)\b")
+_RATES = re.compile(r"\b(far|frr|eer|auc|gfar|gfrr|fpir|fnir|cmc)\b")
 
 
 def claim_record(claim: Claim, threshold: float | None = None) -> Record:
