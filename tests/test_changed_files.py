@@ -177,8 +177,9 @@ def test_a_mapped_file_that_is_cut_short(what: str, name: str, tmp_path: Path) -
 
 
 def test_a_mapped_file_too_large_to_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stays where it is, and the answer is refused where it changed meanwhile."""
+    """Without room for a copy it stays where it is, and the answer is refused where it changed meanwhile."""
     monkeypatch.setattr(mapping, "READ_BYTES", 1000)
+    monkeypatch.setattr(mapping, "SPARE_BYTES", 1 << 60)
     data = mb.read(embeddings(tmp_path / "e.npz"))
     assert isinstance(data, mb.Embeddings)
     assert data.settled is data.vectors
@@ -187,6 +188,41 @@ def test_a_mapped_file_too_large_to_be_read(tmp_path: Path, monkeypatch: pytest.
     os.utime(tmp_path / "e.npz")
     with pytest.raises(mb.DataError, match="changed while"):
         mb.evaluate(data, 0.3)
+
+
+CUT_LATER = """
+import sys
+import numpy as np, matchbound as mb
+from matchbound.counting import allpairs
+from matchbound.files import mapping
+mapping.READ_BYTES = 1000
+data = mb.read(sys.argv[1])
+before = allpairs.make_job
+
+def later(*arguments, **options):
+    job = before(*arguments, **options)
+    with open(sys.argv[1], "r+b") as stream:
+        stream.truncate(200_000)
+    return job
+
+allpairs.make_job = later
+try:
+    mb.evaluate(data, 0.5)
+except mb.DataError as error:
+    print("refused", error)
+"""
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_large_file_that_is_cut_short_while_it_is_counted(order: Any, tmp_path: Path) -> None:
+    """Files beyond what memory takes were mapped during the whole run, and SIGBUS ended the process."""
+    path = tmp_path / "e.npy"
+    np.save(path, np.asarray(vectors(), order=order))
+    np.save(tmp_path / "labels.npy", np.arange(ROWS) // 2)
+    command = [sys.executable, "-c", CUT_LATER, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("refused")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

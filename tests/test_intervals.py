@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 from matchbound.planning.foresight import Foresight
-from matchbound.report.panels import wilson_panel
 from matchbound.results.interval import named
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.union import _wilson as union_wilson
@@ -38,13 +37,11 @@ def test_wilson_is_exact_in_all_its_places(p: float, n: float) -> None:
     low, high = literal_wilson(p, n, Z)
     variance = p * (1.0 - p) / n
     drawn = Foresight("far", np.array([p]), np.array([variance]), 1, 10**9).wilson(0.025)
-    panel = wilson_panel(np.array([p]), np.array([variance]), 1.0, 0.95)
     t_low, t_high = literal_wilson(p, n, t_quantile(0.025, 30.0))
     made = {
         "intervals": (wilson(p, n, 0.025), (low, high)),
         "union": (union_wilson(p, variance, 1.0, 0.025), (low, high)),
         "planning": ((float(drawn[0][0]), float(drawn[1][0])), (low, high)),
-        "report": ((float(panel.low[0]), float(panel.high[0])), (low, high)),
         "influence": (wilson_t(EffectiveRate(p, variance, n, 30.0, 1.0), 0.025), (t_low, t_high)),
         "student": (wilson(p, n, 0.025, 30.0), (t_low, t_high)),
     }

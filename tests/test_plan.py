@@ -408,7 +408,7 @@ def test_planned_limits_are_those_of_the_model() -> None:
     from dataclasses import replace
 
     from matchbound.planning.latent_limits import planned
-    from matchbound.stats.latent.handover import OwnVariance
+    from matchbound.stats.latent.model import OwnVariance
 
     made = planned("far", 120, 2, MIDDLE)
     made = replace(made, model=replace(made.model, people=0))

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matchbound.counting import streaming
+from matchbound.counting import pair_words, streaming, tables
 from matchbound.counting.streaming import tally_score_table
-from matchbound.counts.tally import PairTable
+from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.tally import PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, UsageError
 from matchbound.readers import scan
@@ -68,9 +69,14 @@ def test_batches_equal_a_loop(
         patch.setattr(scan, "BATCH_ROWS", 37)
         if spill:
             patch.setattr(streaming, "PART_ROWS", 40)
-            patch.setattr(streaming, "WORK_ROWS", 9)
+            patch.setattr(pair_words, "WORK_ROWS", 9)
         tally = tally_score_table(path, thresholds, distance=distance, pairs=pairs)
     source = Comparisons(names_a, names_b, score, distance=distance)
+    check_tally(tally, source, thresholds, pairs)
+
+
+def check_tally(tally: Tally, source: Comparisons, thresholds: Any, pairs: bool) -> None:
+    """Every number of a tally is that of a loop over the comparisons."""
     expected = tally_by_loop(source, thresholds)
     assert tally.identities.tolist() == source.identities.tolist()
     np.testing.assert_array_equal(tally.genuine.comparisons, expected["genuine_comparisons"])
@@ -85,6 +91,37 @@ def test_batches_equal_a_loop(
         assert tally.impostor.erred is not None
         assert as_dict(tally.impostor.compared) == expected["compared"]
         assert [as_dict(table) for table in tally.impostor.erred] == expected["erred"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.integers(0, 200),
+    identities=st.sampled_from([1, 2, 3, 12]),
+    distance=st.booleans(),
+    count=st.integers(0, 9),
+    pairs=st.booleans(),
+    small=st.booleans(),
+    dense=st.booleans(),
+)
+def test_pieces_of_a_table_in_memory_equal_a_loop(
+    seed: int, rows: int, identities: int, distance: bool, count: int, pairs: bool, small: bool, dense: bool
+) -> None:
+    """Also where a word has bits for three thresholds only, and where one pair fills many pieces."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, identities, size=(2, rows))
+    score = np.round(rng.normal(size=rows), 1)
+    thresholds = rng.choice(np.append(score, [-9.0, 9.0, 0.05]), size=count)
+    source = Comparisons(a, b, score, distance=distance)
+    with pytest.MonkeyPatch.context() as patch:
+        if small:
+            patch.setattr(pair_words, "WORK_ROWS", 7)
+            patch.setattr(pair_words, "WORD_BITS", 10)
+        if not dense:
+            patch.setattr(tables, "DENSE_ROWS", 0)
+        tally = tally_comparisons(source, thresholds, pairs=pairs)
+    np.testing.assert_array_equal(tally.thresholds, thresholds)
+    check_tally(tally, source, thresholds, pairs)
 
 
 def test_fsspec_addresses_are_read(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ if TYPE_CHECKING:
     from matchbound.show.plots import plot_roc as plot_roc
     from matchbound.show.plots import plot_scores as plot_scores
     from matchbound.stats.latent.model import LatentModel as LatentModel
-    from matchbound.stats.latent.settings import LatentSettings as LatentSettings
+    from matchbound.stats.latent.model import LatentSettings as LatentSettings
     from matchbound.study.coverage import CoverageRow as CoverageRow
     from matchbound.study.coverage import CoverageStudy as CoverageStudy
     from matchbound.study.coverage import coverage_study as coverage_study
@@ -179,7 +179,7 @@ _HOME = {
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
     "LatentModel": "stats.latent.model",
-    "LatentSettings": "stats.latent.settings",
+    "LatentSettings": "stats.latent.model",
     "LinkageCurve": "results.linkage_curve",
     "LinkageMeasure": "results.linkage",
     "LocalExecutor": "counting.executors",

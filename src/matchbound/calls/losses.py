@@ -66,7 +66,8 @@ def mean_loss(
     >>> import matchbound as mb
     >>> from matchbound.stats.losses import detection_cost
     >>> cost = mb.mean_loss(mb.demo_data(), detection_cost(0.5, cost_accept=10.0), prior=0.01)
-    >>> low, high = cost.interval()
+    >>> round(cost.estimate, 4)
+    0.0578
     """
     table = _table(data)
     function, usual = _loss(loss)
@@ -137,8 +138,8 @@ def unit_rates(
     >>> import matchbound as mb
     >>> faces = mb.demo_data()
     >>> rates = mb.unit_rates(faces, 0.6)
-    >>> rates.far.estimate == mb.evaluate(faces, 0.6).far.estimate
-    True
+    >>> rates.far.errors, rates.far.comparisons
+    (189, 201532)
     """
     table = _table(data)
     if not np.isfinite(threshold):

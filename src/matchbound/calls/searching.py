@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
-from matchbound.counting.search_tally import Behind, BehindMatrix, assemble
+from matchbound.counting.search_tally import BehindJob, BehindMatrix, assemble
 from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.labels import as_labels
+from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.searches import Searches
 
@@ -71,6 +71,10 @@ def search(
     Searches
         With ``fpir``, ``fnir``, ``cmc``, ``fnir_at_fpir``, ``selectivity``, ``at_gallery_size``, ``threshold_for`` and
         ``hubs``.
+
+    See Also
+    --------
+    Searches, read_candidates, compare_searches
 
     Examples
     --------
@@ -132,7 +136,7 @@ def search(
     )  # fmt: skip
     rows = np.where(np.arange(searched.own.size) < len(probes), np.arange(searched.own.size), -1)
     mated = searched.own >= 0
-    behind = Behind(job, rows if rotating else rows[~mated], rows[mated], mate[mated])
+    behind = BehindJob(rows if rotating else rows[~mated], rows[mated], mate[mated], job)
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return Searches(tally, behind, tuple(notes), _groups(probes))
@@ -185,7 +189,7 @@ def _count(lists: Candidates, protocol: str) -> Searches:
     behind = None
     if lists.matrix is not None:
         rows, mated = np.arange(len(lists)), lists.own >= 0
-        behind = BehindMatrix(lists.matrix, rows if rotating else rows[~mated], rows[mated], lists.mate[mated])
+        behind = BehindMatrix(rows if rotating else rows[~mated], rows[mated], lists.mate[mated], lists.matrix)
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=3)
     return Searches(tally, behind, tuple(notes))
@@ -222,11 +226,11 @@ def _people(
     if failed_probes is not None:
         extra = as_labels(failed_probes, "failed_probes")
         if (extra.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
-            extra, shown = extra.astype(np.str_), shown.astype(np.str_)
+            extra, shown = as_text(extra), as_text(shown)
         shown = np.concatenate([shown, extra])
     if (labels.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
         labels, order = _as_text(labels)
-        codes, shown = order[codes], shown.astype(np.str_)
+        codes, shown = order[codes], as_text(shown)
     at = np.minimum(np.searchsorted(labels, shown), labels.size - 1)
     own = np.where(labels[at] == shown, at, -1).astype(np.int64)
     return _Enrolled(labels, codes), _Searched(shown, own)
@@ -234,7 +238,7 @@ def _people(
 
 def _as_text(labels: LabelArray) -> tuple[LabelArray, IntArray]:
     """Labels as text, sorted, and the new position of each."""
-    text = labels.astype(np.str_)
+    text = as_text(labels)
     order = np.argsort(text, kind="stable")
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)

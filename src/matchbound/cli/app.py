@@ -145,6 +145,6 @@ def _forget_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    text = as_options(" ".join(message.split()))
+    text = as_options(without_secrets(" ".join(message.split())))
     sys.stderr.write(f"matchbound: {text}\n")
     return code

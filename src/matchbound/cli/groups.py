@@ -19,6 +19,7 @@ from matchbound.cli.options import (
     Method,
     Quiet,
     Reading,
+    Weighting,
     Working,
 )
 from matchbound.counting.recount import AnySource
@@ -45,6 +46,7 @@ def groups(
     far: Far = None,
     group: Group = None,
     people: People = None,
+    weighting: Weighting = "comparisons",
     method: Method = "auto",
     level: Level = 0.95,
     reading: Reading = READING,
@@ -65,7 +67,7 @@ def groups(
     with common.listening(quiet) as told:
         data, attribute = load_with_groups(files, group, reading, people)
         with working.started(quiet) as how:
-            rates = by_group(data, threshold, group=attribute, far=far, **how)
+            rates = by_group(data, threshold, group=attribute, far=far, weighting=weighting, **how)
             records = group_records(rates, method, level)
     source = common.provenance(
         [*files, *([] if people is None else [people])],
@@ -76,6 +78,7 @@ def groups(
             "far": far,
             "group": group,
             "people": people,
+            "weighting": None if weighting == "comparisons" else weighting,
             "method": method,
             "level": level,
             **reading.parameters(data, rates.overall.distance),

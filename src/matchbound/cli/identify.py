@@ -227,14 +227,14 @@ def identify(
         },
     )
     if report is not None:
-        from matchbound.report.make import write_searches
+        from matchbound.report.make import write_report
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
-            write_searches(
-                report, found, "markdown" if report.lower().endswith((".md", ".markdown")) else "html",
-                threshold=threshold, level=level, show_labels=hubs > 0, provenance=source, claims=claim or (),
-                group=found.group if by_group is not None else None, against=other, fpir=fpir, ranks=rank or [1],
+            write_report(
+                report, found, threshold=threshold, level=level, show_labels=hubs > 0, provenance=source,
+                claims=claim or (), group=found.group if by_group is not None else None, against=other, fpir=fpir,
+                ranks=rank or [1],
             )  # fmt: skip
         wrote(report, quiet)
     if hubs:

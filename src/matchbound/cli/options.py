@@ -72,6 +72,9 @@ Method = Annotated[str, Parameter(help="Interval method.")]
 Level = Annotated[float, Parameter(help="Confidence level.", validator=a_level)]
 Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=at_least(1, MOST_RESAMPLES))]
 Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=at_least(0))]
+Weighting = Annotated[
+    Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
+]
 Distance = Annotated[bool, Parameter(help="Scores are distances: small means same.", negative="")]
 Similarity = Annotated[Literal["cosine", "dot", "euclidean"], Parameter(help="How embeddings are compared.")]
 Reader = Annotated[str | None, Parameter(help="Name of the file format where it is not a plain one.")]

@@ -25,6 +25,7 @@ from matchbound.cli.options import (
     Resamples,
     Running,
     Seed,
+    Weighting,
     check_rates,
     wrote,
 )
@@ -66,6 +67,7 @@ def roc(
     *files: Files,
     far: Far = None,
     frr: Frr = None,
+    weighting: Weighting = "comparisons",
     method: CurveMethod = "auto",
     level: Level = 0.95,
     level_far: LevelFar = None,
@@ -109,7 +111,7 @@ def roc(
     with common.listening(quiet) as told:
         data = reading.load_or_scan(files)
         with running.started(quiet) as how:
-            curve = run(data, **how)
+            curve = run(data, weighting=weighting, **how)
             wanted = far or (
                 [] if frr or every else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0]
             )
@@ -131,6 +133,7 @@ def roc(
             "verb": "roc",
             "far": wanted or None,
             "frr": frr or None,
+            "weighting": None if weighting == "comparisons" else weighting,
             "method": method,
             "level": level,
             **chosen,

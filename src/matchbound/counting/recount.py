@@ -11,21 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.pairs import BlockScores, GenuinePairs
+from matchbound.counting.running import ANYHOW, How
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.labels import as_text
 from matchbound.data.subsets import among as subset
 from matchbound.data.subsets import take_embeddings
 from matchbound.errors import DataError, UsageError
+from matchbound.files.names import own_name
 from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 
 if TYPE_CHECKING:
-    import os
-
-    from matchbound.counting.executors import Executor, Progress
+    from matchbound.counting.executors import Executor
 
 MOST_GENUINE = 5_000_000
 MOST_ROWS = 20_000_000
@@ -53,17 +54,7 @@ def source_of(data: AnySource | Readable) -> AnySource:
     return source
 
 
-def tally_source(
-    source: AnySource,
-    thresholds: FloatArray,
-    *,
-    pairs: bool | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
-) -> Tally:
+def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | None = None, how: How = ANYHOW) -> Tally:
     """Tally any source. Pairs are kept by default where that costs nothing, which is for comparisons."""
     if isinstance(source, Comparisons):
         return tally_comparisons(source, thresholds, pairs=pairs is None or pairs)
@@ -76,20 +67,19 @@ def tally_source(
             columns=source.columns,
             distance=source.distance,
             pairs=bool(pairs),
-            progress=progress,
+            progress=how.progress,
         )
     from matchbound.counting.allpairs import tally_embeddings
+    from matchbound.counting.executors import LocalExecutor
+    from matchbound.counting.small import is_small, tally_small
 
-    return tally_embeddings(
-        source,
-        thresholds,
-        pairs=bool(pairs),
-        workers=workers,
-        executor=executor,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-    )
+    if how.executor is None and how.checkpoint is None and is_small(source):
+        LocalExecutor(how.workers)  # an error where there can be no such workers
+        tally = tally_small(source, thresholds, pairs=bool(pairs))
+        if how.progress is not None:
+            how.progress(1, 1)
+        return tally
+    return tally_embeddings(source, thresholds, pairs=bool(pairs), **vars(how))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +97,14 @@ class Recount:
         """Whether every pair was compared, so that a random part of the identities is like the whole, but smaller."""
         return isinstance(self.source, Embeddings)
 
+    @property
+    def anonymous(self) -> bool:
+        """Whether it is not known who was compared, so that dependence cannot be seen."""
+        return isinstance(self.source, Comparisons) and self.source.anonymous
+
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
-        return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)
+        return tally_source(self.source, thresholds, pairs=pairs, how=How(self.workers, self.executor))
 
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.
@@ -241,16 +236,16 @@ def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
     from matchbound.readers.scan import scan_scores
 
     table = scan_scores(file.path, columns=file.columns)
-    chosen = np.sort(identities.astype(np.str_))
+    chosen = np.sort(as_text(identities))
     parts: list[tuple[LabelArray, LabelArray, FloatArray]] = []
     total = 0
     for batch in table.batches:
-        a, b = batch.a.labels.astype(np.str_), batch.b.labels.astype(np.str_)
+        a, b = as_text(batch.a.labels), as_text(batch.b.labels)
         kept = np.flatnonzero(np.isin(a, chosen)[batch.a.codes] & np.isin(b, chosen)[batch.b.codes])
         parts.append((a[batch.a.codes[kept]], b[batch.b.codes[kept]], batch.score[kept]))
         total += kept.size
         if total > MOST_ROWS:
-            raise DataError(f"{file.path}: a part of the identities has more than {MOST_ROWS:,} comparisons")
+            raise DataError(f"{own_name(file.path)}: a part of the identities has more than {MOST_ROWS:,} comparisons")
     first, second, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Comparisons(first, second, scores, distance=table.distance if file.distance is None else file.distance)
 
@@ -258,7 +253,7 @@ def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
 def among(source: AnySource, identities: IntArray) -> Source:
     """The part of a source that concerns only the given identities."""
     if isinstance(source, ScoreFile):
-        raise DataError(f"{source.path}: a part of the identities can be taken only of a table in memory")
+        raise DataError(f"{own_name(source.path)}: a part of the identities can be taken only of a table in memory")
     return subset(source, identities)
 
 

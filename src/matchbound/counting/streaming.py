@@ -21,16 +21,13 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.executors import Progress
 from matchbound.counting.numbering import Numbering
+from matchbound.counting.pair_words import PairSums, WordBits, Words
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
 
-Words = NDArray[np.uint64]
-
-CODE_BITS = 24
-BIN_BITS = 16
+BITS = WordBits(code=24, bins=16)
 PART_ROWS = 8_000_000
-WORK_ROWS = 4_000_000
 PARTS = 64
 KEPT_SCORES = 4_000_000
 
@@ -67,8 +64,8 @@ def tally_score_table(
     table = scan_scores(path, columns=columns)
     is_distance = table.distance if distance is None else distance
     grid, place = np.unique(-given if is_distance else given, return_inverse=True)
-    if grid.size >= 2**BIN_BITS:
-        raise UsageError(f"a table is tallied at no more than {2**BIN_BITS - 1} thresholds at once; got {grid.size}")
+    if grid.size >= 2**BITS.bins:
+        raise UsageError(f"a table is tallied at no more than {2**BITS.bins - 1} thresholds at once; got {grid.size}")
     rows = 0
     with _Parts() as parts:
         counts = _Counts(grid, parts)
@@ -180,8 +177,8 @@ class _Counts:
     def add(self, batch: ScoreBatch, distance: bool, source: str) -> None:
         """Count a batch of rows."""
         a, b = self.numbers.of(batch.a), self.numbers.of(batch.b)
-        if len(self.numbers) > 2**CODE_BITS:
-            raise DataError(f"{source}: more than {2**CODE_BITS:,} identities; split the table by identities")
+        if len(self.numbers) > 2**BITS.code:
+            raise DataError(f"{source}: more than {2**BITS.code:,} identities; split the table by identities")
         reach = np.searchsorted(self.grid, -batch.score if distance else batch.score, side="right")
         self._grow()
         same = a == b
@@ -190,9 +187,7 @@ class _Counts:
         a, b, reach = a[~same], b[~same], reach[~same]
         np.add.at(self.impostor.reshape(-1), a * width + reach, 1)
         np.add.at(self.impostor.reshape(-1), b * width + reach, 1)
-        low, high = np.minimum(a, b).astype(np.uint64), np.maximum(a, b).astype(np.uint64)
-        missed = (self.grid.size - reach).astype(np.uint64)
-        words = (((low << np.uint64(CODE_BITS)) | high) << np.uint64(BIN_BITS)) | missed
+        words = BITS.words(a, b, self.grid.size - reach)
         self.held.append(words)
         self.n_held += words.size
         if self.n_held > PART_ROWS:
@@ -213,7 +208,7 @@ class _Counts:
         self.parts.put(words)
 
     def _sorted_parts(self) -> Iterator[Words]:
-        """Sorted words, whole identity pairs at a time, at most about WORK_ROWS of them."""
+        """Sorted words, all of an identity pair together."""
         spilled = self.parts.used
         if spilled:
             self._spill()
@@ -224,14 +219,7 @@ class _Counts:
                 words = np.concatenate([np.empty(0, dtype=np.uint64), *self.held])
                 self.held = []
             words.sort()
-            start = 0
-            while start < words.size:
-                end = min(start + WORK_ROWS, words.size)
-                if end < words.size:
-                    key = words[end - 1] >> np.uint64(BIN_BITS)
-                    end = int(np.searchsorted(words, (key + np.uint64(1)) << np.uint64(BIN_BITS)))
-                yield words[start:end]
-                start = end
+            yield words
 
     def finish(self, thresholds: FloatArray, place: IntArray, distance: bool, pairs: bool) -> Tally:
         """Sort the pairs, and put identities and thresholds in order."""
@@ -239,13 +227,16 @@ class _Counts:
         labels, order = self.numbers.sorted_labels()
         rank = np.empty(size, dtype=np.int64)
         rank[order] = np.arange(size)
-        sums = _PairSums(levels, pairs)
+        sums = PairSums(BITS, levels, compared=pairs, erred=pairs)
         for words in self._sorted_parts():
             sums.add(words)
         genuine, impostor = self.genuine[order], self.impostor[order]
         matched = np.cumsum(impostor[:, :0:-1], axis=1)[:, ::-1].T[place]
         failed = np.cumsum(genuine[:, :-1], axis=1).T[place] if levels else np.empty((0, size), dtype=np.int64)
-        compared, erred = sums.tables(rank, size) if pairs else (None, None)
+
+        def ranked(first: IntArray, second: IntArray, count: IntArray) -> PairTable:
+            return PairTable.of(rank[first], rank[second], count, size)
+
         return Tally(
             labels,
             thresholds,
@@ -255,10 +246,10 @@ class _Counts:
                 impostor.sum(axis=1),
                 np.ascontiguousarray(matched),
                 2 * sums.squares,
-                2 * _from_the_end(sums.by_bin[1])[place],
-                2 * _from_the_end(sums.by_bin[0])[place],
-                compared,
-                None if erred is None else tuple(erred[at] for at in place),
+                2 * sums.sum_nm[place],
+                2 * sums.sum_nn[place],
+                ranked(*sums.compared()) if pairs else None,
+                tuple(ranked(*sums.erred(int(at))) for at in place) if pairs else None,
             ),
             None,
         )
@@ -307,54 +298,9 @@ class _Parts:
             return np.fromfile(file, dtype=np.uint64)
 
 
-class _PairSums:
-    """Σm², and what each bin adds to Σn² and Σnm, over unordered pairs."""
-
-    def __init__(self, levels: int, pairs: bool) -> None:
-        self.squares = 0
-        self.by_bin = np.zeros((2, levels), dtype=np.int64)
-        self._levels = levels
-        self._pairs = pairs
-        self._kept: list[tuple[Words, IntArray, IntArray]] = []
-
-    def add(self, words: Words) -> None:
-        keys = words >> np.uint64(BIN_BITS)
-        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-        sizes = np.diff(np.append(starts, keys.size))
-        self.squares += int((sizes.astype(object) ** 2).sum()) if sizes.max() > 2**20 else int((sizes * sizes).sum())
-        reach = self._levels - (words & np.uint64(2**BIN_BITS - 1)).astype(np.int64)
-        hit = np.flatnonzero(reach)
-        owner = np.searchsorted(starts, hit, side="right") - 1
-        np.add.at(self.by_bin[0], reach[hit] - 1, 2 * (hit - starts[owner]) + 1)
-        np.add.at(self.by_bin[1], reach[hit] - 1, sizes[owner])
-        if self._pairs:
-            counts = np.empty((self._levels, starts.size), dtype=np.int64)
-            for level in range(self._levels):
-                counts[level] = np.add.reduceat((reach > level).astype(np.int64), starts)
-            self._kept.append((keys[starts], sizes, counts))
-
-    def tables(self, rank: IntArray, size: int) -> tuple[PairTable, tuple[PairTable, ...]]:
-        """m_ij, and n_ij at each threshold, over identities in their order."""
-        none = np.empty(0, dtype=np.int64)
-        keys = np.concatenate([np.empty(0, dtype=np.uint64), *(k for k, _, _ in self._kept)])
-        made = np.concatenate([none, *(m for _, m, _ in self._kept)])
-        first = rank[(keys >> np.uint64(CODE_BITS)).astype(np.int64)]
-        second = rank[(keys & np.uint64(2**CODE_BITS - 1)).astype(np.int64)]
-        compared = PairTable.of(first, second, made, size)
-        erred = tuple(
-            PairTable.of(first, second, np.concatenate([none, *(c[level] for _, _, c in self._kept)]), size)
-            for level in range(self._levels)
-        )
-        return compared, erred
-
-
 def _part_of(words: Words) -> NDArray[np.uint8]:
     """Which part the identity pair of a word belongs to: a hash, so that parts are of like size."""
-    keys = words >> np.uint64(BIN_BITS)
+    keys = BITS.pairs(words)
     with np.errstate(over="ignore"):
         mixed = keys * np.uint64(0x9E3779B97F4A7C15)
     return (mixed >> np.uint64(64 - 6)).astype(np.uint8)
-
-
-def _from_the_end(values: IntArray) -> IntArray:
-    return np.cumsum(values[::-1])[::-1]

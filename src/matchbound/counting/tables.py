@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting import pair_words
+from matchbound.counting.pair_words import PairSums, WordBits, Words
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 
-DENSE_CELLS, MOST_CELLS = 8, 20_000_000
-"""Identity pairs by threshold are counted in a dense table of up to so many cells per comparison, and in all."""
+DENSE_ROWS, DENSE_CELLS, MOST_CELLS = 2_000_000, 4, 20_000_000
+"""Up to so many comparisons n_ij is counted in a dense table, of so many cells per comparison and in all."""
 
 
 def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: bool = True) -> Tally:
     """Count errors by identity and by identity pair at each threshold.
 
-    Where identity pairs have several comparisons each, a dense table holds n_ij by threshold. Elsewhere
-    one sort puts the comparisons of an identity pair side by side, in the order in which they cross the thresholds; the
-    r-th crossing of a pair (r = 0, 1, …) adds (r+1)² − r² = 2r + 1 to n_ij², so that the second moments at all K
-    thresholds come from one pass over the comparisons.
+    Where a table is small and its identity pairs have several comparisons each, a dense table holds n_ij by threshold.
+    Elsewhere rows are looked at some at a time. An impostor comparison becomes one 64-bit word, of its identity pair
+    and the thresholds it misses; one sort of the words gives the second moments at all K thresholds (`pair_words`).
+    Beside the tally itself, counting takes the memory of the words: eight bytes per impostor comparison.
 
     Parameters
     ----------
@@ -31,115 +34,156 @@ def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: boo
         Keep n_ij at each threshold (and m_ij), as bootstraps that draw identities need.
     """
     grid, place = np.unique(-thresholds if source.distance else thresholds, return_inverse=True)
-    crossed = np.searchsorted(grid, source.similarity, side="right")
-    genuine = _genuine(source, crossed, grid.size)
-    impostor = _impostor(source, crossed, grid.size, pairs)
     place = place.reshape(-1)
-    return Tally(
-        identities=source.identities,
+    bits = WordBits.of(source.n_identities)
+    starts = range(0, max(grid.size, 1), bits.most)
+    tally = _counted_densely(source, grid, pairs)
+    if tally is None:
+        tally = _at_all([_counted(source, grid[at : at + bits.most], bits, pairs) for at in starts])
+    impostor, genuine = tally.impostor, tally.genuine
+    in_order = np.array_equal(place, np.arange(grid.size))
+    return replace(
+        tally,
         thresholds=thresholds,
-        distance=source.distance,
-        instances=source.instance_counts,
-        genuine=GenuineTally(genuine.comparisons, genuine.errors[place]),
-        impostor=ImpostorTally(
-            impostor.comparisons,
-            impostor.errors[place],
-            impostor.sum_mm,
-            impostor.sum_nm[place],
-            impostor.sum_nn[place],
-            impostor.compared,
-            None if impostor.erred is None else tuple(impostor.erred[k] for k in place),
+        genuine=genuine if in_order else GenuineTally(genuine.comparisons, genuine.errors[place]),
+        impostor=impostor
+        if in_order
+        else replace(
+            impostor,
+            errors=impostor.errors[place],
+            sum_nm=impostor.sum_nm[place],
+            sum_nn=impostor.sum_nn[place],
+            erred=None if impostor.erred is None else tuple(impostor.erred[k] for k in place),
         ),
     )
 
 
-def _genuine(source: Comparisons, crossed: IntArray, size: int) -> GenuineTally:
-    """A genuine comparison that reached `crossed` thresholds errs at the rest of them."""
-    rows = np.flatnonzero(source.genuine)
-    owner = source.a[rows]
-    reached = _count_by(owner, crossed[rows], source.n_identities, size)
-    total = np.bincount(owner, minlength=source.n_identities).astype(np.int64)
-    return GenuineTally(total, total[None, :] - reached)
-
-
-def _impostor(source: Comparisons, crossed: IntArray, size: int, pairs: bool) -> ImpostorTally:
-    """An impostor comparison that reached `crossed` thresholds errs at each of them."""
-    rows = np.flatnonzero(~source.genuine)
-    n_identities = source.n_identities
-    low = np.minimum(source.a[rows], source.b[rows])
-    high = np.maximum(source.a[rows], source.b[rows])
-    reach = crossed[rows]
-    keys = low * np.int64(n_identities) + high
-    if n_identities**2 <= min(DENSE_CELLS * rows.size, MOST_CELLS):
-        made = np.bincount(keys, minlength=n_identities**2)
-        present = np.flatnonzero(made)
-        if present.size * (size + 1) <= min(DENSE_CELLS * rows.size, MOST_CELLS):
-            number = (np.cumsum(made > 0) - 1)[keys]
-            compared = PairTable(present // n_identities, present % n_identities, made[present].astype(np.int64))
-            return _impostor_dense(compared, _count_by(number, reach, present.size, size), n_identities, pairs)
-    order = np.lexsort((-reach, keys))
-    keys, reach = keys[order], reach[order]
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    sizes = np.diff(starts, append=keys.size)
-    compared = PairTable(keys[starts] // n_identities, keys[starts] % n_identities, sizes.astype(np.int64))
-    rank = np.arange(keys.size) - np.repeat(starts, sizes)
-    both = np.concatenate([low, high])
-    return ImpostorTally(
-        comparisons=np.bincount(both, minlength=n_identities).astype(np.int64),
-        errors=_count_by(both, np.tile(crossed[rows], 2), n_identities, size),
-        sum_mm=2 * int((sizes.astype(object) ** 2).sum()) if sizes.size else 0,
-        sum_nm=2 * _reached(reach, np.repeat(sizes, sizes), size),
-        sum_nn=2 * _reached(reach, 2 * rank + 1, size),
-        compared=compared,
-        erred=_pair_errors(compared, starts, reach, size) if pairs else None,
-    )
-
-
-def _impostor_dense(compared: PairTable, n: IntArray, n_identities: int, pairs: bool) -> ImpostorTally:
-    """The same from n_ij at each threshold, shape (K, P)."""
-
-    def by_identity(counts: IntArray) -> IntArray:
-        one = np.bincount(compared.first, counts, n_identities)
-        return (one + np.bincount(compared.second, counts, n_identities)).astype(np.int64)
-
-    size = n.shape[0]
+def _counted_densely(source: Comparisons, grid: FloatArray, pairs: bool) -> Tally | None:
+    """The tally at thresholds that rise in similarity, from n_ij at each of them; None where that is no gain."""
+    size, cells = source.n_identities, min(DENSE_CELLS * len(source), MOST_CELLS)
+    if len(source) > DENSE_ROWS or size**2 > cells:
+        return None
+    reach = np.searchsorted(grid, -source.score if source.distance else source.score, side="right")
+    impostors = np.flatnonzero(~source.genuine)
+    a, b = source.a[impostors], source.b[impostors]
+    keys = np.minimum(a, b) * np.int64(size) + np.maximum(a, b)
+    made = np.bincount(keys, minlength=size**2)
+    present = np.flatnonzero(made)
+    if present.size * (grid.size + 1) > cells:
+        return None
+    compared = PairTable(present // size, present % size, made[present].astype(np.int64))
+    number = (np.cumsum(made > 0) - 1)[keys]
+    n = _reached(number, reach[impostors], present.size, grid.size)[1:]
+    own = np.flatnonzero(source.genuine)
+    g = _reached(source.a[own], reach[own], size, grid.size)
     tables = []
     for row in n if pairs else ():
         erring = np.flatnonzero(row)
         tables.append(PairTable(compared.first[erring], compared.second[erring], row[erring]))
-    return ImpostorTally(
-        comparisons=by_identity(compared.count),
-        errors=np.array([by_identity(row) for row in n], dtype=np.int64).reshape(size, n_identities),
-        sum_mm=2
-        * sum(int(m) ** 2 * int(k) for m, k in zip(*np.unique(compared.count, return_counts=True), strict=True)),
-        sum_nm=2 * (n @ compared.count),
-        sum_nn=2 * np.einsum("kp,kp->k", n, n),
-        compared=compared,
-        erred=tuple(tables) if pairs else None,
+
+    def by_identity(counts: IntArray) -> IntArray:
+        one = np.bincount(compared.first, counts, size)
+        return (one + np.bincount(compared.second, counts, size)).astype(np.int64)
+
+    times = zip(*np.unique(compared.count, return_counts=True), strict=True)
+    return Tally(
+        identities=source.identities,
+        thresholds=grid,
+        distance=source.distance,
+        instances=source.instance_counts,
+        genuine=GenuineTally(g[0].copy(), g[0] - g[1:]),
+        impostor=ImpostorTally(
+            comparisons=by_identity(compared.count),
+            errors=np.array([by_identity(row) for row in n], dtype=np.int64).reshape(grid.size, size),
+            sum_mm=2 * sum(int(m) ** 2 * int(k) for m, k in times),
+            sum_nm=2 * (n @ compared.count),
+            sum_nn=2 * np.einsum("kp,kp->k", n, n),
+            compared=compared,
+            erred=tuple(tables) if pairs else None,
+        ),
     )
 
 
-def _pair_errors(compared: PairTable, starts: IntArray, reach: IntArray, size: int) -> tuple[PairTable, ...]:
-    """n_ij at each threshold: of each pair's comparisons, those that reached beyond it."""
-    tables = []
-    for k in range(size):
-        count = np.add.reduceat((reach > k).astype(np.int64), starts) if starts.size else starts
-        erring = np.flatnonzero(count)
-        tables.append(PairTable(compared.first[erring], compared.second[erring], count[erring]))
-    return tuple(tables)
+def _reached(owner: IntArray, reach: IntArray, owners: int, size: int) -> IntArray:
+    """How many comparisons of each owner reached at least 0, 1, …, `size` thresholds, shape (size + 1, owners)."""
+    table = np.bincount(reach * np.int64(owners) + owner, minlength=owners * (size + 1)).reshape(size + 1, owners)
+    return np.cumsum(table[::-1], axis=0)[::-1]
 
 
-def _count_by(owner: IntArray, reach: IntArray, n_identities: int, size: int) -> IntArray:
-    """How many comparisons of each owner reached each of `size` thresholds, shape (size, G)."""
-    flat = np.bincount(owner * np.int64(size + 1) + reach, minlength=n_identities * (size + 1))
-    table = flat.reshape(n_identities, size + 1)[:, 1:]
-    return np.ascontiguousarray(np.cumsum(table[:, ::-1], axis=1)[:, ::-1].T).astype(np.int64)
+def _counted(source: Comparisons, grid: FloatArray, bits: WordBits, pairs: bool) -> Tally:
+    """The tally at thresholds that rise in similarity, so few that a word has bits for them."""
+    genuine, impostor, words = _by_identity(source, grid, bits)
+    words.sort()
+    sums = PairSums(bits, grid.size, compared=True, erred=pairs)
+    sums.add(words)
+    return Tally(
+        identities=source.identities,
+        thresholds=grid,
+        distance=source.distance,
+        instances=source.instance_counts,
+        genuine=GenuineTally(genuine[0].copy(), genuine[0] - genuine[1:]),
+        impostor=ImpostorTally(
+            impostor[0].copy(),
+            impostor[1:],
+            2 * sums.squares,
+            2 * sums.sum_nm,
+            2 * sums.sum_nn,
+            PairTable(*sums.compared()),
+            tuple(PairTable(*sums.erred(level)) for level in range(grid.size)) if pairs else None,
+        ),
+    )
 
 
-def _reached(reach: IntArray, amount: NDArray[np.int64], size: int) -> IntArray:
-    """Σ of `amount` over the comparisons that reached each of `size` thresholds, shape (size,)."""
-    order = np.argsort(reach, kind="stable")
-    running = np.concatenate([[0], np.cumsum(amount[order], dtype=np.int64)])
-    below = np.searchsorted(reach[order], np.arange(size), side="right")
-    result: IntArray = running[-1] - running[below]
-    return result
+def _by_identity(source: Comparisons, grid: FloatArray, bits: WordBits) -> tuple[IntArray, IntArray, Words]:
+    """Comparisons of each identity that reached at least 0, 1, …, K thresholds, genuine and impostor; and the words.
+
+    Shapes (K + 1, G), (K + 1, G) and (impostor comparisons,).
+    """
+    size = source.n_identities
+    genuine = np.zeros((grid.size + 1, size), dtype=np.int64)
+    impostor = np.zeros((grid.size + 1, size), dtype=np.int64)
+    words: Words = np.empty(len(source) - int(np.count_nonzero(source.genuine)), dtype=np.uint64)
+    filled = 0
+    for start in range(0, len(source), pair_words.WORK_ROWS):
+        rows = slice(start, start + pair_words.WORK_ROWS)
+        a, b, score = source.a[rows], source.b[rows], source.score[rows]
+        reach = np.searchsorted(grid, -score if source.distance else score, side="right")
+        same = source.genuine[rows]
+        _count_in(genuine, a[same], reach[same])
+        a, b, reach = a[~same], b[~same], reach[~same]
+        _count_in(impostor, a, reach)
+        _count_in(impostor, b, reach)
+        words[filled : filled + a.size] = bits.words(a, b, grid.size - reach)
+        filled += a.size
+    for table in (genuine, impostor):
+        np.cumsum(table[::-1], axis=0, out=table[::-1])  # in place
+    return genuine, impostor, words
+
+
+def _count_in(table: IntArray, owner: IntArray, reach: IntArray) -> None:
+    """Count comparisons that reached so many thresholds, at the identities that own them."""
+    at = reach * np.int64(table.shape[1]) + owner
+    if table.size <= 4 * at.size:
+        table.reshape(-1)[:] += np.bincount(at, minlength=table.size)
+    else:
+        np.add.at(table.reshape(-1), at, 1)
+
+
+def _at_all(parts: list[Tally]) -> Tally:
+    """Tallies of the same comparisons at different thresholds, as one."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    erred = [part.impostor.erred for part in parts]
+    return replace(
+        first,
+        thresholds=np.concatenate([part.thresholds for part in parts]),
+        genuine=replace(first.genuine, errors=np.concatenate([part.genuine.errors for part in parts])),
+        impostor=replace(
+            first.impostor,
+            errors=np.concatenate([part.impostor.errors for part in parts]),
+            sum_nm=np.concatenate([part.impostor.sum_nm for part in parts]),
+            sum_nn=np.concatenate([part.impostor.sum_nn for part in parts]),
+            erred=None if erred[0] is None else tuple(table for tables in erred for table in tables or ()),
+        ),
+    )

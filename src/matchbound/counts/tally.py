@@ -207,7 +207,7 @@ class Tally:
 def union_of_labels(mine: LabelArray, theirs: LabelArray) -> tuple[LabelArray, IntArray, IntArray]:
     """Sorted union of two sorted label arrays, and where each of the two went."""
     if (mine.dtype.kind in "iu") != (theirs.dtype.kind in "iu"):
-        mine, theirs = mine.astype(np.str_), theirs.astype(np.str_)
+        mine, theirs = (part.astype(np.str_) if part.dtype.kind in "iu" else part for part in (mine, theirs))
     labels = np.union1d(mine, theirs)
     return labels, np.searchsorted(labels, mine), np.searchsorted(labels, theirs)
 

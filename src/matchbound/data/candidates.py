@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -80,8 +80,10 @@ class Candidates:
     Examples
     --------
     >>> import matchbound as mb
-    >>> mb.Candidates.__name__
-    'Candidates'
+    >>> scores = [[0.9, 0.3, 0.1], [0.2, 0.4, 0.6]]
+    >>> lists = mb.Candidates.from_matrix(scores, gallery=["ann", "bob", "eve"], identity=["ann", "bob"])
+    >>> len(lists), lists.gallery_size, lists.mate.tolist()
+    (2, 3, [0.9, 0.4])
     """
 
     gallery: LabelArray = field(repr=False)
@@ -288,10 +290,6 @@ class Candidates:
             end = score[:, -1].copy()
         listed = np.full(own.size, min(depth, people.size), dtype=np.int64)
         return cls(people, shown, own, mate, holder, score, end, listed, -np.inf, distance, matrix)
-
-    def with_notes(self, *notes: str) -> Candidates:
-        """The same lists with more to say about them."""
-        return replace(self, notes=(*self.notes, *notes))
 
 
 def _found(people: LabelArray, labels: LabelArray) -> tuple[LabelArray, IntArray]:

@@ -67,6 +67,8 @@ class Comparisons:
     a, b : int64 arrays, shape (n,)
         Positions in `identities`.
     score : float64 array, shape (n,)
+    anonymous : bool
+        Whether it is not known who was compared, so that dependence cannot be seen.
 
     See Also
     --------
@@ -93,6 +95,7 @@ class Comparisons:
     group: LabelArray | None = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)
     origin: tuple[Origin, ...] = field(repr=False)
+    anonymous: bool = field(repr=False)
 
     def __init__(
         self,
@@ -191,12 +194,8 @@ class Comparisons:
         second = first.copy()
         second[~genuine] = score.size + np.arange(impostors)
         identities = np.arange(score.size + impostors, dtype=np.int64)
-        return cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
-
-    @property
-    def anonymous(self) -> bool:
-        """Whether it is not known who was compared, so that dependence cannot be seen."""
-        return UNSEEN in self.notes
+        made = cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
+        return made.with_fields(anonymous=True)
 
     def _fill(
         self,
@@ -227,6 +226,7 @@ class Comparisons:
             "group": group,
             "notes": (*notes, *missing_words(identities, "some identities")),
             "origin": (),
+            "anonymous": False,
         }
         self._set(fields)
 

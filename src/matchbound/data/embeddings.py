@@ -180,8 +180,8 @@ class Embeddings:
     def settled(self) -> NDArray[Any]:
         """The vectors where nothing outside this process can change them, shape (n, d).
 
-        Vectors that stay in a file are read, up to `matchbound.files.mapping.READ_BYTES`; a file that changed since it
-        was opened is an error. Those of a larger file stay in it.
+        Vectors that stay in a file are read: up to `matchbound.files.mapping.READ_BYTES` into memory, beyond that into
+        a temporary file. A file that changed since it was opened is an error.
         """
         return settled(self.vectors) if isinstance(self.vectors, FileArray) else self.vectors
 
@@ -255,6 +255,7 @@ class Embeddings:
             group=self.group,
             notes=self.notes,
             origin=self.origin,
+            anonymous=False,
         )
 
     def pairs(self) -> tuple[IntArray, IntArray]:

@@ -27,8 +27,7 @@ class Failures:
 
     See Also
     --------
-    from_attempts : one row per attempt.
-    from_counts : totals only.
+    Failures.from_attempts, Failures.from_counts, read_failures, GeneralisedRates
 
     Examples
     --------

@@ -17,7 +17,7 @@ import datetime
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,12 @@ MISSING_WORDS = frozenset(("na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
 
 Said = Callable[[int], str]
 """From a row number to the beginning of a message about the label in it."""
+
+
+class Refuse(Protocol):
+    """Refuses the label at a place of a table, with or without naming the label itself."""
+
+    def __call__(self, at: int, what: str, row: bool = True) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -114,11 +120,11 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
         new = np.cumsum(occurs, dtype=np.int64) - 1
         values, codes = [value for value, used in zip(values, occurs.tolist(), strict=True) if used], new[codes]
 
-    def refuse(at: int, what: str) -> None:
+    def refuse(at: int, what: str, row: bool = True) -> None:
         rows = np.flatnonzero(codes == at)
         more = f" ({rows.size} such rows)" if rows.size > 1 else ""
         subject = said(int(rows[0]))
-        subject = f"{subject.rpartition(':')[0]}:" if what.startswith("a label") else subject
+        subject = subject if row else f"{subject.rpartition(':')[0]}:"
         if what.startswith("="):
             what = what.replace("=", _verb(subject, int(rows[0])), 1)
         raise DataError(f"{subject} {what.replace('%', more)}")
@@ -150,7 +156,7 @@ def _verb(subject: str, row: int) -> str:
     return "holds" if subject.endswith(f"row {row}") else "is"
 
 
-def _check_text(words: Sequence[str], refuse: Callable[[int, str], None]) -> None:
+def _check_text(words: Sequence[str], refuse: Refuse) -> None:
     """Text that can be written to a page and to a file: no NUL, no half of a surrogate pair, no whole book."""
     whole = "".join(words)
     if "\0" in whole:
@@ -165,7 +171,9 @@ def _check_text(words: Sequence[str], refuse: Callable[[int, str], None]) -> Non
     if len(whole) > MAX_LABEL:
         for at, word in enumerate(words):
             if len(word) > MAX_LABEL:
-                refuse(at, f"a label is longer than {MAX_LABEL:,} characters%; is a quote or a line end missing?")
+                refuse(
+                    at, f"a label is longer than {MAX_LABEL:,} characters%; is a quote or a line end missing?", False
+                )
 
 
 def is_missing(value: object) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -11,9 +13,12 @@ from numpy.typing import NDArray
 
 from matchbound.errors import DataError
 from matchbound.files.origin import Origin, Stamp
+from matchbound.scratch import room_for
 
 READ_BYTES = 4 << 30
 """Up to this size (and a quarter of the machine's memory) the array of a file is read before it is counted."""
+SPARE_BYTES = 1 << 30
+"""How much a private copy of a large file leaves free in the folder of temporary files."""
 BLOCK_BYTES = 8 << 20
 """How much of a file is looked at together."""
 
@@ -45,17 +50,20 @@ def blocks_of(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 def settled(array: NDArray[Any]) -> NDArray[Any]:
-    """An array that nothing outside this process can change: what is in a file is read, unless it is too large.
+    """An array that nothing outside this process can change: what is in a file is read.
 
-    A file that changed since it was opened is an error.
+    Into memory, or, where it is large, into a temporary file without a name, which nobody else can cut short. Where the
+    folder of temporary files has no room for it, the map of the file itself is used. A file that changed since it was
+    opened is an error.
     """
     if not isinstance(array, FileArray) or array.origin is None:
         return array
-    if array.nbytes > _limit():
+    limit = _limit()
+    shape = array.shape[::-1] if array.by_columns else array.shape
+    if array.nbytes > limit and not _fits_on_disk(array.nbytes):
         array.origin.check()
         return array
-    shape = array.shape[::-1] if array.by_columns else array.shape
-    found: NDArray[Any] = np.empty(shape, dtype=array.dtype)
+    found = room_for(shape, array.dtype, in_memory=limit)
     _read_into(array, array.begin, found)
     found = found.T if array.by_columns else found
     found.setflags(write=False)
@@ -100,6 +108,14 @@ def _read_into(array: FileArray, begin: int, out: NDArray[Any]) -> None:
         raise DataError(f"{origin.name}: cannot be read ({error.strerror or error})") from None
     if done < len(view):
         raise DataError(f"{origin.name} was cut short while it was being used; write it again")
+
+
+def _fits_on_disk(size: int) -> bool:
+    """Whether the folder of temporary files has room for so many bytes, and some to spare."""
+    try:
+        return shutil.disk_usage(tempfile.gettempdir()).free > size + SPARE_BYTES
+    except OSError:
+        return False
 
 
 def _limit() -> int:

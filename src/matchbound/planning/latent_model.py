@@ -4,7 +4,7 @@ Two correlations describe the dependence of impostor comparisons: ρ_s ("shared"
 identity, ρ_w ("same") between comparisons of the same identity pair. One describes genuine comparisons of an identity
 ("genuine"). They hardly change with the rate (docs/explanation/protocol.md), which is what makes planning possible: a
 pilot at 5% speaks about 0.01%. With z = Φ⁻¹(p), two comparisons with latent correlation ρ both err with probability
-Φ₂(z, z; ρ) (`matchbound.stats.latent.orthant`).
+Φ₂(z, z; ρ) (`matchbound.stats.latent.probabilities`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.stats.latent.orthant import excess, implied_correlation
+from matchbound.stats.latent.probabilities import excess, implied_correlation
 
 Metric = Literal["far", "frr"]
 

@@ -50,8 +50,9 @@ class CostCurve(Shown):
     --------
     >>> import matchbound as mb
     >>> curve = mb.plan(frr=0.05, width=0.1, instances=3).cost_curve()
-    >>> curve.cheapest(per_identity=20.0, per_instance=1.0) >= 0
-    True
+    >>> best = curve.cheapest(per_identity=20.0, per_instance=1.0)
+    >>> int(curve.instances[best]), int(curve.n_identities[best])
+    (10, 55)
     """
 
     instances: IntArray
@@ -103,8 +104,8 @@ class Plan(Shown):
     --------
     >>> import matchbound as mb
     >>> made = mb.plan(frr=0.05, width=0.1, instances=3)
-    >>> made.n_identities > 10
-    True
+    >>> made.n_identities
+    99
     """
 
     target: Target
@@ -235,8 +236,8 @@ def plan(
     --------
     >>> import matchbound as mb
     >>> study = mb.plan(far=1e-3, upper=2e-3)
-    >>> study.n_identities > study.rules[0].n_identities
-    True
+    >>> study.n_identities, study.rules[0].n_identities
+    (898, 28)
     """
     from matchbound.planning.pilot import as_dependence
 

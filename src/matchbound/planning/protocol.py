@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.labels import as_labels, encode
+from matchbound.data.labels import as_labels, as_text, encode
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.planning.ordering import edges_at, first_edges, n_edges, turn_length
 from matchbound.show.shown import Shown
@@ -297,7 +297,7 @@ def score_protocol(protocol: Protocol, embeddings: Embeddings) -> Comparisons:
         )
     shown = embeddings.identities[embeddings.codes]
     if (shown.dtype.kind in "iu") != (protocol.identity.dtype.kind in "iu"):
-        differs = np.flatnonzero(shown.astype(np.str_) != protocol.identity.astype(np.str_))
+        differs = np.flatnonzero(as_text(shown) != as_text(protocol.identity))
     else:
         differs = np.flatnonzero(shown != protocol.identity)
     if differs.size:

@@ -14,7 +14,7 @@ import numpy as np
 from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.labels import as_labels
+from matchbound.data.labels import as_labels, as_text, encode, text_array
 from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly, shorten
 from matchbound.files.writing import whole_file
 from matchbound.readers.parquet import check_size
@@ -85,7 +85,7 @@ def read_rows(path: str | os.PathLike[str], embeddings: Embeddings) -> tuple[Int
         rows = _rows_of(
             table[f"instance_{side}"], table[f"id_{side}"], embeddings, shown, f"{target}, column instance_{side}"
         )
-        differs = np.flatnonzero(shown[rows].astype(np.str_) != table[f"id_{side}"].astype(np.str_))
+        differs = np.flatnonzero(as_text(shown[rows]) != as_text(table[f"id_{side}"]))
         if differs.size:
             at = int(differs[0])
             raise DataError(
@@ -145,8 +145,9 @@ def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings,
             raise DataError(f"{where}, row {at}: there is no row {rows[at]} in {len(embeddings)} embeddings")
         return rows
     # names need be unique only within an identity
-    known = np.char.add(np.char.add(shown.astype(np.str_), "\x1f"), embeddings.instance.astype(np.str_))
-    asked = np.char.add(np.char.add(identity.astype(np.str_), "\x1f"), instance.astype(np.str_))
+    _, (own, wanted) = encode(as_text(shown), as_text(identity))
+    names, (named, called) = encode(as_text(embeddings.instance), as_text(instance))
+    known, asked = own * np.int64(names.size) + named, wanted * np.int64(names.size) + called
     order = np.argsort(known, kind="stable")
     place = np.minimum(np.searchsorted(known[order], asked), known.size - 1)
     rows = order[place].astype(np.int64)
@@ -208,10 +209,12 @@ def _values(column: Any, name: str, path: Path) -> LabelArray:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
         raise DataError(f"{path}: the column {shorten(name)!r} holds {kind}; it must hold text or whole numbers")
     try:
-        values = np.asarray(column.to_pylist())
+        values = column.to_pylist()
     except UnicodeDecodeError:
         raise DataError(f"{path}: the column {name!r} holds text that is not UTF-8") from None
-    return values.astype(np.str_) if values.dtype.kind in "OU" and None not in values else values
+    if pa.types.is_integer(kind):
+        return np.asarray(values)
+    return np.fromiter(values, dtype=np.object_, count=len(values)) if None in values else text_array(values)
 
 
 def _batches(protocol: Protocol, scores: Comparisons | None) -> Iterator[Any]:

@@ -72,8 +72,11 @@ class ScoreFile:
     Examples
     --------
     >>> import matchbound as mb
-    >>> table = mb.scan("scores.parquet")  # doctest: +SKIP
-    >>> mb.evaluate(table, 0.5)  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> _ = Path("scores.csv").write_text("identity_a,identity_b,score\\nann,ann,0.9\\nann,bob,0.2\\nbob,eve,0.7\\n")
+    >>> table = mb.scan("scores.csv", distance=False)
+    >>> table.path, table.distance
+    ('scores.csv', False)
     """
 
     path: str
@@ -142,8 +145,11 @@ def scan(
     Examples
     --------
     >>> import matchbound as mb
-    >>> table = mb.scan("scores.parquet")  # doctest: +SKIP
-    >>> mb.evaluate(table, 0.5).far  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> _ = Path("scores.csv").write_text("identity_a,identity_b,score\\nann,ann,0.9\\nann,bob,0.2\\nbob,eve,0.7\\n")
+    >>> rates = mb.evaluate(mb.scan("scores.csv"), 0.5)
+    >>> rates.far.errors, rates.far.comparisons
+    (1, 2)
     """
     return ScoreFile(os.fspath(path), distance, columns, group)
 

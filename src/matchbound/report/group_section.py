@@ -12,7 +12,15 @@ from matchbound.calls.groups import by_group
 from matchbound.counting.executors import Executor
 from matchbound.counting.recount import Source
 from matchbound.errors import MatchboundWarning
-from matchbound.report.page import Claim, GroupCross, GroupGap, GroupRange, GroupRow, GroupSection, ReportedPoint
+from matchbound.report.page import (
+    GroupCross,
+    GroupRange,
+    GroupSection,
+    ReportedGap,
+    ReportedGroup,
+    ReportedNumber,
+    ReportedPoint,
+)
 from matchbound.results.groups import GroupRates
 from matchbound.results.rates import Rate
 
@@ -27,7 +35,7 @@ def group_section(
     data: Source,
     point: ReportedPoint,
     group: Any,
-    claim: Callable[[Rate], Claim],
+    claim: Callable[[Rate], ReportedNumber],
     *,
     level: float,
     n_resamples: int,
@@ -53,8 +61,8 @@ def group_section(
         rows = []
         for name in rates.groups:
             far, frr = (claim(rate) if rate.comparisons else None for rate in (rates[name].far, rates[name].frr))
-            rows.append(GroupRow(name, rates[name].n_identities, far, frr, name in rates.compared))
-        gaps: list[GroupGap] = []
+            rows.append(ReportedGroup(name, rates[name].n_identities, far, frr, name in rates.compared))
+        gaps: list[ReportedGap] = []
         ranges: list[GroupRange] = []
         for metric in ("far", "frr"):
             found = _gaps(rates, metric, level, n_resamples, rng)
@@ -76,14 +84,14 @@ def _between(rates: GroupRates, level: float) -> list[GroupCross]:
         if not cell.comparisons:
             continue
         limits, upper = cell.interval(level), cell.interval(level, side="upper").high
-        claim = Claim(
+        claim = ReportedNumber(
             "far", cell.estimate, limits.low, limits.high, upper, limits.method, cell.errors, cell.comparisons
         )
         made.append(GroupCross(one, two, claim))
     return sorted(made, key=lambda row: -row.far.estimate)[:CROSSES]
 
 
-def _gaps(rates: GroupRates, metric: Metric, level: float, n_resamples: int, rng: int) -> list[GroupGap]:
+def _gaps(rates: GroupRates, metric: Metric, level: float, n_resamples: int, rng: int) -> list[ReportedGap]:
     """Gaps between groups, the largest first; with more than one pair of groups, limits that hold for all."""
     large = [name for name in rates.compared if getattr(rates[name], metric).comparisons]
     if len(large) == 2:
@@ -93,7 +101,7 @@ def _gaps(rates: GroupRates, metric: Metric, level: float, n_resamples: int, rng
         made = rates.gaps(metric, level, n_resamples=n_resamples, rng=rng)
         found = sorted([(row.gap, row.interval, row.p_value) for row in made], key=lambda row: -abs(row[0].estimate))
     return [
-        GroupGap(metric, gap.group_a, gap.group_b, gap.estimate, limits.low, limits.high, len(found), p_value)
+        ReportedGap(metric, gap.group_a, gap.group_b, gap.estimate, limits.low, limits.high, len(found), p_value)
         for gap, limits, p_value in found
     ]
 

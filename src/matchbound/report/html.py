@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matchbound.errors import MissingExtraError
 from matchbound.report import svg, words
@@ -17,16 +17,32 @@ from matchbound.report.page import Drivers, PanelRate, Report
 from matchbound.report.systems_svg import systems_det
 from matchbound.show.numbers import level_text, p_text, percent, points, points_span, ratio_text, span
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 HERE = Path(__file__).resolve().parent
+
+
+def templates() -> Environment:
+    """Where the templates of pages come from: what is not there is an error, and everything is escaped."""
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def to_html(report: Report) -> str:
     """The page."""
-    try:
-        import jinja2
-        from markupsafe import Markup
-    except ImportError:
-        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    environment = templates()
+    from markupsafe import Markup
+
     style, script = (HERE / "style.css").read_text("utf-8"), (HERE / "report.js").read_text("utf-8")
     drawings = {
         "roc": svg.roc_drawing(report),
@@ -34,13 +50,6 @@ def to_html(report: Report) -> str:
         "scores": svg.scores_drawing(report),
     }
     payload = _payload(report, {name: drawing.moves for name, drawing in drawings.items()})
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     environment.filters["percent"] = percent
     environment.filters["p"] = p_text
     environment.filters["points"] = points

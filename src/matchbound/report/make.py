@@ -16,12 +16,14 @@ from matchbound.calls.evaluate import evaluate
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
+from matchbound.counts.curve import SortedCurve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.report.page import (
-    Claim,
     GroupSection,
+    PerPerson,
     Report,
     ReportedCost,
+    ReportedNumber,
     ReportedPoint,
     Suspect,
     Verdict,
@@ -29,7 +31,7 @@ from matchbound.report.page import (
     reading_of_number,
 )
 from matchbound.report.panels import score_histogram
-from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tally_at
+from matchbound.report.parts import curve_panel, curve_picture, drivers_of, per_person, tally_at
 from matchbound.results.claims import Statement, check_statement, parse_claim
 from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
@@ -39,6 +41,7 @@ from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
+from matchbound.results.weighted import METHODS as IDENTITY_METHODS
 from matchbound.show.costs import cost_records, name_text
 from matchbound.show.terms import Terms
 from matchbound.stats.intervals import wilson
@@ -68,29 +71,8 @@ def write_report(
     data: Source | Searches,
     *,
     format: Format | None = None,
-    far: Sequence[float] | float | None = None,
-    threshold: Sequence[float] | float | None = None,
-    level: float = 0.95,
-    method: str = "auto",
-    title: str | None = None,
-    show_labels: bool = False,
-    suspects: int = 0,
-    group: Any = None,
-    against: Against | Searches | None = None,
-    name: str | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
-    rng: int = 0,
-    n_resamples: int = 2000,
-    provenance: Mapping[str, Any] | None = None,
-    claims: Sequence[str] = (),
-    min_dcf: Sequence[float | str] = (),
-    cllr: bool = False,
-    searches: Searches | None = None,
     terms: Terms = "plain",
+    **options: Any,
 ) -> Report | SearchReport:
     """Write a report about a data set: one self-contained page, or tables for a paper.
 
@@ -104,105 +86,48 @@ def write_report(
         identity to group), `against` (the `Searches` of another system) and `claims`, these too.
     format
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
-    far, threshold, level, method, title, show_labels, suspects, group, against, name, rng, n_resamples, provenance
-        What it says: see `make_report`.
-    claims, min_dcf, cllr, searches
-        What it says: see `make_report`.
     terms
         ``"iso"`` writes FMR and FNMR.
-    workers, executor, progress, checkpoint, checkpoint_every
-        How large sets of embeddings are counted: see `make_report`.
+    options
+        What the report says and how the data are counted, all that `make_report` takes: ``far``, ``threshold``,
+        ``level``, ``method``, ``title``, ``show_labels``, ``suspects``, ``group``, ``against``, ``name``, ``claims``,
+        ``min_dcf``, ``cllr``, ``searches``, ``rng``, ``n_resamples``, ``provenance``, ``workers``, ``executor``,
+        ``progress``, ``checkpoint`` and ``checkpoint_every``. For `Searches`: ``fpir``, ``threshold``, ``ranks``, ``level``,
+        ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
 
     Returns
     -------
     Report
-        What it says.
+        What it says; `SearchReport` for searches.
+
+    See Also
+    --------
+    make_report, Report, SearchReport
 
     Examples
     --------
     >>> import matchbound as mb
-    >>> report = mb.write_report("report.html", mb.demo_data(), far=[1e-1, 1e-2])  # doctest: +SKIP
+    >>> report = mb.write_report("report.html", mb.demo_data(n_identities=40), far=0.01)
+    >>> [round(point.frr.estimate, 4) for point in report.points]
+    [0.0017]
     """
     from matchbound.files.writing import write_atomically
     from matchbound.report import render
 
     chosen = format or SUFFIXES.get(Path(path).suffix.lower(), "html")
     if isinstance(data, Searches):
-        return write_searches(
-            path, data, chosen, threshold=threshold, level=level, title=title, show_labels=show_labels,
-            provenance=provenance, claims=claims, group=group, against=against,
-            **({} if far is None else {"far": far}),
-        )  # fmt: skip
-    if isinstance(against, Searches):
-        raise UsageError("searches are compared with searches; give comparisons or embeddings of another system")
-    report = make_report(
-        data,
-        far=far,
-        threshold=threshold,
-        level=level,
-        method=method,
-        title=title,
-        show_labels=show_labels,
-        suspects=suspects,
-        group=group,
-        against=against,
-        name=name,
-        workers=workers,
-        executor=executor,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        rng=rng,
-        n_resamples=n_resamples,
-        provenance=provenance,
-        claims=claims,
-        min_dcf=min_dcf,
-        cllr=cllr,
-        searches=searches,
-    )
+        from matchbound.report import search_page
+
+        if options.get("far") is not None:
+            raise UsageError("searches have FPIR, not FAR; name a threshold, or leave far out")
+        if chosen == "latex":
+            raise UsageError("a report about searches is HTML or Markdown")
+        found = search_page.make_search_report(data, **options)
+        write_atomically(path, search_page.to_html(found) if chosen == "html" else search_page.to_markdown(found))
+        return found
+    report = make_report(data, **options)
     write_atomically(path, render(report, chosen, terms))
     return report
-
-
-def write_searches(
-    path: str | os.PathLike[str],
-    found: Searches,
-    form: str,
-    *,
-    far: Any = None,
-    threshold: Sequence[float] | float | None = None,
-    claims: Sequence[str] = (),
-    group: Any = None,
-    against: Any = None,
-    level: float = 0.95,
-    **said: Any,
-) -> SearchReport:
-    """Write a report about searches."""
-    from matchbound.calls.search_records import search_claim
-    from matchbound.files.writing import write_atomically
-    from matchbound.report import search_page
-    from matchbound.results.search_comparison import compare_searches
-
-    if far is not None:
-        raise UsageError("searches have FPIR, not FAR; name a threshold, or leave far out")
-    if form == "latex":
-        raise UsageError("a report about searches is HTML or Markdown")
-    if against is not None and not isinstance(against, Searches):
-        raise UsageError("searches are compared with searches: against takes what search returns")
-    asked = _numbers("threshold", threshold)
-    if group is not None and not asked:
-        raise UsageError("rates by group are at a threshold; give one")
-    statements = [(text, parse_claim(text)) for text in claims]
-    for text, statement in statements:
-        check_statement(statement, text)
-    at = asked[0] if asked else None
-    said["judged"] = tuple(search_claim(found, statement, asked, 1, level=level) for _, statement in statements)
-    said["groups"] = None if group is None or at is None else found.by_group(at, group=group)
-    said["comparison"] = None if against is None else compare_searches(found, against, threshold=at)
-    said |= {"threshold": asked or None, "level": level}
-    made = search_page.make_search_report(found, **said)
-    write_atomically(path, search_page.to_html(made) if form == "html" else search_page.to_markdown(made))
-    return made
 
 
 def make_report(
@@ -288,9 +213,9 @@ def make_report(
     Examples
     --------
     >>> import matchbound as mb
-    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
+    >>> report = mb.make_report(mb.demo_data(n_identities=40), far=1e-2)
     >>> round(report.eer.estimate, 3)
-    0.009
+    0.004
     """
     tail_of(level, "two-sided")
     method = named(method, METHODS)
@@ -431,6 +356,7 @@ class _Maker:
             suspects=tuple(self._suspects(focus_rates, suspects)),
             warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
             provenance=provenance,
+            per_person=tuple(self._per_person(focus_rates)),
         )
 
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
@@ -447,12 +373,13 @@ class _Maker:
         reading = reading_of(self.curve.tally, aim.index)
         return ReportedPoint(target, aim.threshold, reading, self._rate(rates.far), self._statistic(aim))
 
-    def _rate(self, rate: Rate) -> Claim:
+    def _rate(self, rate: Rate) -> ReportedNumber:
         """A rate at a fixed threshold."""
-        made = rate.interval(self.method, self.level, n_resamples=self.n_resamples, rng=self.rng)
-        bound = rate.interval(self.method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
+        method = self.method if rate.weighting == "comparisons" or self.method in IDENTITY_METHODS else "auto"
+        made = rate.interval(method, self.level, n_resamples=self.n_resamples, rng=self.rng)
+        bound = rate.interval(method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
         beside = rate.interval("wilson", self.level)
-        return Claim(
+        return ReportedNumber(
             metric=rate.metric,
             estimate=rate.estimate,
             low=made.low,
@@ -465,7 +392,7 @@ class _Maker:
             wilson=(beside.low, beside.high),
         )
 
-    def _statistic(self, statistic: CurveStatistic) -> Claim:
+    def _statistic(self, statistic: CurveStatistic) -> ReportedNumber:
         """A number read from the curve."""
         method = self.method if self.method in statistic.methods else "auto"
         options: dict[str, Any] = {"n_resamples": self.n_resamples, "rng": self.rng}
@@ -477,9 +404,27 @@ class _Maker:
             errors = int(statistic.curve.false_nonmatches[statistic.index])
             comparisons = statistic.curve.n_genuine
             ratio = _times_naive(made.width, statistic.estimate, comparisons, self.level)
-        return Claim(
+        return ReportedNumber(
             statistic.metric, statistic.estimate, made.low, made.high, upper, made.method, errors, comparisons, ratio
         )
+
+    def _per_person(self, rates: ErrorRates) -> list[PerPerson]:
+        """Both rates with every identity counted once; FAR only where the comparisons are in order already."""
+        made = []
+        tally = focused = rates.far.tally
+        if isinstance(self.curve.tally, SortedCurve):
+            focused = self.curve.recount.tally(np.array([rates.threshold]), pairs=True)
+        by_person = error_rates(focused, (), self.curve.recount, "identities")[
+            0 if focused is not tally else rates.far.index
+        ]
+        for pooled, rate in ((rates.far, by_person.far), (rates.frr, by_person.frr)):
+            part = pooled.tally.impostor if pooled.metric == "far" else pooled.tally.genuine
+            counts = part.comparisons[part.comparisons > 0]
+            known = pooled.metric == "frr" or focused is not tally
+            if not pooled.comparisons or not known or np.all(counts == counts[0]):
+                continue
+            made.append(per_person(self._rate(pooled), self._rate(rate), part.errors[pooled.index], part.comparisons))
+        return made
 
     def _suspects(self, rates: ErrorRates, most: int) -> list[Suspect]:
         """The worst errors of either kind, by name."""

@@ -58,6 +58,8 @@ def to_markdown(report: Report) -> str:
         parts.append(text(words.driver_sentence(drivers)))
         if rows:
             parts.append(table(("Identity", "Share of variance", "Errors", f"{name} without it"), rows))
+    if report.per_person:
+        parts += ["## Every person counted once", *(text(line) for line in words.per_person_sentences(report))]
     if report.suspects:
         parts.append("## The worst errors, by name")
         rows = [(s.metric.upper(), f"{s.score:.6g}", s.first, s.second) for s in report.suspects]

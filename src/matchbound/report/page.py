@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Claim:
+class ReportedNumber:
     """A number with its interval, as a report states it.
 
     metric
@@ -68,8 +68,8 @@ class ReportedPoint:
     target: float | None
     threshold: float
     reading: str
-    far: Claim
-    frr: Claim
+    far: ReportedNumber
+    frr: ReportedNumber
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class Drivers:
 
 
 @dataclass(frozen=True)
-class GroupRow:
+class ReportedGroup:
     """Rates of one group at the report's threshold; None where there is nothing to compare.
 
     compared
@@ -183,13 +183,13 @@ class GroupRow:
 
     name: str
     n_identities: int
-    far: Claim | None
-    frr: Claim | None
+    far: ReportedNumber | None
+    frr: ReportedNumber | None
     compared: bool = True
 
 
 @dataclass(frozen=True)
-class GroupGap:
+class ReportedGap:
     """A rate of one group minus that of another.
 
     low, high
@@ -216,7 +216,7 @@ class GroupCross:
 
     first: str
     second: str
-    far: Claim
+    far: ReportedNumber
 
 
 @dataclass(frozen=True)
@@ -259,12 +259,33 @@ class GroupSection:
 
     threshold: float
     reading: str
-    rows: tuple[GroupRow, ...]
-    gaps: tuple[GroupGap, ...]
+    rows: tuple[ReportedGroup, ...]
+    gaps: tuple[ReportedGap, ...]
     ranges: tuple[GroupRange, ...]
     between: tuple[GroupCross, ...]
     overall: tuple[float, float]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PerPerson:
+    """A rate in which every identity counts once, beside the pooled one.
+
+    pooled, per_person
+        The two, at the same threshold.
+    heavy, heavy_share
+        How many identities have the most comparisons (a tenth of all), and their share of the comparisons.
+    heavy_rate, rest_rate
+        The pooled rate of these, and of the others; None where there are no others.
+    """
+
+    metric: Literal["far", "frr"]
+    pooled: ReportedNumber
+    per_person: ReportedNumber
+    heavy: int
+    heavy_share: float
+    heavy_rate: float
+    rest_rate: float | None
 
 
 @dataclass(frozen=True)
@@ -311,6 +332,8 @@ class Report:
         Claims and whether the data show them; empty unless they were made.
     costs
         Detection costs and Cllr; empty unless they were asked for.
+    per_person
+        The rates at the focus with every identity counted once; empty where all identities have as many comparisons.
 
     See Also
     --------
@@ -319,9 +342,9 @@ class Report:
     Examples
     --------
     >>> import matchbound as mb
-    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
-    >>> report.level
-    0.95
+    >>> report = mb.make_report(mb.demo_data(n_identities=40), far=1e-2)
+    >>> report.level, [round(point.frr.estimate, 4) for point in report.points]
+    (0.95, [0.0017])
     """
 
     title: str
@@ -329,9 +352,9 @@ class Report:
     description: Description
     points: tuple[ReportedPoint, ...]
     focus: int
-    eer: Claim
+    eer: ReportedNumber
     eer_reading: str
-    auc: Claim
+    auc: ReportedNumber
     panel: Panel
     picture: CurvePicture
     histogram: Histogram
@@ -343,6 +366,7 @@ class Report:
     provenance: Mapping[str, Any]
     verdicts: tuple[Verdict, ...] = ()
     costs: tuple[ReportedCost, ...] = ()
+    per_person: tuple[PerPerson, ...] = ()
     searches: SearchReport | None = None
 
     def __repr__(self) -> str:

@@ -10,25 +10,9 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.tally import Tally
-from matchbound.stats.intervals import effective_n, normal_quantile, wilson_limits
 
 OUTSIDE = 2e-4
 """Share of a kind of comparison that a histogram may leave out at either end."""
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Wilson's limits of a rate at P thresholds; float64 arrays, shape (P,).
-
-    low, high
-        Two-sided.
-    upper
-        One-sided, at the same level.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    upper: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +52,6 @@ def panel_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray
     by_frr = np.searchsorted(-frr, -spread(frr))
     chosen = np.concatenate([by_far, by_frr, always])
     return np.unique(np.clip(chosen, 0, far.size - 1)).astype(np.int64)
-
-
-def wilson_panel(estimate: FloatArray, variance: FloatArray, floor: float, level: float) -> Limits:
-    """Wilson's limits at N* = max{p(1−p)/Var, floor} (the paper's eq. 5), at each of P thresholds."""
-    n = [effective_n(p, v, floor) for p, v in zip(estimate.tolist(), variance.tolist(), strict=True)]
-    low, high = wilson_limits(estimate, n, normal_quantile((1.0 - level) / 2.0))
-    return Limits(low, high, wilson_limits(estimate, n, normal_quantile(1.0 - level))[1])
 
 
 def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:

@@ -11,12 +11,13 @@ from matchbound.arraytypes import IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.tally import Tally
 from matchbound.report.page import (
-    Claim,
     Contributor,
     CurvePicture,
     Drivers,
     Panel,
     PanelRate,
+    PerPerson,
+    ReportedNumber,
     reading_of,
     reading_of_number,
 )
@@ -46,7 +47,7 @@ def curve_panel(
     points: int = PANEL_POINTS,
     *,
     method: str = "auto",
-    aims: Mapping[int, Claim] | None = None,
+    aims: Mapping[int, ReportedNumber] | None = None,
 ) -> Panel:
     """Both rates with their limits at a few hundred thresholds: what `evaluate` gives at each of them.
 
@@ -107,7 +108,7 @@ def _panel_rate(
     return PanelRate(total, errors, errors / total, limits.low, limits.high, limits.upper)
 
 
-def _aimed(panel: PanelRate, points: IntArray, aims: Mapping[int, Claim]) -> PanelRate:
+def _aimed(panel: PanelRate, points: IntArray, aims: Mapping[int, ReportedNumber]) -> PanelRate:
     """The panel with what the page says at some points in the place of the limits at a fixed threshold."""
     low, high, upper = panel.low.copy(), panel.high.copy(), panel.upper.copy()
     for point, claim in aims.items():
@@ -158,4 +159,21 @@ def drivers_of(rate: Rate, show_labels: bool) -> Drivers:
         top_share=float(found.share[top].sum()),
         half=found.how_many_make(0.5),
         n_identities=rate.n_identities,
+    )
+
+
+def per_person(pooled: ReportedNumber, once: ReportedNumber, errors: IntArray, comparisons: IntArray) -> PerPerson:
+    """A rate beside the one in which every identity counts once, and what the identities with most comparisons do."""
+    order = np.argsort(-comparisons, kind="stable")[: int(np.count_nonzero(comparisons))]
+    heavy = max(order.size // 10, 1)
+    top, rest = order[:heavy], order[heavy:]
+    left = float(comparisons[rest].sum())
+    return PerPerson(
+        metric="far" if pooled.metric == "far" else "frr",
+        pooled=pooled,
+        per_person=once,
+        heavy=heavy,
+        heavy_share=float(comparisons[top].sum() / comparisons.sum()),
+        heavy_rate=float(errors[top].sum() / comparisons[top].sum()),
+        rest_rate=float(errors[rest].sum()) / left if left else None,
     )

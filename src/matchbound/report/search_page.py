@@ -5,18 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from matchbound._version import __version__
-from matchbound.calls.search_records import search_records
-from matchbound.errors import MatchboundWarning, MissingExtraError, UsageError
-from matchbound.report.html import _policy
+from matchbound.calls.search_records import search_claim, search_records
+from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.report.html import HERE, _policy, templates
 from matchbound.report.markdown import table, text
 from matchbound.report.search_svg import band_svg
 from matchbound.report.words import MARKS, source_rows
-from matchbound.results.claims import Claim
-from matchbound.results.search_comparison import SearchComparison, SearchGroups
+from matchbound.results.claims import Claim, check_statement, parse_claim
+from matchbound.results.search_comparison import SearchComparison, SearchGroups, compare_searches
 from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
 from matchbound.results.searches import Searches
 from matchbound.show.claims import required
@@ -24,7 +23,6 @@ from matchbound.show.numbers import level_text, p_text, percent, points, points_
 from matchbound.show.records import Record
 from matchbound.show.searches import search_name
 
-HERE = Path(__file__).resolve().parent
 DEFAULT_FPIR = (0.1, 0.01)
 HUBS = 5
 Row = tuple[str, ...]
@@ -61,8 +59,16 @@ class SearchReport:
     Examples
     --------
     >>> import matchbound as mb
-    >>> mb.SearchReport.__name__
-    'SearchReport'
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> report = mb.write_report("searches.html", found, threshold=0.6)
+    >>> report.enrolled, report.nonmated, report.mated
+    (100, 220, 318)
     """
 
     title: str
@@ -98,9 +104,9 @@ def make_search_report(
     title: str | None = None,
     show_labels: bool = False,
     provenance: Mapping[str, Any] | None = None,
-    judged: tuple[Claim, ...] = (),
-    groups: SearchGroups | None = None,
-    comparison: SearchComparison | None = None,
+    claims: Sequence[str] = (),
+    group: Mapping[Any, Any] | None = None,
+    against: Searches | None = None,
 ) -> SearchReport:
     """Gather everything that a page says about searches; see `write_report`."""
     if not (found.n_nonmated or found.n_mated):
@@ -108,6 +114,13 @@ def make_search_report(
     both = bool(found.n_nonmated and found.n_mated)
     targets = _several(fpir, DEFAULT_FPIR if both else ())
     cuts = _several(threshold, ())
+    if against is not None and not isinstance(against, Searches):
+        raise UsageError("searches are compared with searches: against takes what search returns")
+    if group is not None and not cuts:
+        raise UsageError("rates by group are at a threshold; give one")
+    statements = [parse_claim(text) for text in claims]
+    for text_of, said in zip(claims, statements, strict=True):
+        check_statement(said, text_of)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         at = cuts[0] if cuts else None
@@ -117,6 +130,12 @@ def make_search_report(
         trade_off = found.trade_off(ranks[0], level) if both else None
         cmc = found.cmc_curve(level=level) if found.n_mated else None
         size = found.size_curve(at, level=level) if at is not None else None
+        judged = tuple(search_claim(found, said, cuts, ranks[0], level=level) for said in statements)
+        groups = None if group is None else found.by_group(cuts[0], ranks[0], group=group)
+        comparison = None
+        if against is not None:
+            at_fpir = targets[-1] if targets else None
+            comparison = compare_searches(found, against, fpir=at_fpir, threshold=cuts[0] if cuts else None)
     hubs: tuple[HubRow, ...] = ()
     if at is not None:
         hubs = tuple(
@@ -311,19 +330,10 @@ def markdown_lines(report: SearchReport) -> list[str]:
 
 def to_html(report: SearchReport) -> str:
     """The page."""
-    try:
-        import jinja2
-        from markupsafe import Markup
-    except ImportError:
-        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    environment = templates()
+    from markupsafe import Markup
+
     style = (HERE / "style.css").read_text("utf-8")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     return environment.get_template("search.html.j2").render(
         report=report,
         search=section(report),

@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matchbound.report.page import Claim, Drivers, GroupRow, Report, ReportedCost, ReportedPoint
+from matchbound.report.page import (
+    Drivers,
+    PerPerson,
+    Report,
+    ReportedCost,
+    ReportedGroup,
+    ReportedNumber,
+    ReportedPoint,
+)
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
 from matchbound.show.claims import required
 from matchbound.show.numbers import MINUS, area_text, level_text, percent, ratio_text, span, target_text, times_text
 
 
-def value_text(claim: Claim) -> str:
+def value_text(claim: ReportedNumber) -> str:
     """The estimate: a percentage, or a number of five digits for an area."""
     return area_text(claim.estimate) if claim.metric == "auc" else percent(claim.estimate)
 
 
-def span_text(claim: Claim) -> str:
+def span_text(claim: ReportedNumber) -> str:
     """The interval of a claim."""
     return f"{area_text(claim.low)}–{area_text(claim.high)}" if claim.metric == "auc" else span(claim.low, claim.high)
 
 
-def counted(claim: Claim) -> str:
+def counted(claim: ReportedNumber) -> str:
     """212 of 1,671."""
     return "–" if claim.errors is None or claim.comparisons is None else f"{claim.errors:,} of {claim.comparisons:,}"
 
@@ -48,19 +56,19 @@ def headline(report: Report) -> str:
     return f"At threshold {point.reading}, {said_of(point.far, level)}. {second[:1].upper()}{second[1:]}."
 
 
-def none_erred(claim: Claim) -> bool:
+def none_erred(claim: ReportedNumber) -> bool:
     """Whether a rate is one of no error at all."""
     return claim.errors == 0 and bool(claim.comparisons) and claim.upper is not None
 
 
-def card(claim: Claim) -> tuple[str, str]:
+def card(claim: ReportedNumber) -> tuple[str, str]:
     """The number on a card and the line beneath it; no error at all is a bound, not 0%."""
     if none_erred(claim):
         return f"<\u00a0{percent(claim.upper)}", f"no error in {claim.comparisons:,}"
     return value_text(claim), span_text(claim)
 
 
-def said_of(claim: Claim, level: str) -> str:
+def said_of(claim: ReportedNumber, level: str) -> str:
     """A rate in a sentence: "FAR is 1.08%, 95% interval …", or that there was no error and what that shows."""
     name = "FRR" if claim.metric.startswith("frr") else claim.metric.upper()
     if none_erred(claim):
@@ -72,7 +80,7 @@ def said_of(claim: Claim, level: str) -> str:
     return f"{name} is {percent(claim.estimate)}, {level} interval {span_text(claim)}{_naive(claim)}"
 
 
-def _naive(claim: Claim) -> str:
+def _naive(claim: ReportedNumber) -> str:
     if claim.naive_ratio is None or claim.naive_ratio < 1.05:
         return ""
     return f"; a naive interval would be {times_text(claim.naive_ratio)} times too narrow"
@@ -117,7 +125,40 @@ def cautions(report: Report) -> list[str]:
     return told
 
 
-def group_name(row: GroupRow) -> str:
+ALIKE = 1.1
+"""Rates within this factor of each other are called about the same."""
+
+
+def per_person_sentences(report: Report) -> list[str]:
+    """Each rate with every identity counted once, whether that differs from the pooled rate, and why."""
+    return [_per_person(item, level_text(report.level)) for item in report.per_person]
+
+
+def _per_person(item: PerPerson, level: str) -> str:
+    name, pooled, once = item.metric.upper(), item.pooled.estimate, item.per_person.estimate
+    unit = "person" if item.metric == "frr" else "pair of people"
+    told = (
+        f"With every {unit} counted once, {name} is {percent(once)}, {level} interval {span_text(item.per_person)}; "
+        f"pooled over comparisons it is {percent(pooled)}"
+    )
+    low, high = sorted((pooled, once))
+    if high <= ALIKE * low or high == 0.0:
+        return f"{told}, about the same."
+    one = item.heavy == 1
+    people = "the person" if one else f"the {item.heavy:,} people"
+    what = f"{'make' if not one else 'makes'} {100 * item.heavy_share:.0f}% of them"
+    if item.metric == "far":
+        what = f"{'has' if one else 'have'} {100 * item.heavy_share:.0f}% of the places in them"
+    told += (
+        f". They differ because people do not weigh the same when comparisons are pooled: {people} with most "
+        f"comparisons {what}, and {percent(item.heavy_rate)} of those err"
+    )
+    if item.rest_rate is not None:
+        told += f", against {percent(item.rest_rate)} of the other people's"
+    return f"{told}."
+
+
+def group_name(row: ReportedGroup) -> str:
     """A group, and whether it is too small to be compared."""
     return row.name if row.compared else f"{row.name} (too few to compare)"
 

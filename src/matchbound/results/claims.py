@@ -282,8 +282,7 @@ def claim_of(
         raise UsageError(f"a claim needs a finite target; got {target!r}")
     if statistic.metric in METRICS and statistic.metric not in UNBOUNDED:
         _check_rate(target, "claim")
-    if method is not None:
-        options["method"] = method
+    options = _with_method(method, options)
     high = statistic.interval(level=level, side="upper", **options)
     low = statistic.interval(level=level, side="lower", **options)
     title = name or str(getattr(statistic, "label", statistic.metric))
@@ -300,6 +299,59 @@ def claim_of(
         notes=tuple(dict.fromkeys(str(note) for note in (*high.notes, *low.notes))),
     )
     return made
+
+
+class Claimable(Shown):
+    """A number whose one-sided bounds decide claims about it."""
+
+    def upper_bound(self: Bounded, level: float = 0.95, method: str | None = None, **options: Any) -> float:
+        """The one-sided bound that the number stays below with the given confidence.
+
+        Parameters
+        ----------
+        level
+            The confidence.
+        method, options
+            As for `interval`.
+        """
+        return self.interval(level=level, side="upper", **_with_method(method, options)).high
+
+    def lower_bound(self: Bounded, level: float = 0.95, method: str | None = None, **options: Any) -> float:
+        """The one-sided bound that the number stays above with the given confidence; see `upper_bound`."""
+        return self.interval(level=level, side="lower", **_with_method(method, options)).low
+
+    def claim(
+        self: Bounded,
+        below: float | None = None,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+        **options: Any,
+    ) -> Claim:
+        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`.
+
+        Parameters
+        ----------
+        below, above
+            The target; one of the two.
+        level
+            The confidence of the bounds.
+        method, options
+            As for `interval`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
+        >>> rates.far.claim(below=0.5).verdict
+        'shown'
+        """
+        return claim_of(self, below=below, above=above, level=level, method=method, **options)
+
+
+def _with_method(method: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of an interval, with the method where one is named."""
+    return options if method is None else {**options, "method": method}
 
 
 def decide(

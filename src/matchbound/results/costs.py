@@ -15,7 +15,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.results.claims import Claim, claim_of
+from matchbound.results.claims import Claimable
 from matchbound.results.interval import Interval, Side, named, tail_of
 from matchbound.results.latent_pair import CurveModels, PairFit
 from matchbound.results.rates import Rate
@@ -77,7 +77,7 @@ def weights_of(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CostStatistic(Shown):
+class CostStatistic(Claimable):
     """A cost read from a curve.
 
     curve, models
@@ -94,8 +94,9 @@ class CostStatistic(Shown):
     Examples
     --------
     >>> import matchbound as mb
-    >>> isinstance(mb.roc(mb.demo_data()).min_dcf(prior=0.01), mb.CostStatistic)
-    True
+    >>> cost = mb.roc(mb.demo_data()).min_dcf(prior=0.01)
+    >>> cost.metric, round(cost.estimate, 3)
+    ('mindcf', 0.221)
     """
 
     curve: CurveTally = field(repr=False)
@@ -163,17 +164,6 @@ class CostStatistic(Shown):
     def to_records(self) -> list[dict[str, Any]]:
         """The number with its default interval."""
         return cost_records([self], "auto", 0.95)
-
-    def claim(
-        self,
-        below: float | None = None,
-        *,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str | None = None,
-    ) -> Claim:
-        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`."""
-        return claim_of(self, below=below, above=above, level=level, method=method)
 
     @property
     def _top(self) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons, question
 from matchbound.data.embeddings import Embeddings
 from matchbound.show.shown import Shown
@@ -178,7 +179,7 @@ def _complete(data: Comparisons) -> bool | None:
     return not data.repeated and not data.with_itself and len(data) == rows * (rows - 1) // 2
 
 
-def _summary(scores: np.typing.NDArray[np.float64]) -> Summary:
+def _summary(scores: FloatArray) -> Summary:
     if not scores.size:
         return None
     return float(scores.min()), float(np.median(scores)), float(scores.max())

@@ -86,10 +86,8 @@ def image_pairs(data: Comparisons, tally: Tally, metric: str, threshold: float) 
     """The comparisons of one kind, image by image."""
     if data.instance_a is None or data.instance_b is None:
         raise DataError("drawing images needs to know which image each comparison shows; name instances")
-    sides = [
-        np.char.add(np.char.add(who.astype(np.str_), "\x1f"), np.asarray(what).astype(np.str_))
-        for who, what in ((data.a, data.instance_a), (data.b, data.instance_b))
-    ]
+    width = np.int64(int(max(data.instance_a.max(initial=0), data.instance_b.max(initial=0))) + 1)
+    sides = [data.a * width + data.instance_a, data.b * width + data.instance_b]
     names, code = np.unique(np.concatenate(sides), return_inverse=True)
     code = code.reshape(-1)
     owner = np.zeros(names.size, dtype=np.int64)

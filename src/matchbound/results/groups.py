@@ -186,8 +186,6 @@ class GroupRates(Shown):
     def gap(self, metric: Metric, group_a: str, group_b: str) -> GroupGap:
         """The rate of one group minus that of another, each within its own group."""
         rates = [getattr(self[group], _metric(metric)) for group in (group_a, group_b)]
-        if rates[0].weighting != "comparisons":
-            raise UsageError("gaps between groups are of pooled rates; use by_group(…, weighting='comparisons')")
         for group, rate in zip((group_a, group_b), rates, strict=True):
             if rate.comparisons == 0:
                 raise DataError(f"group {group} has no comparisons for {metric.upper()}")
@@ -271,6 +269,8 @@ class GroupRates(Shown):
         """The largest gap of equal groups; None where the normal approximation has to do."""
         names = self._usable(metric)
         chosen = [self._place(name) for name in names]
+        if metric == "far" and self.sums.counts is not None:
+            return None
         if metric == "far":
             sizes = [self[name].far.effective_identities - 1.0 for name in names]
             within = within_groups(self.sums, chosen, np.maximum(np.array(sizes), 1.0))
@@ -312,7 +312,7 @@ class GroupRates(Shown):
     def _variance(self, metric: str, group: str) -> float:
         """Without bias, at least what identity pairs say alone, and at least that of one error."""
         rate: Rate = getattr(self[group], metric)
-        least = 1.0 / rate.comparisons**2
+        least = rate.one_error**2
         if metric == "far":
             g = self._place(group)
             return max(self._cell(g, g).variance, least)

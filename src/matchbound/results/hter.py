@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
-from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, named, one_side, tail_of
-from matchbound.results.linkage import linkage_counts
-from matchbound.show.costs import linkage_record
-from matchbound.show.shown import Shown
+from matchbound.results.linkage import AtThreshold, linkage_counts
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import log_t
@@ -28,35 +25,31 @@ METHODS = ("auto", "latent", "log-t")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HalfTotalError(Shown):
+class HalfTotalError(AtThreshold):
     """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set).
 
     far, frr
         The two rates.
 
+    See Also
+    --------
+    ErrorRates.hter
+
     Examples
     --------
     >>> import matchbound as mb
     >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
-    >>> rates.hter().estimate == (rates.far.estimate + rates.frr.estimate) / 2
-    True
+    >>> round(rates.far.estimate, 5), round(rates.frr.estimate, 5), round(rates.hter().estimate, 5)
+    (0.00094, 0.12867, 0.0648)
     """
 
     far: Rate = field(repr=False)
     frr: Rate = field(repr=False)
 
-    def __repr__(self) -> str:
-        return f"HalfTotalError(hter={self.estimate:.6g})"
-
     @property
     def metric(self) -> str:
         """``"hter"``."""
         return "hter"
-
-    @property
-    def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores."""
-        return self.far.threshold
 
     @property
     def estimate(self) -> float:
@@ -118,18 +111,3 @@ class HalfTotalError(Shown):
 
         errors = [Operating(self.far.errors, self.frr.errors)]
         return shared_limits(far, frr, errors, (far.deviate(level, side), frr.deviate(level, side)), value)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The number with its default interval."""
-        return [linkage_record(self)]
-
-    def claim(
-        self,
-        below: float | None = None,
-        *,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str | None = None,
-    ) -> Claim:
-        """Whether HTER is shown to lie below (above) a target, by its one-sided bounds; see `Claim`."""
-        return claim_of(self, below=below, above=above, level=level, method=method)

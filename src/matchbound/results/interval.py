@@ -109,6 +109,13 @@ class Interval(Shown):
         return f"{level} interval {percent(self.low)} to {percent(self.high)} ({self.method})"
 
 
+def limits_record(made: Interval | None) -> dict[str, Any]:
+    """The limits in a record: low, high, level and method, each None where there is no interval."""
+    if made is None:
+        return dict.fromkeys(("low", "high", "level", "method"))
+    return {"low": made.low, "high": made.high, "level": made.level, "method": made.method}
+
+
 def check_level(level: float, what: str = "level") -> float:
     """The level, where it lies between 0 and 1 and leaves a tail that is neither 0 nor 1 in double precision."""
     usable = isinstance(level, (int, float, np.floating)) and 0.0 < level < 1.0 and 0.0 < 1.0 - level < 1.0
@@ -198,6 +205,10 @@ class Bootstrap(Shown):
         How they were drawn; `tau` is the variance of the weights.
     floor
         The least effective number of trials that Wilson's formula may use.
+
+    See Also
+    --------
+    Rate.bootstrap, CurveStatistic.bootstrap
 
     Examples
     --------

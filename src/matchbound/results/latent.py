@@ -11,6 +11,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
+from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.interval import Interval, Side
@@ -94,7 +95,7 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     """Why the latent model cannot be fitted, or None where it can."""
     part = tally.impostor if metric == "far" else tally.genuine
     people = int(np.count_nonzero(part.comparisons))
-    if recount is not None and getattr(recount.source, "anonymous", False):
+    if recount is not None and recount.anonymous:
         return Note("anonymous", "nobody is known, so that errors that go together cannot be seen")
     if recount is None:
         return Note("no-recount", "the comparisons are not at hand to be counted at other thresholds")
@@ -122,11 +123,38 @@ def tally_along(curve: CurveTally, recount: Recount) -> Tally:
     """The tally at points all along a curve, by numbers of false matches in geometric steps; made once."""
     made: tuple[CurveTally, Tally] | None = recount.memo.get("tally along")
     if made is None or made[0] is not curve:
-        wanted = np.geomspace(1.0, max(curve.n_impostor / 2.0, 1.0), POINTS_ALONG)
-        points = np.unique(np.searchsorted(curve.false_matches, wanted))
+        points = np.unique(np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)))
         made = (curve, curve.tally_at(points[points < curve.thresholds.size]))
         recount.memo["tally along"] = made
     return made[1]
+
+
+def of_unit_curve(
+    curve: UnitCurve, far: LatentModel, frr: LatentModel, recount: Recount
+) -> tuple[LatentModel, LatentModel]:
+    """The models of rates in which every identity counts once, from those of the pooled rates."""
+    from matchbound.stats.latent import of_units
+    from matchbound.stats.weighting import far_by_pair, frr_by_identity
+
+    made: tuple[UnitCurve, Tally] | None = recount.memo.get("units along")
+    if made is None or made[0] is not curve:
+        shares = np.linspace(0.0, 1.0, POINTS_ALONG + 2)[1:-1]
+        wanted = np.unique([*np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)),
+                            *np.searchsorted(-curve.false_nonmatches, -shares * curve.n_genuine)])  # fmt: skip
+        points = wanted[wanted < curve.thresholds.size]
+        made = (curve, recount.tally(curve.thresholds[points], pairs=True))
+        recount.memo["units along"] = made
+    tally = made[1]
+    each = range(tally.thresholds.size)
+    return (
+        of_units(far, [far_by_pair(tally.impostor, k) for k in each]),
+        of_units(frr, [frr_by_identity(tally.genuine, k) for k in each]),
+    )
+
+
+def _spaced(count: float) -> FloatArray:
+    """Numbers of errors in geometric steps from one to half of all."""
+    return np.geomspace(1.0, max(count / 2.0, 1.0), POINTS_ALONG)
 
 
 def _comparisons(metric: str, tally: Tally) -> int:

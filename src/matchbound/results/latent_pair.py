@@ -88,7 +88,7 @@ class CurveModels:
         """Why the models cannot be fitted, or None where they can."""
         from matchbound.results import latent
 
-        if getattr(self.recount.source, "anonymous", False):
+        if self.recount.anonymous:
             return None
         recount = self._along()
         near = latent.tally_along(self.curve, recount)
@@ -103,7 +103,7 @@ class CurveModels:
         """The models fitted around the threshold of a point."""
         from matchbound.results import latent
 
-        if getattr(self.recount.source, "anonymous", False):
+        if self.recount.anonymous:
             return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
         matched, missed = int(self.curve.false_matches[index]), int(self.curve.false_nonmatches[index])
         key = 2.0 * matched > self.curve.n_impostor, 2.0 * missed > self.curve.n_genuine

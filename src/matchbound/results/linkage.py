@@ -13,11 +13,10 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
-from matchbound.results.claims import Claim, claim_of
+from matchbound.results.claims import Claimable
 from matchbound.results.interval import Interval, Side, named, tail_of
 from matchbound.results.latent_pair import Independent
 from matchbound.show.costs import linkage_record
-from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import logit_t
@@ -65,8 +64,36 @@ def _partners(tally: Tally) -> IntArray:
     return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)
 
 
+class AtThreshold(Claimable):
+    """A number made of FRR, and perhaps of FAR, at one threshold."""
+
+    frr: Rate
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.metric}={self.estimate:.6g})"
+
+    @property
+    def metric(self) -> str:
+        """What it is, such as ``"recall"``."""
+        raise NotImplementedError
+
+    @property
+    def estimate(self) -> float:
+        """Its value."""
+        raise NotImplementedError
+
+    @property
+    def threshold(self) -> float:
+        """Where decisions are made, in the units of the scores."""
+        return self.frr.threshold
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval."""
+        return [linkage_record(self)]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkageMeasure(Shown):
+class LinkageMeasure(Claimable):
     """Precision or F1 at one threshold.
 
     metric
@@ -202,17 +229,6 @@ class LinkageMeasure(Shown):
         """The number with its default interval."""
         return [linkage_record(self)]
 
-    def claim(
-        self,
-        below: float | None = None,
-        *,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str | None = None,
-    ) -> Claim:
-        """Whether the number is shown to lie above (below) a target, by its one-sided bounds; see `Claim`."""
-        return claim_of(self, below=below, above=above, level=level, method=method)
-
     def _logit_t(self, tail: float) -> tuple[float, float]:
         variance = self.logit_variance
         if not variance > 0.0:
@@ -246,7 +262,7 @@ class LinkageMeasure(Shown):
 
     @property
     def _anonymous(self) -> bool:
-        return self.far.recount is not None and getattr(self.far.recount.source, "anonymous", False)
+        return self.far.recount is not None and self.far.recount.anonymous
 
     def _latent(self, level: float, side: Side) -> tuple[float, float]:
         far: LatentModel | Independent
@@ -265,8 +281,12 @@ class LinkageMeasure(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recall(Shown):
+class Recall(AtThreshold):
     """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored.
+
+    See Also
+    --------
+    ErrorRates.recall, LinkageMeasure
 
     Examples
     --------
@@ -278,18 +298,10 @@ class Recall(Shown):
 
     frr: Rate = field(repr=False)
 
-    def __repr__(self) -> str:
-        return f"Recall(recall={self.estimate:.6g})"
-
     @property
     def metric(self) -> str:
         """``"recall"``."""
         return "recall"
-
-    @property
-    def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores."""
-        return self.frr.threshold
 
     @property
     def estimate(self) -> float:
@@ -310,18 +322,3 @@ class Recall(Shown):
             options["method"] = method
         made = self.frr.interval(level=level, side=other, **options)
         return Interval(1.0 - made.high, 1.0 - made.low, level, made.method, side, made.notes)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The number with its default interval."""
-        return [linkage_record(self)]
-
-    def claim(
-        self,
-        below: float | None = None,
-        *,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str | None = None,
-    ) -> Claim:
-        """Whether recall is shown to lie above (below) a target, by its one-sided bounds; see `Claim`."""
-        return claim_of(self, below=below, above=above, level=level, method=method)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,10 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.results.claims import Claim, claim_of
+from matchbound.results.claims import Claimable
 from matchbound.results.drawing import Correction, Units, image_pairs, overstated, scheme_of
 from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
 from matchbound.show.numbers import count_text, percent, threshold_text
-from matchbound.show.shown import Shown
 from matchbound.stats import fixed_sizes, resampling, variance
 from matchbound.stats.images import image_replicates
 from matchbound.stats.intervals import agresti_coull, careful_wilson, effective_n, jeffreys, wald, wilson
@@ -58,7 +57,7 @@ ADVISED_AGAINST = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rate(Shown):
+class Rate(Claimable):
     """FAR or FRR at one threshold.
 
     metric
@@ -85,6 +84,7 @@ class Rate(Shown):
     tally: Tally
     index: int
     recount: Recount | None = None
+    methods: ClassVar[tuple[str, ...]] = METHODS
 
     def __repr__(self) -> str:
         return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"
@@ -131,9 +131,14 @@ class Rate(Shown):
         return self.comparisons
 
     @property
-    def _seen(self) -> float:
-        """Units that erred."""
+    def units_erred(self) -> float:
+        """Units that erred: the errors."""
         return float(self.errors)
+
+    @property
+    def one_error(self) -> float:
+        """What one more error moves the rate by, on average over the units."""
+        return 1.0 / self.comparisons
 
     @property
     def estimate(self) -> float:
@@ -190,7 +195,7 @@ class Rate(Shown):
                 )
             return corrected * self.variance
         if far:
-            value = fixed_sizes.far_fixed_sizes(self._with_pairs().impostor, self.index, self._sizes())
+            value = fixed_sizes.far_fixed_sizes(self._with_pairs.impostor, self.index, self._sizes())
         else:
             value = fixed_sizes.frr_fixed_sizes(self.tally.genuine, self.index)
         if np.isnan(value):
@@ -267,7 +272,8 @@ class Rate(Shown):
         """
         self._must_have_comparisons()
         tail = tail_of(level, side)
-        method = named(method, METHODS)
+        told = "method" if self.methods is METHODS else f"method with weighting={self.weighting!r}"
+        method = named(method, self.methods, told)
         if method == "auto" and variance is not None:
             method = "wilson"
         if method == "auto":
@@ -299,34 +305,6 @@ class Rate(Shown):
         for note in notes:
             warnings.warn(str(note), MatchboundWarning, stacklevel=2)
         return Interval(*one_side(low, high, side), level, method, side, notes)
-
-    def upper_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
-        """The one-sided bound that the rate stays below with the given confidence."""
-        return self.interval(method, level, side="upper", **options).high
-
-    def lower_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
-        """The one-sided bound that the rate stays above with the given confidence."""
-        return self.interval(method, level, side="lower", **options).low
-
-    def claim(
-        self,
-        below: float | None = None,
-        *,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str | None = None,
-        **options: Any,
-    ) -> Claim:
-        """Whether the rate is shown to lie below (above) a target, by its one-sided bounds; see `Claim`.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
-        >>> rates.far.claim(below=0.5).verdict
-        'shown'
-        """
-        return claim_of(self, below=below, above=above, level=level, method=method, **options)
 
     def bootstrap(
         self,
@@ -468,7 +446,7 @@ class Rate(Shown):
         settings = options.pop("settings", "default")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
-        made = latent.interval(self.latent_model(settings), self._seen, level, side)
+        made = latent.interval(self.latent_model(settings), self.units_erred, level, side)
         for note in made.notes:
             if isinstance(note, Note) and note.code in WARNED:
                 warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
@@ -490,7 +468,7 @@ class Rate(Shown):
         if self.metric == "frr":
             made = resampling.frr_replicates(self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers)
         else:
-            tally = self._with_pairs() if method in ("vertex", "double-or-nothing") else self.tally
+            tally = self._with_pairs if method in ("vertex", "double-or-nothing") else self.tally
             if method in ("vertex", "double-or-nothing"):
                 told = overstated(tally.impostor, self.index, method)
                 if told is not None:
@@ -525,15 +503,14 @@ class Rate(Shown):
                 kind = "genuine comparisons (of two instances of one identity)"
             raise DataError(f"the data hold no {kind}, so {self.metric.upper()} is not defined")
 
+    @cached_property
     def _with_pairs(self) -> Tally:
-        """This tally, or the same comparisons counted again, with n_ij kept at every threshold."""
+        """This tally, or the same comparisons counted again once, with n_ij kept at every threshold."""
         if self.tally.has_pairs:
             return self.tally
         if self.recount is None:
             raise DataError("this needs the errors of each identity pair, which were not kept; tally with pairs=True")
-        full = self.recount.tally(self.tally.thresholds, pairs=True)
-        object.__setattr__(self, "tally", full)
-        return full
+        return self.recount.tally(self.tally.thresholds, pairs=True)
 
     def _sizes(self) -> NDArray[np.int64]:
         """M_i; from genuine comparisons where instances are not named."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +12,7 @@ import numpy as np
 
 from matchbound.counts.searches import SearchTally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.claims import Claim, claim_of
+from matchbound.results.claims import Claimable
 from matchbound.results.interval import Interval, Side, named, one_side, tail_of
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
@@ -46,7 +45,7 @@ def gallery_named(gallery: str) -> Gallery:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchRate(Shown):
+class SearchRate(Claimable):
     """A rate of searches; see `FalsePositives`, `Misses`.
 
     metric
@@ -126,26 +125,6 @@ class SearchRate(Shown):
         for note in made.notes:
             warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=2)
         return made
-
-    def upper_bound(self, level: float = 0.95, method: str = "auto", *, gallery: str = "random") -> float:
-        """The one-sided bound that the rate stays below with the given confidence."""
-        return self.interval(method, level, gallery=gallery, side="upper").high
-
-    def lower_bound(self, level: float = 0.95, method: str = "auto", *, gallery: str = "random") -> float:
-        """The one-sided bound that the rate stays above with the given confidence."""
-        return self.interval(method, level, gallery=gallery, side="lower").low
-
-    def claim(
-        self,
-        below: float | None = None,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str = "auto",
-        *,
-        gallery: str = "random",
-    ) -> Claim:
-        """Whether the rate is shown to lie below (above) a target: "shown", "not shown" or "refuted"."""
-        return claim_of(self, below=below, above=above, level=level, method=method, gallery=gallery)
 
     def latent_model(self, gallery: str = "random") -> SearchModel:
         """The latent model fitted to these searches; see docs/explanation/identification.md."""
@@ -262,8 +241,8 @@ class FalsePositives(SearchRate):
     >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
     >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
     >>> rate = found.fpir(threshold=0.6)
-    >>> 0.0 <= rate.estimate <= 1.0
-    True
+    >>> rate.errors, rate.searches
+    (9, 220)
     """
 
     tally: SearchTally
@@ -372,11 +351,6 @@ class Misses(SearchRate):
 
         return effective_people(self.ranked.searches_of)
 
-    @property
-    def miss_rate(self) -> float:
-        """misses / searches: one minus CMC."""
-        return self.errors / self.searches if self.searches else float("nan")
-
     def _variance(self, gallery: Gallery) -> float:
         return self.variances.fixed if gallery == "fixed" else self.variances.random
 
@@ -424,8 +398,8 @@ class Selectivity(Shown):
     >>> names = faces.identities[faces.codes]
     >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
     >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> found.selectivity(threshold=0.6).estimate >= 0.0
-    True
+    >>> round(found.selectivity(threshold=0.6).estimate, 3)
+    0.091
     """
 
     metric = "selectivity"
@@ -473,7 +447,3 @@ class Selectivity(Shown):
     def upper_bound(self, level: float = 0.95, *, gallery: str = "random") -> float:
         """The one-sided bound that the selectivity stays below with the given confidence."""
         return self.interval(level, gallery=gallery, side="upper").high
-
-
-HitLister = Callable[[float], "HitList"]
-"""From an oriented threshold to who reached it."""

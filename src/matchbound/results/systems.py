@@ -162,7 +162,7 @@ class SystemsTable(Shown):
 
 def _signs(several: tuple[Difference, ...], n_resamples: int, rng: int | np.random.Generator | None) -> Largest | None:
     """The largest difference of equal systems by random signs; None where the normal approximation has to do."""
-    rates = [d for d in several if isinstance(d, RateDifference)]
+    rates = [d for d in several if isinstance(d, RateDifference) and d.a.weighting == "comparisons"]
     if len(rates) < len(several) or not all(d.a.comparisons for d in rates):
         return None
     joints, first = [d.joint for d in rates], rates[0]

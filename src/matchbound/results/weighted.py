@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from matchbound.errors import UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side, named
+from matchbound.results.interval import Bootstrap, named
 from matchbound.results.rates import Rate
-from matchbound.stats import variance as variances
 from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity
 
 if TYPE_CHECKING:
@@ -36,9 +33,11 @@ class IdentityRate(Rate):
     --------
     >>> import matchbound as mb
     >>> rates = mb.evaluate(mb.demo_data(), 0.6, weighting="identities")
-    >>> rates.frr.weighting
-    'identities'
+    >>> f"{rates.frr.estimate:.4f}, pooled {mb.evaluate(mb.demo_data(), 0.6).frr.estimate:.4f}"
+    '0.1279, pooled 0.1287'
     """
+
+    methods: ClassVar[tuple[str, ...]] = METHODS
 
     @property
     def weighting(self) -> str:
@@ -49,12 +48,17 @@ class IdentityRate(Rate):
     def _unit(self) -> UnitRate:
         if self.metric == "frr":
             return frr_by_identity(self.tally.genuine, self.index)
-        return far_by_pair(self._with_pairs().impostor, self.index)
+        return far_by_pair(self._with_pairs.impostor, self.index)
 
     @property
     def units(self) -> int:
         """How many means there are: identity pairs for FAR, identities for FRR."""
         return self._unit.units if self.comparisons else 0
+
+    @property
+    def one_error(self) -> float:
+        """What one more error moves the rate by, on average over identity pairs or identities."""
+        return self._unit.alone / self.units
 
     @property
     def estimate(self) -> float:
@@ -77,23 +81,6 @@ class IdentityRate(Rate):
         kind = named(kind, ("plug-in", "bias-corrected"), "kind")
         return self.variance if kind == "plug-in" else self._without_bias()
 
-    def interval(
-        self,
-        method: str = "auto",
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        variance: str | None = None,
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-        **options: Any,
-    ) -> Interval:
-        """A confidence interval: ``"auto"``, ``"latent"``, ``"wilson"`` or ``"wald"``; see `Rate.interval`."""
-        method = named(method, METHODS, "method with weighting='identities'")
-        return super().interval(
-            method, level, side=side, variance=variance, n_resamples=n_resamples, rng=rng, **options
-        )
-
     def bootstrap(self, method: str = "vertex", *args: Any, **options: Any) -> Bootstrap:
         """Not for this weighting."""
         raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
@@ -102,14 +89,17 @@ class IdentityRate(Rate):
         """The latent model with identity pairs (FRR: identities) as its units."""
         from matchbound.stats.latent import of_units
 
-        return of_units(super().latent_model(settings), self._unit, self._without_bias())
+        return of_units(super().latent_model(settings), [self._unit])
 
     @property
-    def _seen(self) -> float:
+    def units_erred(self) -> float:
+        """Σ of the shares that erred."""
         return self.estimate * self.units
 
+    @property
+    def unit(self) -> UnitRate:
+        """What the rate is made of: identity pairs or identities."""
+        return self._unit
+
     def _without_bias(self) -> float:
-        people = self.effective_identities
-        factor = variances.far_bias_factor(people) if self.metric == "far" else variances.frr_bias_factor(people)
-        floor = self._unit.within / float(self.units) ** 2 if self.metric == "far" else 0.0
-        return max(self.variance * factor, floor) if np.isfinite(factor) else 0.0
+        return self._unit.without_bias(self.metric)

@@ -83,7 +83,14 @@ def rate_record(rate: Rate, interval: Interval | None) -> Record:
         "variance": number(rate.variance),
         "effective_n": number(rate.effective_n),
         "design_effect": number(rate.design_effect),
+        **weighted(rate),
     }
+
+
+def weighted(result: Any) -> Record:
+    """What counts once, where that is not every comparison."""
+    weighting = getattr(result, "weighting", "comparisons")
+    return {} if weighting == "comparisons" else {"weighting": weighting}
 
 
 def record_of(result: Any) -> Record:

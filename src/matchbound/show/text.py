@@ -68,4 +68,5 @@ def intervals_note(records: Sequence[Record], also: str = "") -> str | None:
         return None
     first, *others = used
     made = ", ".join([first, *(f"{method} ({', '.join(used[method])})" for method in others)])
-    return f"{level_text(level)} intervals, {made}.{' ' + also if also else ''}"
+    once = " Every identity counts once." if any(r.get("weighting") == "identities" for r in records) else ""
+    return f"{level_text(level)} intervals, {made}.{once}{' ' + also if also else ''}"

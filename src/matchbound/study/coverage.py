@@ -74,8 +74,9 @@ class CoverageRow(Shown):
     >>> import matchbound as mb
     >>> model = mb.SyntheticModel(noise_variance=5.0)
     >>> study = mb.coverage_study(model, methods=["wilson"], G=15, M=2, rates={"far": [0.1]}, replications=20, rng=0)
-    >>> 0.0 <= study.rows[0].coverage <= 1.0
-    True
+    >>> row = study.rows[0]
+    >>> row.method, row.target, round(row.coverage, 2)
+    ('wilson', 0.1, 0.85)
     """
 
     metric: str
@@ -245,6 +246,10 @@ def coverage_study(
     Returns
     -------
     CoverageStudy
+
+    See Also
+    --------
+    CoverageStudy, SyntheticModel
 
     Examples
     --------

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.influence import point_influence
 from matchbound.stats.curve.rates import index_at_far, index_at_frr
 from matchbound.stats.latent import LatentModel
-from matchbound.stats.latent.orthant import excess
+from matchbound.stats.latent.probabilities import excess
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 LEAST_RANK = 3
@@ -93,7 +95,7 @@ def limits_at_frr(
     """Limits for FAR at FRR = target; `deviates` are the t quantiles of FAR and FRR."""
 
     def other(count: FloatArray) -> IntArray:
-        reached = np.searchsorted(-curve.false_nonmatches, -np.floor(count + 1e-9), side="left")
+        reached = np.searchsorted(-curve.false_nonmatches, -_whole(curve.false_nonmatches, count), side="left")
         return curve.false_matches[np.minimum(reached, curve.thresholds.size - 1)]
 
     own = int(curve.false_matches[index_at_frr(curve.false_nonmatches / curve.n_genuine, target)])
@@ -182,7 +184,7 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
 
 def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
     """The point with ⌊count⌋ false matches; below three, the point of a threshold extrapolated in the probit rate."""
-    index = np.searchsorted(curve.false_matches, np.floor(count + 1e-9), side="right") - 1
+    index = np.searchsorted(curve.false_matches, _whole(curve.false_matches, count), side="right") - 1
     rare = count < LEAST_RANK
     if not np.any(rare):
         return index
@@ -200,6 +202,11 @@ def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
     beyond = np.searchsorted(-curve.similarity, -wanted, side="right") - 1
     first = int(np.searchsorted(curve.false_matches, LEAST_RANK))
     return np.where(rare, np.clip(beyond, 0, first), index)
+
+
+def _whole(errors: NDArray[Any], count: FloatArray) -> FloatArray:
+    """⌊count⌋ where errors are whole numbers; shares of units need not be."""
+    return count * (1.0 + 1e-12) if errors.dtype.kind == "f" else np.floor(count + 1e-9)
 
 
 def _share(model: LatentModel, rate: float) -> float:

@@ -1,0 +1,162 @@
+"""Impostor comparisons as one 64-bit word each, and the sums over identity pairs that sorted words give.
+
+A word holds the identity pair and, in its last bits, the number of thresholds that the comparison misses. Sorted words
+have the comparisons of a pair side by side, strictest crossing first. Of c comparisons that cross together after r of
+their pair did, n_ij² grows by (r + c)² − r², so that the second moments at all K thresholds come from one pass. Equal
+words are counted together: a pair that is compared a million times takes no more room than its crossings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound.arraytypes import IntArray
+
+Words = NDArray[np.uint64]
+
+WORD_BITS = 64
+WORK_ROWS = 1 << 20
+"""How many words are looked at together."""
+
+
+@dataclass(frozen=True)
+class WordBits:
+    """How the 64 bits of a word are used: twice `code` bits for the identities, and `bins` for missed thresholds."""
+
+    code: int
+    bins: int
+
+    @staticmethod
+    def of(n_identities: int) -> WordBits:
+        """As few bits as will do for the identities, and the rest for thresholds."""
+        code = max(n_identities - 1, 1).bit_length()
+        return WordBits(code, WORD_BITS - 2 * code)
+
+    @property
+    def most(self) -> int:
+        """How many thresholds there are bits for."""
+        return (1 << max(self.bins, 1)) - 1
+
+    def words(self, a: IntArray, b: IntArray, missed: IntArray) -> Words:
+        """The words of comparisons of identities a ≠ b, in either order, that miss so many thresholds."""
+        made = np.minimum(a, b).astype(np.uint64)
+        made <<= np.uint64(self.code)
+        made |= np.maximum(a, b).astype(np.uint64)
+        made <<= np.uint64(self.bins)
+        made |= missed.astype(np.uint64)
+        return made
+
+    def pairs(self, words: Words) -> Words:
+        """The identity pair of each word, as a number."""
+        return words >> np.uint64(self.bins)
+
+    def identities(self, pairs: Words) -> tuple[IntArray, IntArray]:
+        """The two identities of each pair, the smaller one first."""
+        low = pairs & np.uint64(2**self.code - 1)
+        return (pairs >> np.uint64(self.code)).astype(np.int64), low.astype(np.int64)
+
+    def missed(self, words: Words) -> IntArray:
+        """How many thresholds each word misses."""
+        return (words & np.uint64(2**self.bins - 1)).astype(np.int64)
+
+
+class PairSums:
+    """Σm², and what each threshold adds to Σn² and Σnm, over unordered pairs.
+
+    Parameters
+    ----------
+    levels
+        K, the number of thresholds.
+    compared, erred
+        Keep m_ij, and n_ij at each threshold.
+    """
+
+    def __init__(self, bits: WordBits, levels: int, *, compared: bool, erred: bool) -> None:
+        self.squares = 0
+        self._by_bin = np.zeros((2, levels), dtype=np.int64)
+        self._bits, self._levels = bits, levels
+        self._compared: list[tuple[Words, IntArray]] | None = [] if compared else None
+        self._erred: list[list[tuple[Words, IntArray]]] | None = [[] for _ in range(levels)] if erred else None
+
+    @property
+    def sum_nn(self) -> IntArray:
+        """Σ n_ij² at each threshold, shape (K,)."""
+        return np.cumsum(self._by_bin[0, ::-1])[::-1]
+
+    @property
+    def sum_nm(self) -> IntArray:
+        """Σ n_ij·m_ij at each threshold, shape (K,)."""
+        return np.cumsum(self._by_bin[1, ::-1])[::-1]
+
+    def add(self, words: Words) -> None:
+        """Count sorted words; every word of their pairs must be among them."""
+        for distinct, count in _whole_pairs(_runs(words), self._bits):
+            self._count(distinct, count)
+
+    def compared(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The identities of each pair and m_ij, in the order of the words."""
+        assert self._compared is not None
+        return self._table(self._compared)
+
+    def erred(self, level: int) -> tuple[IntArray, IntArray, IntArray]:
+        """The identities of each pair with an error at a threshold, and n_ij, in the order of the words."""
+        assert self._erred is not None
+        return self._table(self._erred[level])
+
+    def _table(self, kept: list[tuple[Words, IntArray]]) -> tuple[IntArray, IntArray, IntArray]:
+        pairs = np.concatenate([np.empty(0, dtype=np.uint64), *(pair for pair, _ in kept)])
+        count = np.concatenate([np.empty(0, dtype=np.int64), *(made for _, made in kept)])
+        return (*self._bits.identities(pairs), count)
+
+    def _count(self, words: Words, count: IntArray) -> None:
+        """Distinct words, whole pairs of them, and how often each occurs."""
+        pairs = self._bits.pairs(words)
+        starts = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1]))
+        sizes = np.add.reduceat(count, starts)
+        most = float(sizes.max())
+        squares = sizes * sizes if most * most * sizes.size < 2.0**62 else sizes.astype(object) ** 2
+        self.squares += int(squares.sum())
+        reach = self._levels - self._bits.missed(words)
+        hit = np.flatnonzero(reach)  # the first words of a pair, so that all words before them in the pair are hits
+        owner = np.searchsorted(starts, hit, side="right") - 1
+        after = np.cumsum(count)
+        made = count[hit]
+        before = (after[hit] - made) - (after[starts] - count[starts])[owner]
+        np.add.at(self._by_bin[0], reach[hit] - 1, made * (2 * before + made))
+        np.add.at(self._by_bin[1], reach[hit] - 1, made * sizes[owner])
+        if self._compared is not None:
+            self._compared.append((pairs[starts], sizes))
+        for level, kept in enumerate(self._erred or ()):
+            found = np.add.reduceat(np.where(reach > level, count, 0), starts)
+            erring = np.flatnonzero(found)
+            if erring.size:
+                kept.append((pairs[starts[erring]], found[erring]))
+
+
+def _runs(words: Words) -> Iterator[tuple[Words, IntArray]]:
+    """The distinct words of sorted ones and how often each occurs, some at a time; a word may come twice in a row."""
+    for start in range(0, words.size, WORK_ROWS):
+        part = words[start : start + WORK_ROWS]
+        first = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+        yield part[first], np.diff(np.append(first, part.size))
+
+
+def _whole_pairs(runs: Iterable[tuple[Words, IntArray]], bits: WordBits) -> Iterator[tuple[Words, IntArray]]:
+    """The same runs, cut between identity pairs; a word that came twice in a row comes once."""
+    words, count = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+    for more, times in runs:
+        if words.size and words[-1] == more[0]:
+            times[0] += count[-1]
+            words, count = words[:-1], count[:-1]
+        words, count = np.concatenate([words, more]), np.concatenate([count, times])
+        pairs = bits.pairs(words)
+        cut = int(np.searchsorted(pairs, pairs[-1]))
+        if cut:
+            yield words[:cut], count[:cut]
+        words, count = words[cut:], count[cut:]
+    if words.size:
+        yield words, count

@@ -1,0 +1,77 @@
+"""How many modules the two most common walks visit: a number that a newcomer has to read, and that must not grow."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+
+SOURCE = str(Path(mb.__file__).parent)
+
+
+def walked(run: Callable[[int], object]) -> Counter[tuple[str, str]]:
+    """Which functions of which modules a walk calls; the first walk, which imports and compiles, does not count."""
+    found: Counter[tuple[str, str]] = Counter()
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(SOURCE):
+            found[code.co_filename[len(SOURCE) + 1 :].replace("\\", "/"), code.co_qualname] += 1
+
+    run(1)
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        run(2)
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def modules(found: Counter[tuple[str, str]]) -> set[str]:
+    return {module for module, _ in found}
+
+
+def embeddings(seed: int) -> mb.Embeddings:
+    rng = np.random.default_rng(seed)
+    identity = np.repeat(np.arange(40), 5)
+    return mb.Embeddings(rng.normal(size=(40, 32))[identity] + rng.normal(size=(200, 32)), identity)
+
+
+@pytest.fixture(scope="module")
+def faces() -> dict[int, mb.Embeddings]:
+    return {seed: embeddings(seed) for seed in (1, 2)}
+
+
+@pytest.fixture(scope="module")
+def scored() -> dict[int, mb.Comparisons]:
+    first, second = np.triu_indices(200, 1)
+    made = {}
+    for seed in (1, 2):
+        data = embeddings(seed)
+        made[seed] = mb.Comparisons(data.codes[first], data.codes[second], data.score_pairs(first, second))
+    return made
+
+
+def test_from_embeddings_to_an_interval_of_a_point(faces: dict[int, mb.Embeddings]) -> None:
+    found = walked(lambda seed: mb.roc(faces[seed]).at_far(1e-2).interval())
+    assert len(modules(found)) <= 20
+    assert found["kernels/exact.py", "pair_scores"] == 1, "the data are scored once"
+    assert "counting/allpairs.py" not in modules(found)
+
+
+@pytest.mark.parametrize("metric", ["far", "frr"])
+@pytest.mark.parametrize(("method", "most"), [("wilson", 11), ("auto", 14)])
+def test_from_comparisons_to_an_interval_of_a_rate(
+    scored: dict[int, mb.Comparisons], metric: str, method: str, most: int
+) -> None:
+    found = walked(lambda seed: getattr(mb.evaluate(scored[seed], threshold=0.3), metric).interval(method))
+    assert len(modules(found)) <= most
