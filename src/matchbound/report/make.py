@@ -92,8 +92,8 @@ def write_report(
         What the report says and how the data are counted, all that `make_report` takes: ``far``, ``threshold``,
         ``level``, ``method``, ``title``, ``show_labels``, ``suspects``, ``group``, ``against``, ``name``, ``claims``,
         ``min_dcf``, ``cllr``, ``searches``, ``rng``, ``n_resamples``, ``provenance``, ``workers``, ``executor``,
-        ``progress``, ``checkpoint`` and ``checkpoint_every``. For `Searches`: ``fpir``, ``threshold``, ``ranks``, ``level``,
-        ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
+        ``progress``, ``checkpoint`` and ``checkpoint_every``. For `Searches`: ``fpir``, ``threshold``, ``ranks``,
+        ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
 
     Returns
     -------
