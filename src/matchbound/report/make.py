@@ -48,7 +48,7 @@ from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
-    from matchbound.report.search_page import SearchReport
+    from matchbound.report.search_numbers import SearchReport
     from matchbound.report.systems import SystemsSection
     from matchbound.report.systems_section import Against
 

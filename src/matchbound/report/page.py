@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.report.panels import Histogram
+from matchbound.report.search_numbers import SearchReport
 from matchbound.report.systems import SystemsSection
 from matchbound.results import claims as results_claims
 from matchbound.results.description import Description
-
-if TYPE_CHECKING:
-    from matchbound.report.search_page import SearchReport
 
 
 @dataclass(frozen=True)
@@ -370,9 +368,8 @@ class Report:
     searches: SearchReport | None = None
 
     def __repr__(self) -> str:
-        from matchbound.report.words import headline
-
-        return f"Report({self.title!r}: {headline(self)})"
+        people = f"{self.description.n_identities:,} identities"
+        return f"Report({self.title!r}: {len(self.points)} operating points of {people}; write_report writes it)"
 
 
 @dataclass(frozen=True)

@@ -4,94 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from matchbound._version import __version__
 from matchbound.calls.search_records import search_claim, search_records
 from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.report.html import HERE, _policy, templates
-from matchbound.report.markdown import table, text
+from matchbound.report.pipes import table, text
+from matchbound.report.search_numbers import HubRow, SearchReport
 from matchbound.report.search_svg import band_svg
+from matchbound.report.templating import HERE, content_policy, templates
 from matchbound.report.words import MARKS, source_rows
-from matchbound.results.claims import Claim, check_statement, parse_claim
-from matchbound.results.search_comparison import SearchComparison, SearchGroups, compare_searches
-from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
+from matchbound.results.claims import check_statement, parse_claim
+from matchbound.results.search_comparison import compare_searches
 from matchbound.results.searches import Searches
 from matchbound.show.claims import required
 from matchbound.show.numbers import level_text, p_text, percent, points, points_span, span
-from matchbound.show.records import Record
 from matchbound.show.searches import search_name
 
 DEFAULT_FPIR = (0.1, 0.01)
 HUBS = 5
 Row = tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class HubRow:
-    """How many false hits one enrolled person receives; `label` is None unless labels are to be shown."""
-
-    label: str | None
-    hits: int
-    share: float
-
-
-@dataclass(frozen=True, eq=False)
-class SearchReport:
-    """What a report about searches says.
-
-    records
-        Rates with intervals, as of ``matchbound identify``.
-    trade_off, cmc, size
-        Curves with bands; None where they are not defined.
-    threshold
-        At which FPIR in other galleries and hubs are given; None without searches that have no mate.
-    half
-        How many enrolled people receive half of the false hits.
-    judged, groups, comparison
-        Verdicts on claims, rates by group, and another system on the same searches, where they were asked for.
-
-    See Also
-    --------
-    write_report
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
-    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
-    >>> names = faces.identities[faces.codes]
-    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
-    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> report = mb.write_report("searches.html", found, threshold=0.6)
-    >>> report.enrolled, report.nonmated, report.mated
-    (100, 220, 318)
-    """
-
-    title: str
-    level: float
-    enrolled: int
-    nonmated: int
-    mated: int
-    rotating: bool
-    records: tuple[Record, ...]
-    trade_off: TradeOff | None
-    cmc: CmcCurve | None
-    size: SizeCurve | None
-    threshold: float | None
-    hubs: tuple[HubRow, ...]
-    half: int
-    notes: tuple[str, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    judged: tuple[Claim, ...] = ()
-    groups: SearchGroups | None = None
-    comparison: SearchComparison | None = None
-
-    def __repr__(self) -> str:
-        return f"SearchReport({self.title!r}: {self.enrolled:,} enrolled, {len(self.records)} rates)"
 
 
 def make_search_report(
@@ -342,7 +274,7 @@ def to_html(report: SearchReport) -> str:
         marks=MARKS,
         provenance=source_rows(report.provenance),
         level=level_text(report.level),
-        policy=_policy(style, ""),
+        policy=content_policy(style, ""),
         style=Markup(style),
     )
 

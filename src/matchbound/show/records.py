@@ -15,7 +15,7 @@ import numpy as np
 
 from matchbound.errors import MatchboundError
 from matchbound.show.cells import inert
-from matchbound.show.numbers import count_text, p_text, percent, points, ratio_text, threshold_text
+from matchbound.show.numbers import count_text, level_text, p_text, percent, points, ratio_text, threshold_text
 from matchbound.show.tables import Column, Kind, Table, as_table
 from matchbound.show.terms import metric_name
 
@@ -29,6 +29,7 @@ __all__ = [
     "RATE_FIELDS",
     "Record",
     "cleaned",
+    "intervals_note",
     "number",
     "p_text",
     "percent",
@@ -122,8 +123,6 @@ def table_of_records(records: Sequence[Record], title: str | None = None) -> Tab
 
     The level and the method of intervals are said once, beneath; of many rows, the middle is left out.
     """
-    from matchbound.show.text import intervals_note
-
     note = None
     if all({"metric", "level", "method"} <= set(record) for record in records):
         note = intervals_note(records)
@@ -146,6 +145,21 @@ def table_of_records(records: Sequence[Record], title: str | None = None) -> Tab
         for record in kept
     )
     return Table(columns, rows, title, note=note)
+
+
+def intervals_note(records: Sequence[Record], also: str = "") -> str | None:
+    """The level and the methods of the intervals; where there are several, what each was used for."""
+    used: dict[str, dict[str, None]] = {}
+    for r in records:
+        if r["method"]:
+            used.setdefault(str(r["method"]), {})[metric_name(str(r["metric"]))] = None
+    level = next((r["level"] for r in records if r["level"]), None)
+    if not used or level is None:
+        return None
+    first, *others = used
+    made = ", ".join([first, *(f"{method} ({', '.join(used[method])})" for method in others)])
+    once = " Every identity counts once." if any(r.get("weighting") == "identities" for r in records) else ""
+    return f"{level_text(level)} intervals, {made}.{once}{' ' + also if also else ''}"
 
 
 def _kind(name: str, records: Sequence[Record]) -> Kind:
