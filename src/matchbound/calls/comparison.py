@@ -48,7 +48,8 @@ from matchbound.stats.latent.differences import (
     fit_frr_difference,
     paired_ranks,
 )
-from matchbound.stats.latent.moments import Design, genuine_design, impostor_design
+from matchbound.stats.latent.fit import genuine_design, impostor_design
+from matchbound.stats.latent.model import Design
 from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 from matchbound.stats.weighting import far_by_pair, frr_by_identity, unit_joint
 

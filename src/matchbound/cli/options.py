@@ -54,6 +54,14 @@ def a_level(_: object, value: Any) -> None:
         raise ValueError("must lie between 0 and 1, such as 0.95") from None
 
 
+def check_rates(option: str, rates: Sequence[float] | None) -> None:
+    """Refuse what is no rate; 1 is most often a percentage without its sign."""
+    for rate in rates or ():
+        if not 0.0 <= rate < 1.0:
+            meant = f"; write {rate:g}% for {rate:g} percent" if 1.0 <= rate < 100.0 else ""
+            raise UsageError(f"{option} must be a rate between 0 and 1, such as 0.001; got {rate:g}{meant}")
+
+
 Files = Annotated[
     str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, an address, or - for standard input.")
 ]
@@ -238,6 +246,12 @@ def write_out(content: str, output: str | None) -> None:
         sys.stdout.flush()
     else:
         write_atomically(output, content)
+
+
+def wrote(path: str, quiet: bool) -> None:
+    """Say on stderr which file was written beside the answer."""
+    if not quiet:
+        sys.stderr.write(f"wrote {path}\n")
 
 
 READING, WORKING, RUNNING, ANSWER = Reading(), Working(), Running(), Answer()

@@ -37,7 +37,8 @@ SAMPLE_AXES = 1500
 SAMPLE_PAIRS = 256
 CLIPS: tuple[float, ...] = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2)
 SHARES_OF_AXES: tuple[float, ...] = (1 / 2, 3 / 8, 1 / 4, 1 / 8)
-FEWEST_ROWS = 1024
+FEWEST_ROWS = 4096
+"""Below, a screen saves at most some hundredths of a second, and choosing and compiling it costs more."""
 MOST_COLUMNS = 8192
 MOST_TURNED = 1024
 ROWS_AT_ONCE = 2048

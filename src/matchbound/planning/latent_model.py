@@ -4,7 +4,7 @@ Two correlations describe the dependence of impostor comparisons: ρ_s ("shared"
 identity, ρ_w ("same") between comparisons of the same identity pair. One describes genuine comparisons of an identity
 ("genuine"). They hardly change with the rate (docs/explanation/protocol.md), which is what makes planning possible: a
 pilot at 5% speaks about 0.01%. With z = Φ⁻¹(p), two comparisons with latent correlation ρ both err with probability
-Φ₂(z, z; ρ) (`matchbound.stats.latent.orthant`).
+Φ₂(z, z; ρ) (`matchbound.stats.latent.probabilities`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
-from matchbound.stats.latent.orthant import excess, implied_correlation
+from matchbound.stats.latent.probabilities import excess, implied_correlation
 
 Metric = Literal["far", "frr"]
 
@@ -93,14 +92,6 @@ UNKNOWN = Dependence(0.10, 0.75, 0.45, "unknown, a cautious default", instance=0
 of faces, voices, texts and drawings (docs/explanation/protocol.md)."""
 
 INDEPENDENT = Dependence(0.0, 0.0, 0.0, "independent")
-
-
-def both_err(p: float | FloatArray, rho: float | FloatArray) -> FloatArray:
-    """Φ2(z, z; ρ), z = Φ⁻¹(p): the probability that two comparisons both err."""
-    from scipy.special import ndtri
-
-    joint: FloatArray = np.asarray(p) ** 2 + excess(ndtri(p), rho)
-    return joint
 
 
 def covariance(p: float, rho: float) -> float:

@@ -184,8 +184,7 @@ def _correlations(pilot: Searches | None) -> tuple[float, float]:
 
 def _model(people: int, probes: int, gallery: int, person: float, enrolled: float) -> SearchModel:
     """The latent model of a test that has not been made."""
-    from matchbound.stats.latent.correlations import Clusters, Curve
-    from matchbound.stats.latent.moments import Design
+    from matchbound.stats.latent.model import Clusters, Curve, Design
     from matchbound.stats.search.latent import GalleryPart, SearchModel
 
     n, none = float(people * probes), np.empty(0)

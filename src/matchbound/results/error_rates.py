@@ -251,7 +251,8 @@ def _of_identities(tally: Tally) -> list[str]:
         alone = int(np.count_nonzero(tally.instances == 1))
         if alone:
             notes.append(
-                f"{alone} of {tally.n_identities} identities have one instance: they count for FAR and not for FRR"
+                f"{count_text(alone)} of {count_text(tally.n_identities)} identities have one instance: they count for "
+                "FAR and not for FRR"
             )
     return notes
 
@@ -265,11 +266,16 @@ def _of_both(far: Rate, frr: Rate, distance: bool) -> list[str]:
         return [
             f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}, where a "
             f"match is a score of {'at most' if distance else 'at least'} the threshold: is the threshold meant for "
-            "another kind of score? (see --similarity and --distance)"
+            "another kind of score? (see similarity= and distance=)"
         ]
     spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
     if far.estimate - (1.0 - frr.estimate) > SURE * spread:
         return [question(distance)]
+    if far.estimate > 0.5 and frr.estimate < 0.5:
+        return [
+            f"{percent(far.estimate)} of the impostor comparisons match at threshold {threshold_text(far.threshold)}: "
+            "is the threshold meant for scores on another scale?"
+        ]
     return []
 
 
@@ -283,8 +289,8 @@ def _of_rate(rate: Rate) -> list[str]:
     share = float(part.comparisons.max()) / rate.comparisons
     if rate.weighting == "comparisons" and rate.n_identities >= FEWEST and share > LARGE_SHARE:
         notes.append(
-            f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name}, which is mostly its rate: "
-            "weighting='identities' counts every identity once"
+            f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name} and weighs accordingly: to "
+            "count every identity once, evaluate with weighting='identities'"
         )
     if rate.errors == 0:
         notes.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
+    from matchbound.show.tables import Table
     from matchbound.stats.search.paired import HitParts, MissParts
 
 
@@ -121,6 +123,11 @@ class SearchComparison(Shown):
             }
             for each in made
         ]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import comparison_rows
+
+        return [comparison_rows(self.to_records(), ("the first", "the second"))]
 
 
 def compare_searches(
@@ -300,6 +307,32 @@ class SearchGroups(Shown):
             if rate is not None
             for record in rate.to_records()
         ]
+
+    def gap_records(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """The gaps between all pairs of groups with their intervals; see `gap`."""
+        made = []
+        for metric in ("fpir", "fnir", "cmc"):
+            known = [group for group in self.groups if getattr(group, metric) is not None]
+            for one, two in combinations(known, 2):
+                interval = self.gap(metric, one.name, two.name, level)
+                made.append(
+                    {
+                        "metric": metric,
+                        "group_a": one.name,
+                        "group_b": two.name,
+                        "estimate": getattr(one, metric).estimate - getattr(two, metric).estimate,
+                        "low": interval.low,
+                        "high": interval.high,
+                        "level": level,
+                        "method": interval.method,
+                    }
+                )
+        return made
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import groups_table
+
+        return groups_table(self.to_records(), self.gap_records())
 
     def __iter__(self) -> Any:
         return iter(self.groups)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matchbound.counting.search_tally import Further
     from matchbound.results.search_comparison import SearchGroups
     from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
+    from matchbound.show.tables import Table
     from matchbound.stats.search.sizes import HitList
 
 
@@ -145,6 +146,28 @@ class Searches(Shown):
             f"Searches({self.gallery_size:,} enrolled; {self.n_nonmated:,} searches without a mate, "
             f"{self.n_mated:,} with one)"
         )
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """CMC at rank 1, and FNIR where FPIR is 10% and 1%, as far as there are searches for them."""
+        found: list[Shown] = [self.cmc(1)] if self.n_mated else []
+        if self.n_mated and self.n_nonmated:
+            found += [self.fnir_at_fpir(rate) for rate in (0.1, 0.01) if rate * self.n_nonmated >= 1.0]
+        said = {"gallery": self.gallery_size}
+        return [{**record, **said} for rate in found for record in rate.to_records()] or [
+            {**said, "mated": self.n_mated, "nonmated": self.n_nonmated}
+        ]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import searches_rows
+
+        records = self.to_records()
+        if "metric" not in records[0]:
+            return list(super()._tables())
+        told = (
+            f"{self.gallery_size:,} people enrolled; {self.n_mated:,} searches with a mate and {self.n_nonmated:,} "
+            f"without; 95% intervals for a random gallery."
+        )
+        return [replace(searches_rows(records), note=told)]
 
     @property
     def gallery_size(self) -> int:

@@ -20,7 +20,7 @@ from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.influence import point_influence
 from matchbound.stats.curve.rates import index_at_far, index_at_frr
 from matchbound.stats.latent import LatentModel
-from matchbound.stats.latent.orthant import excess
+from matchbound.stats.latent.probabilities import excess
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 LEAST_RANK = 3

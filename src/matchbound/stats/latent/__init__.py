@@ -9,8 +9,7 @@ from matchbound.stats.latent.fit import (
     unit_design,
     with_own_variance,
 )
-from matchbound.stats.latent.model import LatentLimits, LatentModel
-from matchbound.stats.latent.settings import LatentSettings, settings_named
+from matchbound.stats.latent.model import LatentLimits, LatentModel, LatentSettings, settings_named
 
 __all__ = [
     "LatentLimits",

@@ -17,10 +17,19 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.joint import JointTally
-from matchbound.stats.latent.correlations import Curve, smooth
-from matchbound.stats.latent.fit import FAR_POOL, FRR_POOL, NO_IDENTITY_DATA, NO_PAIR_DATA
-from matchbound.stats.latent.moments import Design, Products, genuine_design, identity_correlation, impostor_design
-from matchbound.stats.latent.orthant import excess_of_two, implied_correlation, orthant
+from matchbound.stats.latent.fit import (
+    FAR_POOL,
+    FRR_POOL,
+    NO_IDENTITY_DATA,
+    NO_PAIR_DATA,
+    Products,
+    genuine_design,
+    identity_correlation,
+    impostor_design,
+    smooth,
+)
+from matchbound.stats.latent.model import Curve, Design
+from matchbound.stats.latent.probabilities import excess_of_two, implied_correlation, orthant
 
 N_RANKS = 30
 FEWEST = 3
