@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.subsets import among, take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
@@ -174,7 +174,7 @@ def as_dependence(value: Any, metric: Metric | None = None) -> Dependence | floa
     )
 
 
-def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> Any:
+def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> IntArray:
     """Thresholds with enough errors and a rate in [low, high]; failing that, with enough errors and a rate below 1."""
     if comparisons <= 0:
         return np.empty(0, dtype=np.int64)
