@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
 from matchbound.stats.latent.probabilities import excess, implied_correlation
 
 Metric = Literal["far", "frr"]
@@ -93,14 +92,6 @@ UNKNOWN = Dependence(0.10, 0.75, 0.45, "unknown, a cautious default", instance=0
 of faces, voices, texts and drawings (docs/explanation/protocol.md)."""
 
 INDEPENDENT = Dependence(0.0, 0.0, 0.0, "independent")
-
-
-def both_err(p: float | FloatArray, rho: float | FloatArray) -> FloatArray:
-    """Φ2(z, z; ρ), z = Φ⁻¹(p): the probability that two comparisons both err."""
-    from scipy.special import ndtri
-
-    joint: FloatArray = np.asarray(p) ** 2 + excess(ndtri(p), rho)
-    return joint
 
 
 def covariance(p: float, rho: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -334,7 +335,7 @@ class SearchGroups(Shown):
 
         return groups_table(self.to_records(), self.gap_records())
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[SearchGroup]:
         return iter(self.groups)
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -433,11 +434,10 @@ class Searches(Shown):
                 f"rank {rank} was asked for, and the candidate lists decide ranks to {self.tally.ranks}; keep more "
                 f"candidates, as with search(…, candidates={rank})"
             )
-        ranked: Ranked = self._at_rank(int(rank))
-        return ranked
+        return self._at_rank(int(rank))
 
     @cached_property
-    def _at_rank(self) -> Any:
+    def _at_rank(self) -> Callable[[int], Ranked]:
         mated = self.tally.mated
 
         @lru_cache(maxsize=64)
