@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.recount import AnySource, Source, source_of
 from matchbound.data.attributes import comparison_units
 from matchbound.data.comparisons import Comparisons
@@ -217,7 +217,7 @@ def _by_side(data: Source, cluster: Any) -> Any:
 
 
 def _unit_rate(
-    metric: str, table: Comparisons, at: IntArray, erred: NDArray[np.bool_], units: _Units, two_sets: bool
+    metric: str, table: Comparisons, at: IntArray, erred: BoolArray, units: _Units, two_sets: bool
 ) -> UnitRate:
     errors, comparisons = int(np.count_nonzero(erred)), int(at.size)
     if not comparisons:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
 from matchbound.errors import DataError, UsageError
@@ -186,7 +186,7 @@ class Comparisons:
 
     @classmethod
     def of_nobody(
-        cls, score: FloatArray, genuine: NDArray[np.bool_], *, distance: bool = False, notes: Sequence[str] = ()
+        cls, score: FloatArray, genuine: BoolArray, *, distance: bool = False, notes: Sequence[str] = ()
     ) -> Comparisons:
         """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
         first = np.arange(score.size, dtype=np.int64)
@@ -264,7 +264,7 @@ class Comparisons:
         return int(self.identities.size)
 
     @cached_property
-    def genuine(self) -> NDArray[np.bool_]:
+    def genuine(self) -> BoolArray:
         """Which rows compare an identity with itself, shape (n,)."""
         return np.asarray(self.a == self.b)
 

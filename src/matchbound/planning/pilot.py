@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
@@ -204,7 +203,7 @@ def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int 
     return take(data, np.flatnonzero(kept))
 
 
-def _some_of_each(owner: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _some_of_each(owner: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     """Places of at most `most` of each owner's things, at random."""
     order = np.lexsort((rng.permutation(owner.size), owner))
     ranked = owner[order]

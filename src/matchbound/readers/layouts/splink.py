@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, as_text, distinct_integers, merge, text_array
 from matchbound.data.missing import rejected_score, uncompared_pairs
@@ -257,10 +256,10 @@ def _labelled(
     labels: Table,
     a: Coded,
     b: Coded,
-    score: NDArray[np.float64],
+    score: FloatArray,
     unique_id: str,
     repeats: str | None,
-) -> tuple[IntArray, NDArray[np.bool_], int]:
+) -> tuple[IntArray, BoolArray, int]:
     """Rows of the predictions that are labelled, their labels, and how many labels found no prediction.
 
     A pair counts once. One that is predicted with two scores, or labelled both ways, is an error.
