@@ -514,3 +514,32 @@ def test_verdicts_and_costs_in_latex() -> None:
     page = render(report, "html")
     assert "FAR below 1% at threshold 0.6" in page
     assert f"{report.auc.method} for AUC" in page
+
+
+def test_check_begins_where_the_scores_of_embeddings_are(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from matchbound.planning.advice import typical_scores
+
+    data = mb.read(files / "faces.npz")
+    pairs = data.comparisons()
+    genuine, impostor = typical_scores(data)
+    assert genuine is not None
+    assert impostor is not None
+    per_person = [
+        np.median(pairs.score[pairs.genuine & (pairs.a == who)])
+        for who in range(data.n_identities)
+        if np.any(pairs.genuine & (pairs.a == who))
+    ]
+    assert genuine == pytest.approx(np.median(per_person), abs=0.05)  # people are drawn, then their images
+    assert impostor == pytest.approx(np.median(pairs.score[~pairs.genuine]), abs=0.03)
+    assert main(["check", str(files / "faces.npz")]) == 0
+    assert f"--threshold {(genuine + impostor) / 2:.3g}" in capsys.readouterr().out
+    alone = mb.Embeddings(data.vectors[:2], ["x", "y"])
+    assert typical_scores(alone)[0] is None
+
+
+def test_help_is_in_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--help"]) == 0
+    text = capsys.readouterr().out
+    parts = ["Parameters", "Reading the files", "Long runs", "Output", "For a laboratory", "Example:"]
+    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
+    assert "default: False" not in text

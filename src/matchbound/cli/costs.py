@@ -23,7 +23,14 @@ ActDcf = Annotated[
         negative_iterable="",
     ),
 ]
-CllrOption = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.", negative="")]
+CllrOption = Annotated[
+    bool,
+    Parameter(
+        help="Cllr and minCllr; scores are natural log-likelihood ratios.",
+        negative="",
+        show_default=False,
+    ),
+]
 
 
 def read_priors(option: str, words: list[str] | None) -> list[float | str]:

@@ -16,6 +16,7 @@ from matchbound.cli.costs import CllrOption, MinDcf, read_priors
 from matchbound.cli.groups import People
 from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
+    OUTPUT,
     READING,
     RUNNING,
     Files,
@@ -53,7 +54,7 @@ Targets = Annotated[
 ]
 ReportFormat = Annotated[
     Literal["html", "markdown", "latex"] | None,
-    Parameter(name="--format", help="html, markdown or latex; by default from the ending of the output, else html."),
+    Parameter(name="--format", help="By default from the ending of the output, else html.", group=OUTPUT),
 ]
 Title = Annotated[str | None, Parameter(help="Title of the report.")]
 AgainstFiles = Annotated[
@@ -74,7 +75,14 @@ GalleryOption = Annotated[
     str | None, Parameter(help="Embeddings of enrolled people, for a section about searches; with --probes.")
 ]
 ProbesOption = Annotated[str | None, Parameter(help="Embeddings to search the --gallery with.")]
-ShowLabels = Annotated[bool, Parameter(help="Name the identities that drive the uncertainty.", negative="")]
+ShowLabels = Annotated[
+    bool,
+    Parameter(
+        help="Name the identities that drive the uncertainty.",
+        negative="",
+        show_default=False,
+    ),
+]
 
 
 def report(

@@ -48,10 +48,20 @@ CurveMethod = Annotated[
 Every = Annotated[
     bool,
     Parameter(
-        name="--points", help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.", negative=""
+        name="--points",
+        help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.",
+        negative="",
+        show_default=False,
     ),
 ]
-MinCllr = Annotated[bool, Parameter(help="minCllr, for scores of any scale.", negative="")]
+MinCllr = Annotated[
+    bool,
+    Parameter(
+        help="minCllr, for scores of any scale.",
+        negative="",
+        show_default=False,
+    ),
+]
 LevelFar = Annotated[
     float | None, Parameter(help="Of the union rule: the level of FAR's interval (0.1 as in the paper's figures).")
 ]

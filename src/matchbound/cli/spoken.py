@@ -29,6 +29,7 @@ _SAID = (
     (r"give read\(\[([^\]]*)\], reader='([\w-]+)'\)", r"give both files (\1) and --reader \2"),
     (r"read\(\[([^\]]*)\], reader='([\w-]+)'\)", r"both files (\1) and --reader \2"),
     (r"reader='([\w-]+)'", r"--reader \1"),
+    (r"\bsheet='([^']*)'", r"--option sheet=\1"),
     (r"similarity='(\w+)'", r"--similarity \1"),
     (r"repeats='mean', 'max' or 'first'", "--repeats mean, max or first"),
     (r"choose repeats: ", "choose --repeats "),

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.subsets import among, take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
@@ -174,7 +173,7 @@ def as_dependence(value: Any, metric: Metric | None = None) -> Dependence | floa
     )
 
 
-def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> Any:
+def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> IntArray:
     """Thresholds with enough errors and a rate in [low, high]; failing that, with enough errors and a rate below 1."""
     if comparisons <= 0:
         return np.empty(0, dtype=np.int64)
@@ -204,7 +203,7 @@ def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int 
     return take(data, np.flatnonzero(kept))
 
 
-def _some_of_each(owner: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _some_of_each(owner: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     """Places of at most `most` of each owner's things, at random."""
     order = np.lexsort((rng.permutation(owner.size), owner))
     ranked = owner[order]

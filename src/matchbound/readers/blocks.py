@@ -59,7 +59,7 @@ def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
             stream.readline(MAX_LINE)
         waiting: deque[tuple[int, Future[Any]]] = deque()
         try:
-            for number, block in enumerate(_whole_lines(stream, source.name)):
+            for number, block in enumerate(_whole_lines(stream, source.name, layout.delimiter)):
                 marked = number > 0 or layout.header_at > 0
                 waiting.append((len(block), pool.submit(_parse, _kept_mark(block) if marked else block, layout)))
                 if len(waiting) > workers:
@@ -77,14 +77,29 @@ def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
                 future.cancel()
 
 
-def _whole_lines(stream: IO[bytes], name: str) -> Iterator[memoryview]:
-    """The rest of a stream in pieces that end with a line; each is read once and copied nowhere."""
+def _last_row(room: bytearray, filled: int, delimiter: str) -> int:
+    """Where the last row ends that holds something."""
+    empty = f' \r\t"{delimiter}'.encode()
+    while filled:
+        begin = room.rfind(b"\n", 0, filled - 1) + 1
+        if bytes(room[begin:filled]).strip(b"\n").strip(empty):
+            break
+        filled = begin
+    return filled
+
+
+def _whole_lines(stream: IO[bytes], name: str, delimiter: str = ",") -> Iterator[memoryview]:
+    """The rest of a stream in pieces that end with a line; each is read once and copied nowhere.
+
+    Rows at the end that hold nothing but delimiters, as spreadsheets write them, are left out.
+    """
     rest = b""
     while True:
         room = bytearray(len(rest) + BLOCK_BYTES)
         room[: len(rest)] = rest
         filled = len(rest) + _fill(stream, memoryview(room)[len(rest) :])
         if filled < len(room):
+            filled = _last_row(room, filled, delimiter)
             if not _is_blank(memoryview(room)[:filled]):
                 yield memoryview(room)[:filled]
             return
