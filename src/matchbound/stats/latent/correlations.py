@@ -112,7 +112,12 @@ def impostor_clusters(tally: ImpostorTally) -> Clusters:
         pairs = np.multiply.outer(members, members).astype(np.float64)
         pairs[np.diag_indices(sizes.size)] -= members
         return _grouped(products.reshape(-1), pairs.reshape(-1) / 2.0)
-    return _grouped(compared.count.astype(np.float64), np.ones(compared.count.size))
+    most = int(compared.count.max(initial=0))
+    if most > compared.count.size + 1_000_000:
+        return _grouped(compared.count.astype(np.float64), np.ones(compared.count.size))
+    times = np.bincount(compared.count)
+    sizes = np.flatnonzero(times)
+    return _grouped(sizes.astype(np.float64), times[sizes].astype(np.float64))
 
 
 def genuine_clusters(tally: GenuineTally) -> Clusters:

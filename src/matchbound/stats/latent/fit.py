@@ -15,6 +15,7 @@ from matchbound.stats.latent.model import LatentModel
 from matchbound.stats.latent.moments import (
     Correlations,
     Design,
+    LeaveOneOut,
     Products,
     correlations,
     genuine_design,
@@ -22,7 +23,6 @@ from matchbound.stats.latent.moments import (
     identity_correlation,
     impostor_design,
     impostor_products,
-    without_each,
 )
 from matchbound.stats.latent.settings import LatentSettings, settings_named
 from matchbound.stats.variance import effective_identities
@@ -98,8 +98,9 @@ def fit_far(
     identities = effective_identities(whole.impostor.comparisons if sizes is None else np.where(taking_part, sizes, 0))
     left_out = tally if leave_out is None else leave_out
     own = far_own_variance(whole.impostor, mirrored, identities)
+    left = LeaveOneOut(left_out)
     if whole is tally:
-        own = with_jackknife(own, left_out, mirrored)
+        own = with_jackknife(own, left_out, mirrored, left)
     return LatentModel(
         metric="far",
         design=design,
@@ -111,7 +112,7 @@ def fit_far(
         pair=smooth(
             curves.z, np.maximum(curves.found.pair, 0.0), curves.errors, FAR_POOL, constants.bandwidth, NO_PAIR_DATA
         ),
-        beta=_slope(left_out, mirrored, constants),
+        beta=_slope(left_out, left, mirrored, constants),
         settings=constants,
         mirrored=mirrored,
         own=own,
@@ -203,7 +204,7 @@ def _curves(
     return _Points(ndtri(rate[kept]), count[kept], correlations(design, chosen))
 
 
-def _slope(tally: Tally, mirrored: bool, settings: LatentSettings) -> float:
+def _slope(tally: Tally, left: LeaveOneOut, mirrored: bool, settings: LatentSettings) -> float:
     """β: the slope of the mean ρ_s on the mean probit rate over samples that each leave one identity out."""
     from scipy.special import ndtri
 
@@ -218,7 +219,7 @@ def _slope(tally: Tally, mirrored: bool, settings: LatentSettings) -> float:
         k = int(np.argmin(np.abs(rates - rate)))
         if abs(rates[k] - rate) > 0.15 * rate or rates[k] * total / 2.0 < FEWEST:
             continue
-        design, products = without_each(tally, k)
+        design, products = left.at(k)
         p = 1.0 - products.rate if mirrored else products.rate
         if np.any(taking_part & ((design.comparisons <= 0.0) | (p <= 0.0) | (p >= 1.0))):
             continue
@@ -227,9 +228,9 @@ def _slope(tally: Tally, mirrored: bool, settings: LatentSettings) -> float:
         middle.append(MIDDLE.start <= place < MIDDLE.stop)
     if not any(middle):
         return 0.0
-    left = Design(*np.array(designs)[:, :, taking_part].transpose(1, 0, 2))
+    without = Design(*np.array(designs)[:, :, taking_part].transpose(1, 0, 2))
     seen = Products(*np.array(moments)[:, :, taking_part].transpose(1, 0, 2))
-    rho, probit = identity_correlation(left, seen), ndtri(seen.rate[np.array(middle)])
+    rho, probit = identity_correlation(without, seen), ndtri(seen.rate[np.array(middle)])
     x, y = probit.mean(axis=0), rho.mean(axis=0)
     spread = float(((x - x.mean()) ** 2).sum())
     if spread <= 0.0:

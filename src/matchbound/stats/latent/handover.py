@@ -13,7 +13,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
-from matchbound.stats.latent.moments import without_each
+from matchbound.stats.latent.moments import LeaveOneOut
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 
 
@@ -87,7 +87,7 @@ def frr_own_variance(tally: GenuineTally, mirrored: bool, identities: float) -> 
     return _known(q, total, factor * spread / total**2, noise, mirrored)
 
 
-def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool) -> OwnVariance:
+def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool, without: LeaveOneOut | None = None) -> OwnVariance:
     """The same with noise at least (G−1)/G·Σ(V_h − V̄)²/V̂² over samples that each leave one identity h out.
 
     V_h = max(0, 4R − 2Q)/N2² without h, and V̂ = max(4R − 2Q, 2Q)/N2². Known at the thresholds of `tally`, which must
@@ -95,6 +95,7 @@ def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool) -> OwnVarianc
     """
     if not tally.has_pairs or not own.errors.size:
         return own
+    without = without or LeaveOneOut(tally)
     taking_part = tally.impostor.comparisons > 0
     size = int(np.count_nonzero(taking_part))
     total = float(tally.impostor.comparisons.sum()) / 2.0
@@ -104,7 +105,7 @@ def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool) -> OwnVarianc
         seen = total - wrong if mirrored else wrong
         if not 1.0 <= seen <= total / 2.0 + 1.0:
             continue
-        design, products = without_each(tally, k)
+        design, products = without.at(k)
         with np.errstate(divide="ignore", invalid="ignore"):
             left = np.maximum(0.0, products.sharing + products.within) / design.comparisons**2
         left = left[taking_part]
