@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from latent_coverage import MOST, SETS, Model, Population, impostor_tally, pair_errors, similarity
 
-from matchbound.stats.latent.moments import correlations, impostor_design, impostor_products
+from matchbound.stats.latent.fit import correlations, impostor_design, impostor_products
 
 RATES = np.geomspace(1e-4, 0.5, 25)
 NAMES = {

@@ -6,6 +6,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 
@@ -30,3 +32,37 @@ def test_files_that_the_page_names_exist() -> None:
     assert len(named) > 10
     missing = [name for name in named if not (module_map.SOURCE / name).exists() and not (ROOT / name).exists()]
     assert missing == []
+
+
+WHERE = {
+    "the variance of FAR": ("stats/variance.py", "def far_plug_in"),
+    "Kaldi": ("readers/layouts/trials.py", "kaldi"),
+    "the bound that rules comparisons out": ("counting/screen.py", "bound"),
+    "--far": ("cli/roc.py", "far: "),
+    "Wilson's limits": ("stats/intervals.py", "def wilson_limits"),
+    "the words of the report": ("report/words.py", "def headline"),
+}
+"""What a new contributor looks for, the file that the page names for it, and what stands in that file."""
+
+
+@pytest.mark.parametrize("sought", WHERE)
+def test_the_page_leads_to_the_file(sought: str) -> None:
+    path, mark = WHERE[sought]
+    told = module_map.PAGE.read_text("utf-8").split("## Where is")[1].split("\n## ")[0]
+    (row,) = [line for line in told.splitlines() if sought in line]
+    assert f"`{path}`" in row
+    assert mark in (module_map.SOURCE / path).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "package"),
+    [
+        ("comparisons are of an instance with itself", "data"),
+        ("rows repeat another row exactly", "data"),
+        ("Wilson falls back on", "results"),
+        ("identities: intervals rest on how identities differ", "results"),
+    ],
+)
+def test_the_text_of_a_warning_stands_in_one_place(words: str, package: str) -> None:
+    found = [path for path in module_map.SOURCE.rglob("*.py") if words in path.read_text("utf-8")]
+    assert [path.relative_to(module_map.SOURCE).parts[0] for path in found] == [package]

@@ -18,7 +18,7 @@ from matchbound.data.matching import match
 from matchbound.stats import differences as stats
 from matchbound.stats.intervals import t_quantile, wilson
 from matchbound.stats.latent import differences as model
-from matchbound.stats.latent.moments import impostor_design
+from matchbound.stats.latent.fit import impostor_design
 from strategies import tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

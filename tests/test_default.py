@@ -13,7 +13,7 @@ import matchbound as mb
 import naive_latent as naive
 from matchbound.counting.tables import tally_comparisons
 from matchbound.stats.intervals import careful_wilson, wilson
-from matchbound.stats.latent.handover import far_own_variance, frr_own_variance, with_jackknife
+from matchbound.stats.latent.fit import far_own_variance, frr_own_variance, with_jackknife
 from matchbound.stats.variance import far_bias_factor
 from matchbound.stats.weighting import far_by_pair, frr_by_identity
 from strategies import comparisons, tables

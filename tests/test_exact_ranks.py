@@ -59,7 +59,8 @@ def test_ties_are_settled_as_along_a_curve() -> None:
 
 def test_a_fit_from_all_pairs_is_the_fit_from_a_curve() -> None:
     data = crowded("cosine", 3)
-    rates, curve = mb.evaluate(data, 0.9999), mb.roc(data)
+    curve = mb.roc(data)
+    rates = mb.evaluate(data, float(curve.thresholds[50]))
     one, two = rates.far.latent_model(), CurveModels(curve.tally, curve.recount).at(50).far
     assert np.array_equal(one.own.noise, two.own.noise)
     assert np.array_equal(one.identity.value, two.identity.value)

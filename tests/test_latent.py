@@ -28,17 +28,19 @@ from matchbound.stats.latent import (
     rank_grid,
     settings_named,
 )
-from matchbound.stats.latent.correlations import Clusters, Curve, genuine_clusters, impostor_clusters, smooth
-from matchbound.stats.latent.inversion import count_tail, solve_decreasing
-from matchbound.stats.latent.moments import (
+from matchbound.stats.latent.fit import (
     correlations,
+    genuine_clusters,
     genuine_design,
     genuine_products,
+    impostor_clusters,
     impostor_design,
     impostor_products,
+    smooth,
     without_each,
 )
-from matchbound.stats.latent.orthant import excess, implied_correlation
+from matchbound.stats.latent.model import Clusters, Curve
+from matchbound.stats.latent.probabilities import count_tail, excess, implied_correlation, solve_decreasing
 from strategies import comparisons, instance_comparisons, instance_tables, tables
 
 GOLDEN = json.loads((DATA / "latent.json").read_text())

@@ -77,7 +77,8 @@ def test_a_name_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_the_examples_of_a_name_run(name: str) -> None:
+def test_the_examples_of_a_name_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # examples may write files
     tests = doctest.DocTestFinder(recurse=False).find(getattr(mb, name), name, globs={})
     for one in tests:
         told: list[str] = []
@@ -86,3 +87,43 @@ def test_the_examples_of_a_name_run(name: str) -> None:
             warnings.simplefilter("ignore", mb.MatchboundWarning)
             runner.run(one, out=told.append)
         assert not told, "".join(told)
+
+
+WEAK = re.compile(r"is not None|isinstance\(|__name__|>= 0\b")
+ALONE = {"DaskExecutor"}
+"""Names whose example needs what a test has not: a cluster."""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_an_example_shows_something(name: str) -> None:
+    value = getattr(mb, name)
+    if name in ALONE or (inspect.isclass(value) and issubclass(value, BaseException)):
+        return
+    shown = [one for one in doctest.DocTestParser().get_examples(inspect.getdoc(value) or "") if one.want]
+    assert any(one.want.strip() not in ("True", "False") for one in shown), "a number or a text, not a truth"
+    assert not [one.source for one in shown if WEAK.search(one.source)]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_see_also_names_what_is_there(name: str) -> None:
+    value = getattr(mb, name)
+    if inspect.isclass(value) and issubclass(value, BaseException):
+        return
+    text = inspect.getdoc(value) or ""
+    found = re.search(r"^See Also\n-+\n(.+?)(?:\n\n|\Z)", text, re.M | re.S)
+    assert found, "calls and results that belong together name each other"
+    for other in re.split(r",\s*", " ".join(found[1].split())):
+        home: Any = mb
+        for part in other.split("."):
+            home = getattr(home, part)
+            assert home is not None
+
+
+def test_methods_name_their_parameters() -> None:
+    silent = []
+    for name, function in _callables():
+        wanted = [one for one in inspect.signature(function).parameters if one not in ("self", "cls")]
+        text = inspect.getdoc(function) or ""
+        told = text.partition("Parameters\n----------")[2]
+        silent += [f"{name}: {one}" for one in wanted if not re.search(rf"^[\w, *]*\b{one}\b[^.]*$", told, re.M)]
+    assert silent == []

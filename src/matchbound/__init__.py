@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from matchbound.report.make import make_report as make_report
     from matchbound.report.make import write_report as write_report
     from matchbound.report.page import Report as Report
-    from matchbound.report.search_page import SearchReport as SearchReport
+    from matchbound.report.search_numbers import SearchReport as SearchReport
     from matchbound.results.bands import Band as Band
     from matchbound.results.bands import CurveBootstrap as CurveBootstrap
     from matchbound.results.bands import SmoothCurve as SmoothCurve
@@ -119,7 +119,7 @@ if TYPE_CHECKING:
     from matchbound.show.plots import plot_roc as plot_roc
     from matchbound.show.plots import plot_scores as plot_scores
     from matchbound.stats.latent.model import LatentModel as LatentModel
-    from matchbound.stats.latent.settings import LatentSettings as LatentSettings
+    from matchbound.stats.latent.model import LatentSettings as LatentSettings
     from matchbound.study.coverage import CoverageRow as CoverageRow
     from matchbound.study.coverage import CoverageStudy as CoverageStudy
     from matchbound.study.coverage import coverage_study as coverage_study
@@ -179,7 +179,7 @@ _HOME = {
     "Interval": "results.interval",
     "LatentInterval": "results.latent",
     "LatentModel": "stats.latent.model",
-    "LatentSettings": "stats.latent.settings",
+    "LatentSettings": "stats.latent.model",
     "LinkageCurve": "results.linkage_curve",
     "LinkageMeasure": "results.linkage",
     "LocalExecutor": "counting.executors",
@@ -219,7 +219,7 @@ _HOME = {
     "Searches": "results.searches",
     "SearchGroups": "results.search_comparison",
     "SearchPlan": "planning.searches",
-    "SearchReport": "report.search_page",
+    "SearchReport": "report.search_numbers",
     "SearchThreshold": "results.searches",
     "Selectivity": "results.search_rates",
     "SizeCurve": "results.search_curves",

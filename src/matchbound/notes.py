@@ -16,6 +16,10 @@ class Note:
     text : str
         The note in words, for people.
 
+    See Also
+    --------
+    Interval
+
     Examples
     --------
     >>> import matchbound as mb

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.calls.curve_readings import Reading, Target, read_curve
 from matchbound.calls.groups import by_group
 from matchbound.counting.executors import Executor, Progress
@@ -28,18 +28,30 @@ from matchbound.data.matching import Matched, comparisons_of, match, rescored
 from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.loading import Readable, in_memory
-from matchbound.results.comparison import Comparison, Difference, Models, PointDifference, RateDifference
+from matchbound.results.comparison import (
+    Comparison,
+    Difference,
+    IdentityDifference,
+    Models,
+    PointDifference,
+    RateDifference,
+)
 from matchbound.results.error_rates import ErrorRates, error_rates
+from matchbound.results.interval import named
 from matchbound.results.systems import SystemsTable, systems_table
+from matchbound.results.weighted import WEIGHTINGS
 from matchbound.stats.differences import PointTerms
+from matchbound.stats.latent import unit_design
 from matchbound.stats.latent.differences import (
     DifferenceModel,
     fit_far_difference,
     fit_frr_difference,
     paired_ranks,
 )
-from matchbound.stats.latent.moments import Design, genuine_design, impostor_design
+from matchbound.stats.latent.fit import genuine_design, impostor_design
+from matchbound.stats.latent.model import Design
 from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
+from matchbound.stats.weighting import far_by_pair, frr_by_identity, unit_joint
 
 __all__ = ["Where", "by_group", "compare", "compare_all", "compare_points", "compare_thresholds"]
 
@@ -86,6 +98,7 @@ def compare(
     threshold: float | Sequence[float] | None = None,
     far: float | None = None,
     frr: float | None = None,
+    weighting: str = "comparisons",
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -104,6 +117,9 @@ def compare(
         Compare FRR where each system has this FAR. That the thresholds are estimated is counted.
     frr
         Compare FAR where each system has this FRR.
+    weighting
+        ``"comparisons"``, or ``"identities"``: every identity (FRR) and every identity pair (FAR) counts once, as in
+        `evaluate`.
     workers, executor, progress
         How embeddings are counted; see `evaluate`.
 
@@ -112,17 +128,23 @@ def compare(
     Comparison
         With ``.far``, ``.frr`` and ``.eer`` (A minus B) and ``.p_value``.
 
+    See Also
+    --------
+    compare_all, compare_thresholds, Comparison, by_group
+
     Examples
     --------
     >>> import matchbound as mb
     >>> a = mb.demo_data()
     >>> b = mb.Embeddings(a.vectors[:, :48], a.identities[a.codes], instance=a.instance)
-    >>> low, high = mb.compare(a, b, far=0.01).frr.interval()
+    >>> difference = mb.compare(a, b, far=0.01).frr
+    >>> f"{100 * difference.estimate:.2f} points, p = {difference.p_value:.1g}"
+    '-2.09 points, p = 0.06'
     """
     where = Where(threshold, far, frr)
     sources = [in_memory(a), in_memory(b)]
     matched = match(sources)
-    pair = _Pair.of(matched, How(workers, executor, progress))
+    pair = _Pair.of(matched, How(workers, executor, progress), weighting=weighting)
     notes = (*_one_for_all(where, sources), *_findings(matched), *matched.notes)
     result = pair.compare(where, where.threshold, notes, matched)
     for text in result.warnings:
@@ -186,6 +208,7 @@ def compare_all(
     threshold: float | Sequence[float] | None = None,
     far: float | None = None,
     frr: float | None = None,
+    weighting: str = "comparisons",
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -198,7 +221,7 @@ def compare_all(
         By name, or in a sequence (they are then called 1, 2, …).
     threshold
         One for all systems, or one each.
-    far, frr, workers, executor, progress
+    far, frr, weighting, workers, executor, progress
         As for `compare`.
 
     Returns
@@ -223,8 +246,9 @@ def compare_all(
     3
     """
     table = compare_points(
-        systems, [Where(threshold, far, frr)], workers=workers, executor=executor, progress=progress, eer=False
-    )[0]
+        systems, [Where(threshold, far, frr)], workers=workers, executor=executor, progress=progress, eer=False,
+        weighting=weighting,
+    )[0]  # fmt: skip
     for text in table.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return table
@@ -238,6 +262,7 @@ def compare_points(
     executor: Executor | None = None,
     progress: Progress | None = None,
     eer: bool = True,
+    weighting: str = "comparisons",
 ) -> tuple[SystemsTable, ...]:
     """`compare_all` at several points: the systems are matched and their curves made once, each pair counted once.
 
@@ -253,9 +278,9 @@ def compare_points(
     made: list[dict[tuple[str, str], Comparison]] = [{} for _ in points]
     for i in range(len(names)):
         for j in range(i + 1, len(names)):
-            systems_of_pair: Any = (matched.systems[i], matched.systems[j])
-            both = Matched(systems_of_pair, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
-            pair = _Pair.of(both, How(workers, executor, progress), remember)
+            two: Any = (matched.systems[i], matched.systems[j])
+            both = Matched(two, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
+            pair = _Pair.of(both, How(workers, executor, progress), remember, weighting)
             asked = [None if grid is None else (float(grid[i]), float(grid[j])) for grid in grids]
             pair.prepare([at for at in asked if at is not None], [*targets, *([("eer", None)] if eer else [])])
             for table, where, at in zip(made, points, asked, strict=True):
@@ -285,11 +310,11 @@ class _Remembered:
             self.tallies[key] = tally_comparisons(source, thresholds)
         return self.tallies[key]
 
-    def read(self, source: Source, targets: Sequence[Target], how: How) -> list[Reading]:
+    def read(self, source: Source, targets: Sequence[Target], how: How, weighting: str) -> list[Reading]:
         """Numbers of the curve of a system; what is not known yet is read from one curve."""
         new = [target for target in targets if (source, *target) not in self.readings]
         if new:
-            for target, reading in zip(new, read_curve(source, new, how), strict=True):
+            for target, reading in zip(new, read_curve(source, new, how, weighting), strict=True):
                 self.readings[source, *target] = reading
         return [self.readings[source, *target] for target in targets]
 
@@ -297,22 +322,23 @@ class _Remembered:
 class _Pair:
     """Two matched systems, and the counting that comparisons of them need."""
 
-    def __init__(self, a: Source, b: Source, how: How, remember: _Remembered) -> None:
+    def __init__(self, a: Source, b: Source, how: How, remember: _Remembered, weighting: str = "comparisons") -> None:
         self.a, self.b, self.how, self.remember = a, b, how, remember
+        self.weighting = named(weighting, WEIGHTINGS, "weighting")
         self.designs: tuple[Design, Design] | None = None
         self.prepared: dict[tuple[float, float], JointTally] = {}
         self.models: Models = cache(self._model)
 
     @staticmethod
-    def of(matched: Matched, how: How, remember: _Remembered | None = None) -> _Pair:
+    def of(matched: Matched, how: How, remember: _Remembered | None = None, weighting: str = "comparisons") -> _Pair:
         remember = remember or _Remembered()
         a, b = matched.systems
         if isinstance(a, Embeddings) and isinstance(b, Embeddings):
             if len(a) < 2:
                 raise DataError(f"there are no comparisons: {len(a)} matched embeddings make no pair")
             if len(a) * (len(a) - 1) // 2 <= EXACT_COMPARISONS:
-                return _Pair(remember.pairs(a), remember.pairs(b), how, remember)
-        return _Pair(a, b, how, remember)
+                return _Pair(remember.pairs(a), remember.pairs(b), how, remember, weighting)
+        return _Pair(a, b, how, remember, weighting)
 
     def joint(self, thresholds_a: ArrayLike, thresholds_b: ArrayLike) -> JointTally:
         one = np.atleast_1d(np.asarray(thresholds_a, dtype=np.float64))
@@ -321,12 +347,16 @@ class _Pair:
             made = joint_tally(self.a, self.b, one, two, tally=self.remember.tally)
         else:
             made = _joint(self.a, self.b, one, two, self.how)
-        self.designs = impostor_design(made.a.impostor), genuine_design(made.a.genuine)
+        if self.weighting == "identities":
+            units = far_by_pair(made.a.impostor, 0), frr_by_identity(made.a.genuine, 0)
+            self.designs = unit_design(units[0]), unit_design(units[1])
+        else:
+            self.designs = impostor_design(made.a.impostor), genuine_design(made.a.genuine)
         return made
 
     def prepare(self, thresholds: Sequence[tuple[float, float]], targets: Sequence[Target]) -> None:
         """Count at several points in one pass, so that `compare` finds them."""
-        read = [self.remember.read(source, targets, self.how) for source in (self.a, self.b)]
+        read = [self.remember.read(source, targets, self.how, self.weighting) for source in (self.a, self.b)]
         grid = [*thresholds, *((one.threshold, two.threshold) for one, two in zip(*read, strict=True))]
         if grid:
             joint = self.joint([at[0] for at in grid], [at[1] for at in grid])
@@ -347,7 +377,7 @@ class _Pair:
             one, two = _each(threshold, 2).tolist()
             return self.at(self._joint_at(one, two), notes, matched)
         point = self._at_target(*where.target)
-        return self.at(point.terms.joint, notes, matched, point, where.target[1])
+        return self.at(self._joint_at(point.threshold_a, point.threshold_b), notes, matched, point, where.target[1])
 
     def at(
         self,
@@ -359,11 +389,10 @@ class _Pair:
     ) -> Comparison:
         """The comparison at one pair of thresholds."""
         rates = [
-            error_rates(t, (), Recount(source, self.how.workers, self.how.executor))[0]
+            error_rates(t, (), Recount(source, self.how.workers, self.how.executor), self.weighting)[0]
             for t, source in ((joint.a, self.a), (joint.b, self.b))
         ]
-        far: Difference = _rate_difference("far", rates[0], rates[1], joint, self.models)
-        frr: Difference = _rate_difference("frr", rates[0], rates[1], joint, self.models)
+        far, frr = self._differences(rates[0], rates[1], joint)
         mode: Literal["threshold", "far", "frr"] = "threshold"
         if point is not None and point.metric == "frr@far":
             mode, frr = "far", point
@@ -385,11 +414,25 @@ class _Pair:
             at_crossing=lambda: self._at_target("eer", None),
         )
 
+    def _differences(self, a: ErrorRates, b: ErrorRates, joint: JointTally) -> tuple[Difference, Difference]:
+        """Of FAR and of FRR."""
+        of = self._units_of(joint)
+        return (
+            _rate_difference("far", a, b, of, self.models, self.weighting),
+            _rate_difference("frr", a, b, of, self.models, self.weighting),
+        )
+
+    def _units_of(self, joint: JointTally) -> JointTally:
+        """What is counted: comparisons, or identities and their pairs."""
+        return unit_joint(joint) if self.weighting == "identities" else joint
+
     def _at_target(self, metric: str, target: float | None) -> PointDifference:
         """Read a number from both curves, with the slopes that make it a combination of FRR and FAR."""
-        read = [self.remember.read(source, [(metric, target)], self.how)[0] for source in (self.a, self.b)]
+        read = [
+            self.remember.read(source, [(metric, target)], self.how, self.weighting)[0] for source in (self.a, self.b)
+        ]
         values, thresholds = [one.value for one in read], [one.threshold for one in read]
-        joint = self._joint_at(thresholds[0], thresholds[1])
+        joint = self._units_of(self._joint_at(thresholds[0], thresholds[1]))
         g = joint.a.genuine.comparisons
         size = max(effective_identities(g), 4.0)
         terms = PointTerms(
@@ -442,10 +485,13 @@ def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, how: How) -> 
     return joint_tally_of_embeddings(a, b, one, two, how)
 
 
-def _rate_difference(metric: Any, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models) -> RateDifference:
+def _rate_difference(
+    metric: str, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models, weighting: str
+) -> RateDifference:
     one, two = (a.far, b.far) if metric == "far" else (a.frr, b.frr)
     freedom = max(one.effective_identities - 1.0, 1.0)
-    return RateDifference(metric, one.estimate, two.estimate, freedom, a=one, b=two, joint=joint, models=models)
+    kind = IdentityDifference if weighting == "identities" else RateDifference
+    return kind(metric, one.estimate, two.estimate, freedom, a=one, b=two, joint=joint, models=models)
 
 
 def _subset(a: Source, b: Source) -> tuple[Source, Source]:
@@ -465,7 +511,7 @@ def _subset(a: Source, b: Source) -> tuple[Source, Source]:
     return take_embeddings(a, rows).comparisons(), take_embeddings(b, rows).comparisons()
 
 
-def _some_identities(size: int, share: float) -> Any:
+def _some_identities(size: int, share: float) -> BoolArray:
     rng = np.random.default_rng(0)
     kept = np.zeros(size, dtype=bool)
     chosen: IntArray = rng.permutation(size)[: max(int(size * share), 2)]

@@ -11,6 +11,7 @@ from matchbound.counting.curves import curve_of_comparisons
 from matchbound.counting.recount import Source
 from matchbound.counting.running import How
 from matchbound.counts.curve import CurveTally
+from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.data.comparisons import Comparisons
 
 Target = tuple[str, float | None]
@@ -35,7 +36,9 @@ class Reading:
     share_far: float
 
 
-def read_curve(source: Source, targets: Sequence[Target], how: How | None = None) -> list[Reading]:
+def read_curve(
+    source: Source, targets: Sequence[Target], how: How | None = None, weighting: str = "comparisons"
+) -> list[Reading]:
     """Read numbers from the curve of a system, which is made once."""
     from matchbound.counting.curves import curve_of_embeddings
     from matchbound.stats.curve.influence import curve_slopes
@@ -45,7 +48,9 @@ def read_curve(source: Source, targets: Sequence[Target], how: How | None = None
         curve: CurveTally = curve_of_comparisons(source)
     else:
         how = how or How()
-        curve = curve_of_embeddings(source, workers=how.workers, executor=how.executor, progress=how.progress)
+        curve = curve_of_embeddings(source, How(how.workers, how.executor, how.progress))
+    if weighting == "identities":
+        curve = unit_curve(sorted_curve(curve))
     far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
     read = []
     for metric, target in targets:

@@ -11,6 +11,7 @@ import numpy as np
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.counting.executors import Executor, Progress
 from matchbound.counting.recount import AnySource, Recount, RecountOfPart, rank_scores, source_of, tally_source
+from matchbound.counting.running import How
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
@@ -52,7 +53,8 @@ def by_group(
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
     weighting
-        ``"comparisons"`` or ``"identities"``, as in `evaluate`; gaps between groups are of pooled rates.
+        ``"comparisons"``, or ``"identities"``: every identity (FRR) and every identity pair (FAR) counts once, as in
+        `evaluate`; rates, rates between groups and gaps.
     workers, executor, progress
         How embeddings are counted; see `evaluate`.
 
@@ -61,11 +63,17 @@ def by_group(
     GroupRates
         ``rates["name"].far`` and ``.frr``; ``.between(a, b)`` and ``.matrix``; ``.gaps()``; ``.worst_to_best()``.
 
+    See Also
+    --------
+    evaluate, GroupRates, compare
+
     Examples
     --------
     >>> import matchbound as mb
     >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
-    >>> low, high = rates.gap("far", "A", "B").interval()
+    >>> gap = rates.gap("far", "A", "B")
+    >>> f"{100 * gap.estimate:.2f} points, p = {gap.p_value:.2f}"
+    '0.41 points, p = 0.56'
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
@@ -84,7 +92,7 @@ def by_group(
         raise UsageError(f"threshold must be a number; got {threshold!r}")
     grid = np.array([threshold], dtype=np.float64)
     recount = Recount(data, workers, executor)
-    whole = tally_source(data, grid, pairs=True, workers=workers, executor=executor, progress=progress)
+    whole = tally_source(data, grid, pairs=True, how=How(workers, executor, progress))
     overall = error_rates(whole, (), recount, weighting)[0]
     labels, codes = np.unique(_labels_of(whole, group) if labelled is None else labelled, return_inverse=True)
     codes = codes.astype(np.int64).reshape(-1)
@@ -104,13 +112,17 @@ def by_group(
         )
     if len(names) == 1:
         told.append(f"all identities are in one group, {names[0]}: there is nothing to compare")
+    by_identity = overall.far.weighting == "identities"
+    wrong, made = (v.astype(np.float64) for v in (whole.genuine.errors[0], whole.genuine.comparisons))
+    if by_identity:
+        wrong, made = np.divide(wrong, made, out=np.zeros_like(wrong), where=made > 0), (made > 0).astype(np.float64)
     result = GroupRates(
         threshold=float(grid[0]),
         groups=names,
         overall=overall,
         within=tuple(within),
-        sums=group_sums(whole, codes, len(names)),
-        genuine=(whole.genuine.errors[0].astype(np.float64), whole.genuine.comparisons.astype(np.float64)),
+        sums=group_sums(whole, codes, len(names), units=by_identity),
+        genuine=(wrong, made),
         too_small=small,
         warnings=tuple(dict.fromkeys(told)),
     )

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from matchbound.counting.curves import AlongCurve, curve_of_comparisons, curve_of_embeddings, curve_of_table
 from matchbound.counting.recount import AnySource, Recount, source_of
+from matchbound.counting.running import How
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import MatchboundWarning
 from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile
-from matchbound.results.interval import few_identities
+from matchbound.results.interval import few_identities, named
 from matchbound.results.roc import RocCurve
+from matchbound.results.weighted import WEIGHTINGS
+from matchbound.results.weighted_curve import identity_curve
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 def roc(
     data: AnySource | Readable,
     *,
+    weighting: str = "comparisons",
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -38,6 +42,9 @@ def roc(
         disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
         step. Each is exact, and so are the thresholds of a FAR or an FRR that is asked for; EER lies on the line
         between two points.
+    weighting
+        ``"comparisons"``, or ``"identities"``: FRR is the mean over identities and FAR over identity pairs, as in
+        `evaluate`, at every threshold. This needs a curve with every step.
     workers, executor, progress, checkpoint, checkpoint_every
         How to count large sets of embeddings; see `evaluate`.
 
@@ -58,20 +65,15 @@ def roc(
     >>> f"FRR {point.estimate:.2%}, between {low:.2%} and {high:.2%}"
     'FRR 0.66%, between 0.15% and 4.04%'
     """
+    weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
     if isinstance(source, Comparisons):
         counted: CurveTally = curve_of_comparisons(source)
     elif isinstance(source, ScoreFile):
         counted = curve_of_table(source, progress)
     else:
-        counted = curve_of_embeddings(
-            source,
-            workers=workers,
-            executor=executor,
-            progress=progress,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
+        how = How(workers, executor, progress, checkpoint, checkpoint_every)
+        counted = curve_of_embeddings(source, how)
         source.check_unchanged()
     notes = (*source.findings(), *few_identities(counted.n_identities))
     for text in notes:
@@ -79,4 +81,6 @@ def roc(
     recount = Recount(source, workers, executor)
     if isinstance(counted, SortedCurve):
         recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
+    if weighting == "identities":
+        return identity_curve(counted, recount, notes)
     return RocCurve(counted, recount, notes)

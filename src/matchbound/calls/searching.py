@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
-from matchbound.counting.search_tally import Behind, BehindMatrix, assemble
+from matchbound.counting.search_tally import BehindJob, BehindMatrix, assemble
 from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
@@ -71,6 +71,10 @@ def search(
     Searches
         With ``fpir``, ``fnir``, ``cmc``, ``fnir_at_fpir``, ``selectivity``, ``at_gallery_size``, ``threshold_for`` and
         ``hubs``.
+
+    See Also
+    --------
+    Searches, read_candidates, compare_searches
 
     Examples
     --------
@@ -132,7 +136,7 @@ def search(
     )  # fmt: skip
     rows = np.where(np.arange(searched.own.size) < len(probes), np.arange(searched.own.size), -1)
     mated = searched.own >= 0
-    behind = Behind(job, rows if rotating else rows[~mated], rows[mated], mate[mated])
+    behind = BehindJob(rows if rotating else rows[~mated], rows[mated], mate[mated], job)
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return Searches(tally, behind, tuple(notes), _groups(probes))
@@ -185,7 +189,7 @@ def _count(lists: Candidates, protocol: str) -> Searches:
     behind = None
     if lists.matrix is not None:
         rows, mated = np.arange(len(lists)), lists.own >= 0
-        behind = BehindMatrix(lists.matrix, rows if rotating else rows[~mated], rows[mated], lists.mate[mated])
+        behind = BehindMatrix(rows if rotating else rows[~mated], rows[mated], lists.mate[mated], lists.matrix)
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=3)
     return Searches(tally, behind, tuple(notes))

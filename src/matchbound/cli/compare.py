@@ -19,6 +19,7 @@ from matchbound.cli.options import (
     Resamples,
     Seed,
     Threshold,
+    Weighting,
     Working,
 )
 from matchbound.errors import UsageError
@@ -35,6 +36,7 @@ def compare(
     threshold: Threshold = None,
     far: Far = None,
     frr: Frr = None,
+    weighting: Weighting = "comparisons",
     method: CompareMethod = "auto",
     level: Level = 0.95,
     resamples: Resamples = 2000,
@@ -72,11 +74,11 @@ def compare(
         systems = [in_memory(reading.load_or_scan([name])) for name in files]
         with working.started(quiet) as how:
             if len(files) == 2:
-                made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, **how)
+                made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, weighting=weighting, **how)
                 records = comparison_records(made, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed)
             else:
                 named_systems = dict(zip(names, systems, strict=True))
-                several = compare_all(named_systems, threshold=grid, far=far, frr=frr, **how)
+                several = compare_all(named_systems, threshold=grid, far=far, frr=frr, weighting=weighting, **how)
                 records = systems_records(several, method, level, rng=seed)
     source = common.provenance(
         files,
@@ -86,6 +88,7 @@ def compare(
             "threshold": threshold or None,
             "far": far,
             "frr": frr,
+            "weighting": None if weighting == "comparisons" else weighting,
             "method": method,
             "level": level,
             "resamples": resamples,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -33,6 +33,7 @@ from matchbound.cli.options import (
     Running,
     Seed,
     Threshold,
+    Weighting,
 )
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -45,9 +46,6 @@ from matchbound.results.rates import METHODS, VARIANCES
 from matchbound.stats.resampling import BOOTSTRAPS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
-Weighting = Annotated[
-    Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
-]
 Variance = Annotated[
     str | None,
     Parameter(help="Of wilson, wald, agresti-coull and jeffreys: plug-in, bias-corrected, fixed-sizes, vertex, …"),
@@ -67,7 +65,10 @@ ThresholdFrom = Annotated[
 ]
 Criterion = Annotated[str, Parameter(help="With --threshold-from: eer, min-hter, far=RATE or frr=RATE.")]
 Linkage = Annotated[
-    bool, Parameter(help="Precision, recall and F1 at the data's own share of genuine comparisons.", negative="")
+    bool,
+    Parameter(
+        help="Precision, recall and F1 at the data's own share of genuine comparisons.", negative="", show_default=False
+    ),
 ]
 
 

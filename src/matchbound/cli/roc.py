@@ -25,6 +25,9 @@ from matchbound.cli.options import (
     Resamples,
     Running,
     Seed,
+    Weighting,
+    check_rates,
+    wrote,
 )
 from matchbound.errors import UsageError
 from matchbound.results.interval import named
@@ -45,10 +48,20 @@ CurveMethod = Annotated[
 Every = Annotated[
     bool,
     Parameter(
-        name="--points", help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.", negative=""
+        name="--points",
+        help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.",
+        negative="",
+        show_default=False,
     ),
 ]
-MinCllr = Annotated[bool, Parameter(help="minCllr, for scores of any scale.", negative="")]
+MinCllr = Annotated[
+    bool,
+    Parameter(
+        help="minCllr, for scores of any scale.",
+        negative="",
+        show_default=False,
+    ),
+]
 LevelFar = Annotated[
     float | None, Parameter(help="Of the union rule: the level of FAR's interval (0.1 as in the paper's figures).")
 ]
@@ -64,6 +77,7 @@ def roc(
     *files: Files,
     far: Far = None,
     frr: Frr = None,
+    weighting: Weighting = "comparisons",
     method: CurveMethod = "auto",
     level: Level = 0.95,
     level_far: LevelFar = None,
@@ -101,15 +115,13 @@ def roc(
         raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
     priors = {"min_dcf": read_priors("--min-dcf", min_dcf), "actual_dcf": read_priors("--act-dcf", act_dcf)}
     for name, rates in (("--far", far), ("--frr", frr)):
-        for rate in rates or ():
-            if not 0.0 <= rate <= 1.0:
-                raise UsageError(f"{name} must be a rate between 0 and 1, such as 0.001; got {rate:g}")
+        check_rates(name, rates)
     if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
         data = reading.load_or_scan(files)
         with running.started(quiet) as how:
-            curve = run(data, **how)
+            curve = run(data, weighting=weighting, **how)
             wanted = far or (
                 [] if frr or every else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0]
             )
@@ -131,6 +143,7 @@ def roc(
             "verb": "roc",
             "far": wanted or None,
             "frr": frr or None,
+            "weighting": None if weighting == "comparisons" else weighting,
             "method": method,
             "level": level,
             **chosen,
@@ -145,6 +158,7 @@ def roc(
     )
     if plot is not None and picture is not None:
         write_atomically(plot, picture)
+        wrote(plot, quiet)
     answer.deliver(records, partial(curve_table, records), told.texts, source, made)
     return exit_code(made)
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.executors import Executor, Progress
 from matchbound.counting.job import AllPairsJob, Pruning, make_job
-from matchbound.counting.partial import Partial, finish, sums_may_wrap
+from matchbound.counting.partial import Partial, finish, sorted_thresholds, sums_may_wrap
 from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import label_bytes
-from matchbound.errors import UsageError
 
 
 def tally_embeddings(
@@ -54,10 +51,7 @@ def tally_embeddings(
     prune
         How to rule comparisons out before they are scored; see `matchbound.counting.job.make_job`.
     """
-    given = np.array(thresholds, dtype=np.float64).reshape(-1)
-    if np.isnan(given).any():
-        raise UsageError("thresholds holds NaN; a threshold must be a number")
-    distinct, place = np.unique(-given if source.distance else given, return_inverse=True)
+    given, distinct, place = sorted_thresholds(thresholds, source.distance)
     kept = pairs or sums_may_wrap(source.instance_counts)  # sums of exact numbers per pair cannot wrap around
     job = make_job(source, distinct, kept, prune, workers)
     partial = run_job(source, job, "tally", How(workers, executor, progress, checkpoint, checkpoint_every))
@@ -66,7 +60,7 @@ def tally_embeddings(
         source.identities,
         source.instance_counts,
         given,
-        place.astype(np.int64).reshape(-1),
+        place,
         source.distance,
         kept,
         workers,

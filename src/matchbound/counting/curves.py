@@ -11,6 +11,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
 from matchbound.counting.recount import Kind, Recount, similarity_at
+from matchbound.counting.running import ANYHOW, How
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
@@ -19,9 +20,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.readers.scan import ScoreFile
 
 if TYPE_CHECKING:
-    import os
-
-    from matchbound.counting.executors import Executor, Progress
+    from matchbound.counting.executors import Progress
 
 EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
@@ -115,32 +114,14 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
 
-def curve_of_embeddings(
-    source: Embeddings,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
-) -> CurveTally:
+def curve_of_embeddings(source: Embeddings, how: How = ANYHOW) -> CurveTally:
     """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
     rows = len(source)
     if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
         return curve_of_comparisons(source.comparisons())
     from matchbound.counting.allpairs import tally_embeddings
 
-    return curve_of_tally(
-        tally_embeddings(
-            source,
-            curve_thresholds(source),
-            workers=workers,
-            executor=executor,
-            progress=progress,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
-    )
+    return curve_of_tally(tally_embeddings(source, curve_thresholds(source), **vars(how)))
 
 
 def curve_of_table(source: ScoreFile, progress: Progress | None = None) -> SteppedCurve:

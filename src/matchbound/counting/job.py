@@ -154,7 +154,7 @@ def prepare_job(
         one = thresholds.size == 1
         layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
         factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
-        screen = _choose_screen(layout, factors, thresholds, prune, workers)
+        screen = _choose_screen(layout, factors, thresholds, prune, workers, raw.dtype)
         panels = None
         if screen is not None:
             layout = replace(layout, piece_rows=SCREENED_PIECE_ROWS)
@@ -164,8 +164,14 @@ def prepare_job(
 
 
 def _choose_screen(
-    layout: Layout, factors: Factors, thresholds: FloatArray, prune: Pruning | None, workers: int | None
+    layout: Layout,
+    factors: Factors,
+    thresholds: FloatArray,
+    prune: Pruning | None,
+    workers: int | None,
+    dtype: np.dtype[Any],
 ) -> Screen | None:
+    """A screen where it pays; speeds are measured on rows of the type of the data, which are compiled for anyway."""
     if not thresholds.size or prune == "none":
         return None
     sizes, n = np.diff(layout.start).astype(np.float64), layout.owner.size
@@ -180,11 +186,11 @@ def _choose_screen(
     if prune is None:
         if factors.left.shape[0] < FEWEST_ROWS or best_kind() is None:
             return None
-        speeds = measured_speeds(_seconds)
+        speeds = measured_speeds(lambda rows, level, screened: _seconds(rows.astype(dtype), level, screened))
     return screen_that_pays(factors, lowest, genuine_share, speeds=speeds, workers=workers, kind=kind)
 
 
-def _seconds(rows: NDArray[np.float32], threshold: float, screened: bool, turns: int = 5) -> float:
+def _seconds(rows: NDArray[Any], threshold: float, screened: bool, turns: int = 5) -> float:
     """The least time of a run over all pairs of rows, each an identity of its own, on one thread."""
     codes = np.arange(rows.shape[0], dtype=np.int64)
     prune: Pruning = "best" if screened else "none"

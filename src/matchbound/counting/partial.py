@@ -16,9 +16,10 @@ from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.held import Held
 from matchbound.counting.threads import in_slices
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
-from matchbound.errors import DataError
+from matchbound.errors import DataError, UsageError
 
 FEWEST_IN_A_SLICE = 512
+SUMMED_AT_ONCE = 2**16
 LARGEST_SUM = 2**63 - 1
 """What the running sums of a partial tally can hold."""
 
@@ -122,6 +123,15 @@ def _fault(state: Mapping[str, NDArray[Any]], shape: tuple[int, int]) -> str:
     return ""
 
 
+def sorted_thresholds(thresholds: FloatArray, distance: bool) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Thresholds as given, shape (K',); the distinct ones among oriented scores, ascending; where each of them is."""
+    given = np.array(thresholds, dtype=np.float64).reshape(-1)
+    if np.isnan(given).any():
+        raise UsageError("thresholds holds NaN; a threshold must be a number")
+    distinct, place = np.unique(-given if distance else given, return_inverse=True)
+    return given, distinct, place.astype(np.int64).reshape(-1)
+
+
 def sums_may_wrap(instances: IntArray) -> bool:
     """Whether Σn² or Σnm of complete data could pass what the running sums hold: neither is larger than Σm²."""
     return pair_moments(AllPairs(instances), (), instances.size)[0] > LARGEST_SUM
@@ -144,14 +154,15 @@ def finish(
     place : int64, shape (K',)
         Where each is among the sorted distinct ones.
     """
-    from matchbound.kernels.totals import running_sums
-
     impostor_errors = np.empty((place.size, identities.size), dtype=np.int64)
     genuine_errors = np.empty(impostor_errors.shape, dtype=np.int64)
 
     def sum_up(start: int, stop: int) -> None:
-        running_sums(partial.impostor, place, True, start, stop, impostor_errors)
-        running_sums(partial.genuine, place, False, start, stop, genuine_errors)
+        step = max(64, SUMMED_AT_ONCE // max(partial.impostor.shape[1], 1))
+        for first in range(start, stop, step):
+            part = slice(first, min(first + step, stop))
+            impostor_errors[:, part] = np.cumsum(partial.impostor[part, ::-1].T, axis=0)[::-1][place]
+            genuine_errors[:, part] = np.cumsum(partial.genuine[part].T, axis=0)[place]
 
     in_slices(sum_up, identities.size, workers, FEWEST_IN_A_SLICE)
     moments = 2 * _from_the_end(partial.moments)[:, place]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.factors import UNIT32, Factors
 from matchbound.counting.speeds import Speeds, best_kind
 from matchbound.counting.threads import in_slices
@@ -37,7 +37,8 @@ SAMPLE_AXES = 1500
 SAMPLE_PAIRS = 256
 CLIPS: tuple[float, ...] = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2)
 SHARES_OF_AXES: tuple[float, ...] = (1 / 2, 3 / 8, 1 / 4, 1 / 8)
-FEWEST_ROWS = 1024
+FEWEST_ROWS = 4096
+"""Below, a screen saves at most some hundredths of a second, and choosing and compiling it costs more."""
 MOST_COLUMNS = 8192
 MOST_TURNED = 1024
 ROWS_AT_ONCE = 2048
@@ -329,7 +330,7 @@ def _make(
 
 def _windows(
     made: Coordinates, order: IntArray, workers: int | None
-) -> tuple[int, NDArray[np.int16], NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[int, NDArray[np.int16], BoolArray, BoolArray]:
     """Where sums of 16 bits may wrap: the words that share one, what they start from, and rows and columns too long.
 
     A sum is never more than the product of the lengths of its parts. Rows and columns whose parts are longer than

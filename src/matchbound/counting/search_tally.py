@@ -24,14 +24,14 @@ class Further(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class BehindMatrix:
-    """The same for a matrix of scores.
+class Behind:
+    """What is behind the end of the lists; where to look for it is for its two kinds to say.
 
-    nonmated, mated : int64 arrays
-        The row of each search.
+    nonmated, mated : int64 arrays, shapes (n,) and (T,)
+        The row of each search, −1 for searches that failed.
+    mate : float64 array, shape (T,)
     """
 
-    matrix: ScoreMatrix
     nonmated: IntArray = field(repr=False)
     mated: IntArray = field(repr=False)
     mate: FloatArray = field(repr=False)
@@ -41,8 +41,18 @@ class BehindMatrix:
         return self._of(self.nonmated, np.full(self.nonmated.size, threshold), False)
 
     def beaten(self) -> Reached:
-        """Which non-mates are ahead of the mate in the searches with one."""
+        """Which non-mates are ahead of the mate in the searches with one; where there is no mate, none are listed."""
         return self._of(self.mated, np.where(np.isneginf(self.mate), np.inf, self.mate), True)
+
+    def _of(self, rows: IntArray, least: FloatArray, strict: bool) -> Reached:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class BehindMatrix(Behind):
+    """Looks in a matrix of scores."""
+
+    matrix: ScoreMatrix
 
     def _of(self, rows: IntArray, least: FloatArray, strict: bool) -> Reached:
         counts = np.zeros(rows.size, dtype=np.int64)
@@ -66,26 +76,10 @@ class BehindMatrix:
 
 
 @dataclass(frozen=True, eq=False)
-class Behind:
-    """Goes back to the data for what is behind the end of the lists.
-
-    nonmated, mated : int64 arrays, shapes (n,) and (T,)
-        The probe of each search, −1 for searches that failed.
-    mate : float64 array, shape (T,)
-    """
+class BehindJob(Behind):
+    """Goes back to the data."""
 
     job: SearchJob
-    nonmated: IntArray = field(repr=False)
-    mated: IntArray = field(repr=False)
-    mate: FloatArray = field(repr=False)
-
-    def hits(self, threshold: float) -> Reached:
-        """Who reaches an oriented threshold in the searches without a mate."""
-        return self._of(self.nonmated, np.full(self.nonmated.size, threshold), False)
-
-    def beaten(self) -> Reached:
-        """Which non-mates are ahead of the mate in the searches with one; where there is no mate, none are listed."""
-        return self._of(self.mated, np.where(np.isneginf(self.mate), np.inf, self.mate), True)
 
     def _of(self, rows: IntArray, least: FloatArray, strict: bool) -> Reached:
         known = rows >= 0

@@ -79,6 +79,8 @@ class AllPairsWorker(PieceWorker):
     """Tallies blocks at one or many thresholds."""
 
     def __init__(self, job: AllPairsJob) -> None:
+        from matchbound.kernels.blocks import AT_ONCE
+
         super().__init__(job, job.thresholds.size)
         layout, count = job.layout, job.thresholds.size
         size, span, many = layout.piece_size, layout.span_rows, count > 1
@@ -87,6 +89,7 @@ class AllPairsWorker(PieceWorker):
             return np.zeros(length if used else 0, dtype=kind)
 
         self._found = scratch(size + 4, True)
+        self._near = scratch(AT_ONCE, True, np.float32)
         self._touched = scratch(span, True)
         self._seen = scratch(span, True)
         self._events = np.empty((max(size, span * count) if job.pairs else 0, 4), dtype=np.int64)
@@ -118,7 +121,7 @@ class AllPairsWorker(PieceWorker):
 
         job, sums = self._job, self._sums()
         level = Level(float(self._values[0]), float(job.thresholds[0]))
-        marks = Marks(self._seen, self._touched, np.zeros(2, dtype=np.int64), self._found)
+        marks = Marks(self._seen, self._touched, np.zeros(2, dtype=np.int64), self._found, self._near)
         for piece in job.layout.pieces(first, second):
             tile = self._tile(piece, cut, band)
             count_block(self._block(piece, tile), tile, self._rows, level, marks, sums)
@@ -137,8 +140,8 @@ class AllPairsWorker(PieceWorker):
         n_columns = int(owners[1] - owners[0]) + 1
         carry = np.zeros((n_columns if large else 0, job.thresholds.size), dtype=np.int64)
         books = Books(
-            self._found, self._level, self._order, self._seen, self._last, self._packed, self._tally, self._columns,
-            carry, np.zeros(2, dtype=np.int64), self._bins,
+            self._found, self._level, self._order, self._near, self._seen, self._last, self._packed,
+            self._tally, self._columns, carry, np.zeros(2, dtype=np.int64), self._bins,
             int(owners[0]),
         )  # fmt: skip
         may_be_dense = job.screen is None and not (

@@ -109,6 +109,11 @@ class CurveTally:
         """T, the genuine comparisons."""
         return int(self.genuine_comparisons.sum())
 
+    @property
+    def trials(self) -> tuple[int, int]:
+        """Impostor and genuine comparisons, which bound how many independent trials a rate can be worth."""
+        return self.n_impostor, self.n_genuine
+
     @cached_property
     def similarity(self) -> FloatArray:
         """The thresholds with large meaning "same", decreasing, shape (K,)."""

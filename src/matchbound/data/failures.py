@@ -27,8 +27,7 @@ class Failures:
 
     See Also
     --------
-    from_attempts : one row per attempt.
-    from_counts : totals only.
+    Failures.from_attempts, Failures.from_counts, read_failures, GeneralisedRates
 
     Examples
     --------
@@ -96,7 +95,13 @@ class Failures:
 
     @classmethod
     def from_counts(cls, *, fta: tuple[int, int] | None = None, fte: tuple[int, int] | None = None) -> Failures:
-        """From totals, (failed, of how many): who failed is not known, and attempts count as independent."""
+        """From totals, (failed, of how many): who failed is not known, and attempts count as independent.
+
+        Parameters
+        ----------
+        fta, fte
+            (failed, of how many): attempts to give a sample, people who tried to enrol.
+        """
         if fta is None and fte is None:
             raise UsageError("give fta=(failed, attempts), fte=(failed, people), or both")
         for name, pair in (("fta", fta), ("fte", fte)):

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from matchbound.kernels.compiling import compiled
-from matchbound.kernels.count import AT_ONCE, COLUMN, expect_genuine, list_block, values_of
+from matchbound.kernels.blocks import AT_ONCE
+from matchbound.kernels.compiling import compiled, inlined
+from matchbound.kernels.count import COLUMN, expect_genuine, list_block, values_of
 from matchbound.kernels.grid import cell_of, exact_bin, fine_bin
 
 FEW_ROWS = 63
@@ -38,12 +39,11 @@ def bin_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any
         _book(tile, data, books, sums, n)
 
 
-@compiled()
+@inlined
 def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed: int) -> int:
     """Keep the hits that reach a threshold, with their bins in books.level, and count them."""
     found, level, table, values = books.found, books.level, grid.table, grid.values
-    low, per_cell, band = np.float32(grid.low), np.float32(grid.per_cell), grid.band
-    near = np.empty(AT_ONCE, dtype=np.float32)
+    near, low, per_cell, band = books.values, np.float32(grid.low), np.float32(grid.per_cell), grid.band
     n = 0
     for start in range(0, n_listed, AT_ONCE):
         count = min(AT_ONCE, n_listed - start)
@@ -61,7 +61,7 @@ def _find_bins(block: Any, tile: Any, data: Any, grid: Any, books: Any, n_listed
     return n
 
 
-@compiled()
+@inlined
 def _near_bin(hit: int, t: int, v: Any, tile: Any, data: Any, grid: Any) -> int:
     """The bin of a hit that a float product leaves in doubt."""
     r, c = tile.row0 + (hit >> 32), tile.col0 + (hit & COLUMN)
@@ -69,7 +69,7 @@ def _near_bin(hit: int, t: int, v: Any, tile: Any, data: Any, grid: Any) -> int:
     return b if b >= 0 else exact_bin(data, r, c, grid.thresholds)
 
 
-@compiled()
+@inlined
 def _book(tile: Any, data: Any, books: Any, sums: Any, n: int) -> None:
     """Book the hits of each identity of the rows; they come row by row."""
     owner, found = data.owner, books.found
@@ -83,7 +83,7 @@ def _book(tile: Any, data: Any, books: Any, sums: Any, n: int) -> None:
             start = h
 
 
-@compiled()
+@inlined
 def _sort_by_bin(start: int, end: int, books: Any, matched: Any) -> None:
     """books.order[start..end − 1] = column·2³² + bin of the hits, from the strictest bin on.
 
@@ -105,7 +105,7 @@ def _sort_by_bin(start: int, end: int, books: Any, matched: Any) -> None:
     count[:] = 0
 
 
-@compiled()
+@inlined
 def _book_identity(start: int, end: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
     """Book the comparisons of an identity, the strictest first: the (r + 1)-th of a pair adds 2r + 1 to Σn²."""
     owner, size, order, crossed = data.owner, data.size, books.order, books.seen
@@ -132,7 +132,7 @@ def _book_identity(start: int, end: int, tile: Any, data: Any, books: Any, sums:
         crossed[owner[tile.col0 + (order[h] >> 32)] - base] = 0
 
 
-@compiled()
+@inlined
 def _keep(i: int, start: int, end: int, tile: Any, data: Any, books: Any, events: Any) -> None:
     """Write (i, j, b, comparisons of {i, j} in bin b + 1) of the hits of an identity, sorted by bin."""
     owner, order, last = data.owner, books.order, books.last
@@ -156,7 +156,7 @@ def _keep(i: int, start: int, end: int, tile: Any, data: Any, books: Any, events
     books.counts[1] = n
 
 
-@compiled()
+@inlined
 def _match(genuine: Any, i: int, b: int) -> None:
     """A genuine comparison that was taken for bin 0 is in bin b."""
     genuine[i, 0] -= 1
@@ -164,7 +164,7 @@ def _match(genuine: Any, i: int, b: int) -> None:
         genuine[i, b] += 1
 
 
-@compiled()
+@inlined
 def _book_pair(i: int, j: int, size: Any, tally: Any, books: Any, sums: Any) -> None:
     """Book an identity pair whose comparisons were counted by bin, and zero the counts."""
     impostor, moments, events = sums.impostor, sums.moments, sums.events
@@ -189,7 +189,7 @@ def _book_pair(i: int, j: int, size: Any, tally: Any, books: Any, sums: Any) -> 
     books.counts[1] = n_events
 
 
-@compiled()
+@inlined
 def _book_large(tile: Any, data: Any, books: Any, sums: Any, n: int) -> None:
     """The same where an identity has more rows than a block: n_ij by bin is carried from block to block."""
     owner, found, level, carry = data.owner, books.found, books.level, books.carry

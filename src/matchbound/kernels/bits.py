@@ -9,7 +9,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import inlined
 from matchbound.kernels.emit import SINGLE, data_of, load, splat
 
 
@@ -60,7 +60,7 @@ def _emit_bits_set(typing: Any, word: Any) -> Any:
 bits_set: Any = _emit_bits_set
 
 
-@compiled(inline="always")
+@inlined
 def hits_of_row(scores: Any, at: int, c: int, cols: int, threshold: Any) -> Any:
     """Which of scores[at + c : at + min(c + 64, cols)], a part of a row of `cols` scores, reach the threshold."""
     if cols - c >= 64:
@@ -74,7 +74,7 @@ def hits_of_row(scores: Any, at: int, c: int, cols: int, threshold: Any) -> Any:
     return word
 
 
-@compiled(inline="always")
+@inlined
 def hits_of_bits(bits: Any, first: int, stop: int) -> Any:
     """Bits first..min(first + 64, stop) − 1 of many, 64 to a word."""
     w, low = first >> 6, first & 63
@@ -86,7 +86,7 @@ def hits_of_bits(bits: Any, first: int, stop: int) -> Any:
     return word
 
 
-@compiled()
+@inlined
 def list_hits_of_bits(bits: Any, bit: int, start: int, cols: int, tag: int, n: int, found: Any) -> int:
     """Write tag + c of the columns c = start..cols − 1 with bit number bit + c set to found[n..], and count on.
 
@@ -110,7 +110,7 @@ def list_hits_of_bits(bits: Any, bit: int, start: int, cols: int, tag: int, n: i
         word = bits[w]
 
 
-@compiled(inline="always")
+@inlined
 def list_bits(word: Any, c: int, n: int, found: Any) -> int:
     """Write c + the places of the bits of a word to found[n..], and count on.
 
@@ -127,7 +127,7 @@ def list_bits(word: Any, c: int, n: int, found: Any) -> int:
     return after
 
 
-@compiled()
+@inlined
 def list_hits(scores: Any, at: int, cols: int, threshold: Any, found: Any) -> int:
     """Write the columns c = 0..cols − 1 with scores[at + c] >= threshold to `found`, and count them.
 

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import inlined
 from matchbound.kernels.exact import EUCLIDEAN, score64
 
 Array = NDArray[Any]
+AT_ONCE = 256
+"""So many hits are looked at together."""
 
 
 class Rows(NamedTuple):
@@ -92,13 +94,14 @@ class Marks(NamedTuple):
     seen : int64, shape (≥ identities of the columns,). n_ij so far.
     touched : int64, same shape. Which j have one.
     counts : int64, shape (2,). How many of `touched`, and of `Sums.events`, are filled.
-    found : int64, shape (≥ comparisons of a block + 4,). Scratch.
+    found : int64, shape (≥ comparisons of a block + 4,); values : float32, shape (AT_ONCE,). Scratch.
     """
 
     seen: Array
     touched: Array
     counts: Array
     found: Array
+    values: Array
 
 
 class Books(NamedTuple):
@@ -106,6 +109,7 @@ class Books(NamedTuple):
 
     found, level, order : int64, shape (≥ comparisons of a block + 4,)
         Hits, their bins, and both sorted by bin.
+    values : float32, shape (AT_ONCE,)
     seen, last : int64, shape (≥ identities of the columns,), zeros and −1
         Comparisons of each pair so far; its last event.
     packed, tally : int64, shape (K + 1,), zeros
@@ -121,6 +125,7 @@ class Books(NamedTuple):
     found: Array
     level: Array
     order: Array
+    values: Array
     seen: Array
     last: Array
     packed: Array
@@ -146,7 +151,7 @@ class Sums(NamedTuple):
     events: Array
 
 
-@compiled()
+@inlined
 def oriented64(data: Any, r: int, c: int) -> float:
     """The canonical score of two sorted rows, with large meaning same."""
     order, kind = data.order, data.kind

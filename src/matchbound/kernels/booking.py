@@ -13,7 +13,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from matchbound.kernels.bits import bits_set
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, SHORT, cgutils, data_of, load, number, splat, store
 
 FEW = 128
@@ -169,7 +169,7 @@ def _emit_copy8(typing: Any, bins: Any, source: Any, target: Any) -> Any:
 _copy8: Any = _emit_copy8
 
 
-@compiled()
+@inlined
 def book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
     """Book the comparisons of an identity with the identities of the columns from `begin` on, from books.bins."""
     owner, stop, sizes = data.owner, data.stop, data.size
@@ -215,7 +215,7 @@ def book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: An
     unpack(packed, size, sums.impostor[i], sums.moments[0], sums.moments[1])
 
 
-@compiled()
+@inlined
 def _book_many(i: int, j: int, side: int, n: int, sizes: Any, books: Any, sums: Any) -> None:
     """Book n comparisons of an identity pair by counting them by bin."""
     impostor, moments, tally, bins = sums.impostor, sums.moments, books.tally, books.bins
@@ -234,7 +234,7 @@ def _book_many(i: int, j: int, side: int, n: int, sizes: Any, books: Any, sums: 
     tally[0] = 0
 
 
-@compiled()
+@inlined
 def unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) -> None:
     """Add the three sums of each bin of an identity to where they belong, and forget them."""
     packed[0] = 0
@@ -247,7 +247,7 @@ def unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) ->
         products[b] += (word >> WEIGHT_BIT) * size
 
 
-@compiled()
+@inlined
 def _lay_side_by_side(i: int, begin: int, tile: Any, data: Any, bins: Any) -> None:
     """Copy the bins of an identity behind them, those of each identity of the columns together."""
     owner, stop, col0, cols, size = data.owner, data.stop, tile.col0, tile.cols, data.size[i]

@@ -39,12 +39,22 @@ def compiled(**options: Any) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        kernel: Any = numba.njit(nogil=True, **options)(function)
+        make: Any = numba.njit
+        kernel: Any = make(nogil=True, no_cfunc_wrapper=True, error_model="numpy", **options)(function)
         with contextlib.suppress(RuntimeError):  # numba found no folder for it
             kernel._cache = _Kept(function)
         return cast("F", kernel)
 
     return decorate
+
+
+def inlined(function: F) -> F:
+    """Decorate a function that kernels call: its code goes into theirs.
+
+    A kernel that calls others compiled by themselves is optimised once for each of them and once again as a whole, and
+    data that go from one to the other are taken apart and put together. One function compiles in half the time.
+    """
+    return compiled(inline="always")(function)
 
 
 class _Kept:

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from matchbound.kernels.bits import hits_of_row, list_bits, list_hits_of_bits
-from matchbound.kernels.blocks import oriented64
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.bits import hits64, list_bits
+from matchbound.kernels.blocks import AT_ONCE, oriented64
+from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.dots import dot32
 
-AT_ONCE = 256
 COLUMN = (1 << 32) - 1
 """A hit is row·2³² + column, both counted from the corner of the block."""
 
@@ -26,34 +25,41 @@ def count_block(block: Any, tile: Any, data: Any, level: Any, marks: Any, sums: 
     if tile.diagonal:
         expect_genuine(tile, data, sums.genuine)
     n = list_block(block, tile, data.screened, marks.found)
-    n = _confirm(block, tile, data, level, marks.found, n)
+    n = _confirm(block, tile, data, level, marks, n)
     _book(tile, data, marks, sums, n)
 
 
-@compiled()
+@inlined
 def list_block(block: Any, tile: Any, screened: bool, found: Any) -> int:
-    """Write the hits of a block to `found`, row by row, and count them; of a diagonal block, those behind the row."""
-    product, bits, cut = block.product, block.bits, np.float32(tile.cut)
-    end = tile.cols
+    """Write the hits of a block to `found`, row by row, and count them; of a diagonal block, those behind the row.
+
+    Whole words of 64 are looked at, and what is beside the columns of the tile is left out.
+    """
+    product, bits, cut, shift = block.product, block.bits, np.float32(tile.cut), block.shift
+    every = ~np.uint64(0)
+    last = (shift + tile.cols - 1) >> 6
+    right = every >> np.uint64(63 - ((shift + tile.cols - 1) & 63))
+    behind = shift + tile.row0 + 1 - tile.col0
     n = 0
     for r in range(tile.rows):
-        at = r * block.stride + block.shift
-        c = max(tile.row0 + r + 1 - tile.col0, 0) if tile.diagonal else 0
-        if screened:
-            n = list_hits_of_bits(bits, at, c, end, r << 32, n, found)
-        else:
-            while c < end:
-                n = list_bits(hits_of_row(product, at, c, end, cut), (r << 32) + c, n, found)
-                c += 64
+        at = r * block.stride
+        c = behind + r if tile.diagonal and behind + r > shift else shift
+        left = every << np.uint64(c & 63)
+        for w in range(c >> 6, last + 1):
+            word = bits[(at >> 6) + w] if screened else hits64(product, at + (w << 6), cut)
+            word &= left
+            left = every
+            if w == last:
+                word &= right
+            n = list_bits(word, (r << 32) + (w << 6) - shift, n, found)
     return n
 
 
-@compiled()
-def _confirm(block: Any, tile: Any, data: Any, level: Any, found: Any, n_listed: int) -> int:
+@inlined
+def _confirm(block: Any, tile: Any, data: Any, level: Any, marks: Any, n_listed: int) -> int:
     """Keep the hits that match, and count them; a few at a time, so that nothing waits for a decision."""
     sure, never = level.value + tile.band, level.value - tile.band
-    row0, col0 = tile.row0, tile.col0
-    values = np.empty(AT_ONCE, dtype=np.float32)
+    row0, col0, found, values = tile.row0, tile.col0, marks.found, marks.values
     n = 0
     for start in range(0, n_listed, AT_ONCE):
         count = min(AT_ONCE, n_listed - start)
@@ -77,7 +83,7 @@ def _confirm(block: Any, tile: Any, data: Any, level: Any, found: Any, n_listed:
     return n
 
 
-@compiled()
+@inlined
 def values_of(block: Any, tile: Any, data: Any, found: Any, start: int, count: int, values: Any) -> None:
     """Products of found[start..start + count − 1]: those of the block, or taken now where it holds bits."""
     product, left, right = block.product, data.left, data.right
@@ -92,17 +98,19 @@ def values_of(block: Any, tile: Any, data: Any, found: Any, start: int, count: i
             values[h] = product[(hit >> 32) * block.stride + block.shift + (hit & COLUMN)]
 
 
-@compiled()
+@inlined
 def expect_genuine(tile: Any, data: Any, genuine: Any) -> None:
     """Take every genuine comparison of a block for a failure; booking takes those that match back."""
     owner, stop = data.owner, data.stop
+    begin, end = tile.col0, tile.col0 + tile.cols
     for g in range(tile.row0, tile.row0 + tile.rows):
-        first = max(g + 1, tile.col0)
-        last = min(stop[owner[g]], tile.col0 + tile.cols)
-        genuine[owner[g], 0] += max(last - first, 0)
+        first = g + 1 if g + 1 > begin else begin
+        last = stop[owner[g]] if stop[owner[g]] < end else end
+        if last > first:
+            genuine[owner[g], 0] += last - first
 
 
-@compiled()
+@inlined
 def _book(tile: Any, data: Any, marks: Any, sums: Any, n: int) -> None:
     """Count n matches by identity pair, and book each identity of the rows when it is complete."""
     owner, genuine = data.owner, sums.genuine
@@ -110,12 +118,19 @@ def _book(tile: Any, data: Any, marks: Any, sums: Any, n: int) -> None:
     row0, col0 = tile.row0, tile.col0
     base, current = owner[col0], owner[row0]
     n_touched = marks.counts[0]
-    for h in range(n):
-        i, j = owner[row0 + (found[h] >> 32)], owner[col0 + (found[h] & COLUMN)]
+    for h in range(n + 1):
+        i = current
+        if h < n:
+            i = owner[row0 + (found[h] >> 32)]
+        elif tile.last or owner[row0 + tile.rows - 1] != current:
+            i = -1
         if i != current:
             _flush(current, base, n_touched, data, marks, sums)
             n_touched = 0
             current = i
+        if h == n:
+            break
+        j = owner[col0 + (found[h] & COLUMN)]
         if i == j:
             genuine[i, 0] -= 1
             continue
@@ -123,13 +138,10 @@ def _book(tile: Any, data: Any, marks: Any, sums: Any, n: int) -> None:
             touched[n_touched] = j - base
             n_touched += 1
         seen[j - base] += 1
-    if tile.last or owner[row0 + tile.rows - 1] != current:
-        _flush(current, base, n_touched, data, marks, sums)
-        n_touched = 0
     marks.counts[0] = n_touched
 
 
-@compiled()
+@inlined
 def _flush(i: int, base: int, n_touched: int, data: Any, marks: Any, sums: Any) -> None:
     """Book n_ij of a finished identity i, and forget it."""
     seen, touched, size = marks.seen, marks.touched, data.size

@@ -12,7 +12,7 @@ import numpy as np
 
 from matchbound.kernels.bits import bits_set, hits64, list_bits
 from matchbound.kernels.booking import book_identity
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.dots import dot32
 from matchbound.kernels.grid import MANY, exact_bin, fine_bin
 from matchbound.kernels.lookup import look64
@@ -59,7 +59,7 @@ def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sum
         g = stop[i]
 
 
-@compiled()
+@inlined
 def _bins_of_row(
     block: Any, tile: Any, data: Any, grid: Any, bins: Any, open_cases: Any, r: int, start: int
 ) -> None:  # fmt: skip
@@ -94,7 +94,7 @@ def _bins_of_row(
         bins[k] = b
 
 
-@compiled()
+@inlined
 def _first_look(
     product: Any, at: int, start: int, cols: int, grid: Any, bins: Any, open_cases: Any
 ) -> int:  # fmt: skip

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import DOUBLE, INDEX, cgutils, data_of, load, splat
 
 COSINE, DOT, EUCLIDEAN = 0, 1, 2
@@ -99,7 +99,7 @@ dot64: Any = _emit_dot64
 squares64: Any = _emit_squares64
 
 
-@compiled()
+@inlined
 def score64(rows: Any, lengths: Any, scales: Any, i: int, j: int, kind: int) -> float:
     """The score of rows i and j: cosine, dot product or Euclidean distance (kind 0, 1, 2); their order is moot."""
     if j < i:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray
 from matchbound.kernels.blocks import oriented64
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import inlined
 from matchbound.kernels.dots import dot_wide
 
 CELLS = 1 << 14
@@ -79,7 +79,7 @@ def make_grid(
     return Grid(short, table, ends, thresholds, low, per_cell, band, brief, fine)
 
 
-@compiled(inline="always")
+@inlined
 def cell_of(v: Any, low: Any, per_cell: Any) -> int:
     """The cell of a float32 value, 0..CELLS + 1; low and per_cell are float32."""
     x = (v - low) * per_cell
@@ -89,7 +89,7 @@ def cell_of(v: Any, low: Any, per_cell: Any) -> int:
     return cell
 
 
-@compiled()
+@inlined
 def rank(sorted_values: Any, x: float) -> int:
     """How many of the sorted values are <= x."""
     low, high = 0, sorted_values.shape[0]
@@ -102,7 +102,7 @@ def rank(sorted_values: Any, x: float) -> int:
     return low
 
 
-@compiled()
+@inlined
 def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, grid: Any) -> int:
     """The bin of left[r]·right[c] after a look in float64, where that is certain; the entry again otherwise."""
     values, fine = grid.values, grid.fine
@@ -119,13 +119,13 @@ def fine_bin(entry: int, v: Any, left: Any, r: int, right: Any, c: int, grid: An
     return entry
 
 
-@compiled()
+@inlined
 def exact_bin(data: Any, r: int, c: int, thresholds: Any) -> int:
     """The bin of a comparison, from its score."""
     return rank(thresholds, oriented64(data, r, c))
 
 
-@compiled()
+@inlined
 def _sure_bin(x: float, values: Any, band: float) -> int:
     """The bin of a value that is known to within a band, or −1 when a threshold is in the band."""
     b = rank(values, x)

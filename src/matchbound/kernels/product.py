@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from matchbound.kernels.compiling import compiled
 from matchbound.kernels.emit import INDEX, SINGLE, call, cgutils, data_of, load, number, processor_has, splat, store
@@ -155,15 +156,14 @@ def fill_product(rows: Any, panels: Any, width: int, tile: Any, stride: int, out
             products_of_strip(rows, panels, out, g, end - 1, panel, width, (g - row0) * stride + PANEL * w, stride)
 
 
-@compiled()
-def pack_columns(right: Any, start: int, stop: int, panels: Any) -> None:
+def pack_columns(right: NDArray[np.float32], start: int, stop: int, panels: NDArray[np.float32]) -> None:
     """Panels start..stop − 1 of the rows of `right`; columns that are missing are zeros.
 
     right : float32, shape (n, w); panels : float32, shape (panels, w, 64)
     """
-    n, width = right.shape
-    for p in range(start, stop):
-        for c in range(PANEL):
-            s = p * PANEL + c
-            for k in range(width):
-                panels[p, k, c] = right[s, k] if s < n else np.float32(0.0)
+    rows, packed = right[start * PANEL : stop * PANEL], panels[start:stop]
+    whole, rest = divmod(rows.shape[0], PANEL)
+    packed[:whole] = rows[: whole * PANEL].reshape(whole, PANEL, rows.shape[1]).transpose(0, 2, 1)
+    if whole < packed.shape[0]:
+        packed[whole:] = 0.0
+        packed[whole, :, :rest] = rows[whole * PANEL :].T

@@ -364,18 +364,17 @@ def sum_chunks(rounded: Any, start: int, stop: int, chunk: int, sums: Any, squar
                 squares[s, q, half] = square
 
 
-@compiled()
-def pack_panels(rounded: Any, start: int, stop: int, zero: int, panels: Any) -> None:
+def pack_panels(rounded: NDArray[np.int8], start: int, stop: int, zero: int, panels: NDArray[np.uint8]) -> None:
     """Panels start..stop − 1 of the columns; see `Screen`. Columns that are missing are zeros.
 
     rounded : int8, shape (n, 4·steps); panels : uint8, shape (panels, steps, width, 4)
     """
-    n = rounded.shape[0]
     _, steps, width, _ = panels.shape
-    for p in range(start, stop):
-        for c in range(width):
-            s = p * width + c
-            for k in range(steps):
-                for q in range(4):
-                    value = np.int64(rounded[s, 4 * k + q]) if s < n else np.int64(0)
-                    panels[p, k, c, q] = np.uint8(value + zero)
+    words = rounded[start * width : stop * width].view(np.uint32)
+    packed = panels[start:stop].reshape(stop - start, steps, 4 * width).view(np.uint32)
+    whole, rest = divmod(words.shape[0], width)
+    packed[:whole] = words[: whole * width].reshape(whole, width, steps).transpose(0, 2, 1)
+    if whole < packed.shape[0]:
+        packed[whole:] = 0
+        packed[whole, :, :rest] = words[whole * width :].T
+    packed ^= np.uint32(0x01010101 * zero)  # zero is 0 or 128, and adding 128 turns the highest bit of a byte

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from matchbound.kernels.bits import list_hits as scan_hits
 from matchbound.kernels.bits import list_hits_of_bits
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, cgutils, splat
 from matchbound.kernels.exact import COSINE, EUCLIDEAN
 
@@ -132,14 +132,14 @@ dot_between: Any = _emit_dot_between
 squares_between: Any = _emit_squares_between
 
 
-@compiled(inline="always")
+@inlined
 def scaled_row(probes: Any, i: int, x: Any) -> None:
     """Probe i times its scale, in float64, as row 0 of x, shape (1, d)."""
     for k in range(x.shape[1]):
         x[0, k] = np.float64(probes.raw[i, k]) * probes.scales[i]
 
 
-@compiled(inline="always")
+@inlined
 def column_score(x: Any, length: float, enrolled: Any, column: int) -> float:
     """The oriented score of a probe (`scaled_row`) and a column: the mean over its templates, added in their order."""
     begin, end = enrolled.start[column], enrolled.start[column + 1]
@@ -179,7 +179,7 @@ def mate_scores(probes: Any, enrolled: Any, first_column: Any, row0: int, out: A
         out[r] = best
 
 
-@compiled(inline="always")
+@inlined
 def value_of(score: float, scale: float, kind: int) -> float:
     """The oriented value (see `matchbound.counting.factors`) of an oriented score."""
     if kind == COSINE:
@@ -190,7 +190,7 @@ def value_of(score: float, scale: float, kind: int) -> float:
     return scaled * scale
 
 
-@compiled()
+@inlined
 def insert(score: Any, holder: Any, r: int, value: float, owner: int, shared: bool) -> None:
     """Put a candidate into list r in descending order, behind those with the same score; the last one falls out.
 
@@ -215,7 +215,7 @@ def insert(score: Any, holder: Any, r: int, value: float, owner: int, shared: bo
     holder[r, last] = owner
 
 
-@compiled(inline="always")
+@inlined
 def least_value(worst: float, least: float, band: float, scale: float, kind: int) -> float:
     """The oriented value that a candidate must reach, less what a product may be off.
 
@@ -226,7 +226,7 @@ def least_value(worst: float, least: float, band: float, scale: float, kind: int
     return max(value_of(worst, scale, kind), least) - band
 
 
-@compiled(inline="always")
+@inlined
 def _below(x: float) -> Any:
     """A float32 that is at most x."""
     near = np.float32(x)

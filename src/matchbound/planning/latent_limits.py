@@ -15,10 +15,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
 from matchbound.stats.latent import LatentModel, settings_named
-from matchbound.stats.latent.correlations import Clusters, Curve
-from matchbound.stats.latent.handover import OwnVariance
-from matchbound.stats.latent.model import kurtosis
-from matchbound.stats.latent.moments import Design
+from matchbound.stats.latent.model import Clusters, Curve, Design, OwnVariance, kurtosis
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 
 SLOPE = 0.1

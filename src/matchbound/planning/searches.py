@@ -123,8 +123,8 @@ def plan_search(
     --------
     >>> import matchbound as mb
     >>> made = mb.plan_search(fpir=0.001, upper=0.002, gallery=10_000)
-    >>> made.people > made.people_without_hits
-    True
+    >>> made.people, made.people_without_hits
+    (14184, 1275)
     """
     check_level(level)
     for name, value in (("fpir", fpir), ("upper", upper)):
@@ -184,8 +184,7 @@ def _correlations(pilot: Searches | None) -> tuple[float, float]:
 
 def _model(people: int, probes: int, gallery: int, person: float, enrolled: float) -> SearchModel:
     """The latent model of a test that has not been made."""
-    from matchbound.stats.latent.correlations import Clusters, Curve
-    from matchbound.stats.latent.moments import Design
+    from matchbound.stats.latent.model import Clusters, Curve, Design
     from matchbound.stats.search.latent import GalleryPart, SearchModel
 
     n, none = float(people * probes), np.empty(0)

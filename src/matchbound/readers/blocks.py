@@ -72,7 +72,7 @@ def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
             return made
 
         try:
-            for number, block in enumerate(_whole_lines(stream, source.name, spare)):
+            for number, block in enumerate(_whole_lines(stream, source.name, layout.delimiter, spare)):
                 marked = number > 0 or layout.header_at > 0
                 waiting.append((block, pool.submit(_parse, _kept_mark(block) if marked else block, layout)))
                 if len(waiting) > workers:
@@ -84,14 +84,30 @@ def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
                 future.cancel()
 
 
-def _whole_lines(stream: IO[bytes], name: str, spare: list[bytearray]) -> Iterator[memoryview]:
+def _last_row(room: bytearray, filled: int, delimiter: str) -> int:
+    """Where the last row ends that holds something."""
+    empty = f' \r\t"{delimiter}'.encode()
+    while filled:
+        begin = room.rfind(b"\n", 0, filled - 1) + 1
+        if bytes(room[begin:filled]).strip(b"\n").strip(empty):
+            break
+        filled = begin
+    return filled
+
+
+def _whole_lines(
+    stream: IO[bytes], name: str, delimiter: str = ",", spare: list[bytearray] | None = None
+) -> Iterator[memoryview]:
     """The rest of a stream in pieces that end with a line; each is read once and copied nowhere.
+
+    Rows at the end that hold nothing but delimiters, as spreadsheets write them, are left out.
 
     Parameters
     ----------
     spare
         Memory of pieces that nobody looks at any more, to be used again: new memory costs as much as reading.
     """
+    spare = [] if spare is None else spare
     rest = b""
     while True:
         size = len(rest) + BLOCK_BYTES
@@ -101,6 +117,7 @@ def _whole_lines(stream: IO[bytes], name: str, spare: list[bytearray]) -> Iterat
         room[: len(rest)] = rest
         filled = len(rest) + _fill(stream, memoryview(room)[len(rest) : size])
         if filled < size:
+            filled = _last_row(room, filled, delimiter)
             if not _is_blank(memoryview(room)[:filled]):
                 yield memoryview(room)[:filled]
             return

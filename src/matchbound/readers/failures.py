@@ -45,7 +45,11 @@ def read_failures(path: str | os.PathLike[str]) -> Failures:
     Examples
     --------
     >>> import matchbound as mb
-    >>> rates = mb.evaluate(data, 0.6).generalised(mb.read_failures("attempts.csv"))  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> _ = Path("attempts.csv").write_text("identity,enrolled,acquired\\nann,yes,yes\\nann,yes,no\\nbob,no,\\n")
+    >>> failures = mb.read_failures("attempts.csv")
+    >>> failures.fte, failures.fta
+    (0.5, 0.5)
     """
     table = load_table(open_input(path), ())
     identity = _find(table, IDENTITY)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, plainly
 from matchbound.files.names import own_name
@@ -33,7 +33,7 @@ class ScoreBatch:
 
     a: Coded
     b: Coded
-    score: NDArray[np.float64]
+    score: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,11 @@ class ScoreFile:
     Examples
     --------
     >>> import matchbound as mb
-    >>> table = mb.scan("scores.parquet")  # doctest: +SKIP
-    >>> mb.evaluate(table, 0.5)  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> _ = Path("scores.csv").write_text("identity_a,identity_b,score\\nann,ann,0.9\\nann,bob,0.2\\nbob,eve,0.7\\n")
+    >>> table = mb.scan("scores.csv", distance=False)
+    >>> table.path, table.distance
+    ('scores.csv', False)
     """
 
     path: str
@@ -142,8 +145,11 @@ def scan(
     Examples
     --------
     >>> import matchbound as mb
-    >>> table = mb.scan("scores.parquet")  # doctest: +SKIP
-    >>> mb.evaluate(table, 0.5).far  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> _ = Path("scores.csv").write_text("identity_a,identity_b,score\\nann,ann,0.9\\nann,bob,0.2\\nbob,eve,0.7\\n")
+    >>> rates = mb.evaluate(mb.scan("scores.csv"), 0.5)
+    >>> rates.far.errors, rates.far.comparisons
+    (1, 2)
     """
     return ScoreFile(os.fspath(path), distance, columns, group)
 

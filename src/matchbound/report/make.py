@@ -16,9 +16,11 @@ from matchbound.calls.evaluate import evaluate
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
+from matchbound.counts.curve import SortedCurve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.report.page import (
     GroupSection,
+    PerPerson,
     Report,
     ReportedCost,
     ReportedNumber,
@@ -29,7 +31,7 @@ from matchbound.report.page import (
     reading_of_number,
 )
 from matchbound.report.panels import score_histogram
-from matchbound.report.parts import curve_panel, curve_picture, drivers_of, tally_at
+from matchbound.report.parts import curve_panel, curve_picture, drivers_of, per_person, tally_at
 from matchbound.results.claims import Statement, check_statement, parse_claim
 from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
@@ -39,13 +41,14 @@ from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
+from matchbound.results.weighted import METHODS as IDENTITY_METHODS
 from matchbound.show.costs import cost_records, name_text
 from matchbound.show.terms import Terms
 from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
-    from matchbound.report.search_page import SearchReport
+    from matchbound.report.search_numbers import SearchReport
     from matchbound.report.systems import SystemsSection
     from matchbound.report.systems_section import Against
 
@@ -79,7 +82,8 @@ def write_report(
         Where to; written whole or not at all.
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
-        gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs.
+        gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs; with `group` (a mapping from
+        identity to group), `against` (the `Searches` of another system) and `claims`, these too.
     format
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
     terms
@@ -87,9 +91,9 @@ def write_report(
     options
         What the report says and how the data are counted, all that `make_report` takes: ``far``, ``threshold``,
         ``level``, ``method``, ``title``, ``show_labels``, ``suspects``, ``group``, ``against``, ``name``, ``claims``,
-        ``min_dcf``, ``cllr``, ``rng``, ``n_resamples``, ``provenance``, ``workers``, ``executor``, ``progress``,
-        ``checkpoint`` and ``checkpoint_every``. For `Searches`: ``fpir``, ``threshold``, ``ranks``, ``level``,
-        ``title``, ``show_labels`` and ``provenance``.
+        ``min_dcf``, ``cllr``, ``searches``, ``rng``, ``n_resamples``, ``provenance``, ``workers``, ``executor``,
+        ``progress``, ``checkpoint`` and ``checkpoint_every``. For `Searches`: ``fpir``, ``threshold``, ``ranks``,
+        ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
 
     Returns
     -------
@@ -103,7 +107,9 @@ def write_report(
     Examples
     --------
     >>> import matchbound as mb
-    >>> report = mb.write_report("report.html", mb.demo_data(), far=[1e-1, 1e-2])  # doctest: +SKIP
+    >>> report = mb.write_report("report.html", mb.demo_data(n_identities=40), far=0.01)
+    >>> [round(point.frr.estimate, 4) for point in report.points]
+    [0.0017]
     """
     from matchbound.files.writing import write_atomically
     from matchbound.report import render
@@ -148,6 +154,7 @@ def make_report(
     claims: Sequence[str] = (),
     min_dcf: Sequence[float | str] = (),
     cllr: bool = False,
+    searches: Searches | None = None,
 ) -> Report:
     """Everything that a report says, from one pass over the data (two where thresholds are given).
 
@@ -191,6 +198,8 @@ def make_report(
         Priors, or names of evaluations, at which the least detection cost is reported.
     cllr
         Whether minCllr is reported (and Cllr, where scores are not distances: they must be log-likelihood ratios).
+    searches
+        Searches in a gallery (`matchbound.search`), for a section about identification.
 
     Returns
     -------
@@ -204,9 +213,9 @@ def make_report(
     Examples
     --------
     >>> import matchbound as mb
-    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
+    >>> report = mb.make_report(mb.demo_data(n_identities=40), far=1e-2)
     >>> round(report.eer.estimate, 3)
-    0.009
+    0.004
     """
     tail_of(level, "two-sided")
     method = named(method, METHODS)
@@ -251,7 +260,17 @@ def make_report(
     for item in caught:
         if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-    return replace(report, warnings=notes, verdicts=verdicts, costs=costs)
+    return replace(
+        report, warnings=notes, verdicts=verdicts, costs=costs, searches=_of_searches(searches, level, show_labels)
+    )
+
+
+def _of_searches(found: Searches | None, level: float, show_labels: bool) -> SearchReport | None:
+    if found is None:
+        return None
+    from matchbound.report.search_page import make_search_report
+
+    return make_search_report(found, level=level, show_labels=show_labels)
 
 
 def _verdicts(
@@ -337,6 +356,7 @@ class _Maker:
             suspects=tuple(self._suspects(focus_rates, suspects)),
             warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
             provenance=provenance,
+            per_person=tuple(self._per_person(focus_rates)),
         )
 
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
@@ -355,8 +375,9 @@ class _Maker:
 
     def _rate(self, rate: Rate) -> ReportedNumber:
         """A rate at a fixed threshold."""
-        made = rate.interval(self.method, self.level, n_resamples=self.n_resamples, rng=self.rng)
-        bound = rate.interval(self.method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
+        method = self.method if rate.weighting == "comparisons" or self.method in IDENTITY_METHODS else "auto"
+        made = rate.interval(method, self.level, n_resamples=self.n_resamples, rng=self.rng)
+        bound = rate.interval(method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
         beside = rate.interval("wilson", self.level)
         return ReportedNumber(
             metric=rate.metric,
@@ -386,6 +407,24 @@ class _Maker:
         return ReportedNumber(
             statistic.metric, statistic.estimate, made.low, made.high, upper, made.method, errors, comparisons, ratio
         )
+
+    def _per_person(self, rates: ErrorRates) -> list[PerPerson]:
+        """Both rates with every identity counted once; FAR only where the comparisons are in order already."""
+        made = []
+        tally = focused = rates.far.tally
+        if isinstance(self.curve.tally, SortedCurve):
+            focused = self.curve.recount.tally(np.array([rates.threshold]), pairs=True)
+        by_person = error_rates(focused, (), self.curve.recount, "identities")[
+            0 if focused is not tally else rates.far.index
+        ]
+        for pooled, rate in ((rates.far, by_person.far), (rates.frr, by_person.frr)):
+            part = pooled.tally.impostor if pooled.metric == "far" else pooled.tally.genuine
+            counts = part.comparisons[part.comparisons > 0]
+            known = pooled.metric == "frr" or focused is not tally
+            if not pooled.comparisons or not known or np.all(counts == counts[0]):
+                continue
+            made.append(per_person(self._rate(pooled), self._rate(rate), part.errors[pooled.index], part.comparisons))
+        return made
 
     def _suspects(self, rates: ErrorRates, most: int) -> list[Suspect]:
         """The worst errors of either kind, by name."""

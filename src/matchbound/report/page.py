@@ -9,6 +9,7 @@ from typing import Any, Literal
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.report.panels import Histogram
+from matchbound.report.search_numbers import SearchReport
 from matchbound.report.systems import SystemsSection
 from matchbound.results import claims as results_claims
 from matchbound.results.description import Description
@@ -265,6 +266,27 @@ class GroupSection:
 
 
 @dataclass(frozen=True)
+class PerPerson:
+    """A rate in which every identity counts once, beside the pooled one.
+
+    pooled, per_person
+        The two, at the same threshold.
+    heavy, heavy_share
+        How many identities have the most comparisons (a tenth of all), and their share of the comparisons.
+    heavy_rate, rest_rate
+        The pooled rate of these, and of the others; None where there are no others.
+    """
+
+    metric: Literal["far", "frr"]
+    pooled: ReportedNumber
+    per_person: ReportedNumber
+    heavy: int
+    heavy_share: float
+    heavy_rate: float
+    rest_rate: float | None
+
+
+@dataclass(frozen=True)
 class Suspect:
     """A comparison that erred, by name: shown only where that was asked for."""
 
@@ -308,6 +330,8 @@ class Report:
         Claims and whether the data show them; empty unless they were made.
     costs
         Detection costs and Cllr; empty unless they were asked for.
+    per_person
+        The rates at the focus with every identity counted once; empty where all identities have as many comparisons.
 
     See Also
     --------
@@ -316,9 +340,9 @@ class Report:
     Examples
     --------
     >>> import matchbound as mb
-    >>> report = mb.make_report(mb.demo_data(), far=1e-2)
-    >>> report.level
-    0.95
+    >>> report = mb.make_report(mb.demo_data(n_identities=40), far=1e-2)
+    >>> report.level, [round(point.frr.estimate, 4) for point in report.points]
+    (0.95, [0.0017])
     """
 
     title: str
@@ -340,6 +364,12 @@ class Report:
     provenance: Mapping[str, Any]
     verdicts: tuple[Verdict, ...] = ()
     costs: tuple[ReportedCost, ...] = ()
+    per_person: tuple[PerPerson, ...] = ()
+    searches: SearchReport | None = None
+
+    def __repr__(self) -> str:
+        people = f"{self.description.n_identities:,} identities"
+        return f"Report({self.title!r}: {len(self.points)} operating points of {people}; write_report writes it)"
 
 
 @dataclass(frozen=True)

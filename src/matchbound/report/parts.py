@@ -16,6 +16,7 @@ from matchbound.report.page import (
     Drivers,
     Panel,
     PanelRate,
+    PerPerson,
     ReportedNumber,
     reading_of,
     reading_of_number,
@@ -158,4 +159,21 @@ def drivers_of(rate: Rate, show_labels: bool) -> Drivers:
         top_share=float(found.share[top].sum()),
         half=found.how_many_make(0.5),
         n_identities=rate.n_identities,
+    )
+
+
+def per_person(pooled: ReportedNumber, once: ReportedNumber, errors: IntArray, comparisons: IntArray) -> PerPerson:
+    """A rate beside the one in which every identity counts once, and what the identities with most comparisons do."""
+    order = np.argsort(-comparisons, kind="stable")[: int(np.count_nonzero(comparisons))]
+    heavy = max(order.size // 10, 1)
+    top, rest = order[:heavy], order[heavy:]
+    left = float(comparisons[rest].sum())
+    return PerPerson(
+        metric="far" if pooled.metric == "far" else "frr",
+        pooled=pooled,
+        per_person=once,
+        heavy=heavy,
+        heavy_share=float(comparisons[top].sum() / comparisons.sum()),
+        heavy_rate=float(errors[top].sum() / comparisons[top].sum()),
+        rest_rate=float(errors[rest].sum()) / left if left else None,
     )

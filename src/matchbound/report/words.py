@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from matchbound.report.page import Drivers, Report, ReportedCost, ReportedGroup, ReportedNumber, ReportedPoint
+from collections.abc import Mapping
+from typing import Any
+
+from matchbound.report.page import (
+    Drivers,
+    PerPerson,
+    Report,
+    ReportedCost,
+    ReportedGroup,
+    ReportedNumber,
+    ReportedPoint,
+)
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
 from matchbound.show.claims import required
@@ -112,6 +123,39 @@ def cautions(report: Report) -> list[str]:
                 "move it far"
             )
     return told
+
+
+ALIKE = 1.1
+"""Rates within this factor of each other are called about the same."""
+
+
+def per_person_sentences(report: Report) -> list[str]:
+    """Each rate with every identity counted once, whether that differs from the pooled rate, and why."""
+    return [_per_person(item, level_text(report.level)) for item in report.per_person]
+
+
+def _per_person(item: PerPerson, level: str) -> str:
+    name, pooled, once = item.metric.upper(), item.pooled.estimate, item.per_person.estimate
+    unit = "person" if item.metric == "frr" else "pair of people"
+    told = (
+        f"With every {unit} counted once, {name} is {percent(once)}, {level} interval {span_text(item.per_person)}; "
+        f"pooled over comparisons it is {percent(pooled)}"
+    )
+    low, high = sorted((pooled, once))
+    if high <= ALIKE * low or high == 0.0:
+        return f"{told}, about the same."
+    one = item.heavy == 1
+    people = "the person" if one else f"the {item.heavy:,} people"
+    what = f"{'make' if not one else 'makes'} {100 * item.heavy_share:.0f}% of them"
+    if item.metric == "far":
+        what = f"{'has' if one else 'have'} {100 * item.heavy_share:.0f}% of the places in them"
+    told += (
+        f". They differ because people do not weigh the same when comparisons are pooled: {people} with most "
+        f"comparisons {what}, and {percent(item.heavy_rate)} of those err"
+    )
+    if item.rest_rate is not None:
+        told += f", against {percent(item.rest_rate)} of the other people's"
+    return f"{told}."
 
 
 def group_name(row: ReportedGroup) -> str:
@@ -294,6 +338,16 @@ PARAMETERS = {
     "similarity": "Similarity",
     "reader": "Reader",
     "group": "Groups from",
+    "people": "Table of people",
+    "gallery": "Gallery",
+    "probes": "Probes",
+    "fpir": "FPIRs asked for",
+    "rank": "Ranks",
+    "gallery_size": "Gallery sizes asked for",
+    "fuse": "Several templates become one by",
+    "target": "Intervals are for a gallery that is",
+    "keep": "Candidates kept per search",
+    "protocol": "Protocol",
     "against": "Compared with",
     "systems": "Systems",
     "claim": "Claims",
@@ -308,7 +362,11 @@ LABORATORY = {"system": "System", "operator": "Operator", "test_id": "Test", "da
 
 def provenance_rows(report: Report) -> list[tuple[str, str]]:
     """What made the report, as (what, value)."""
-    source = report.provenance
+    return source_rows(report.provenance)
+
+
+def source_rows(source: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What made a page, as (what, value)."""
     rows = [(LABORATORY.get(key, key), str(value)) for key, value in (source.get("laboratory") or {}).items()]
     rows.append(("Made by", f"matchbound {source.get('version', '–')}"))
     if source.get("command"):
@@ -317,7 +375,7 @@ def provenance_rows(report: Report) -> list[tuple[str, str]]:
     for key, value in parameters.items():
         if key == "verb":
             continue
-        rates = key == "far" and isinstance(value, (list, tuple))
+        rates = key in ("far", "fpir") and isinstance(value, (list, tuple))
         shown = ", ".join(target_text(rate) for rate in value) if rates else _plain(value)
         rows.append((PARAMETERS.get(str(key), str(key)), level_text(value) if key == "level" else shown))
     if source.get("seed") is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
-from matchbound.errors import DataError
+from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Bootstrap, Interval, Side, limits_record, named, tail_of
@@ -58,8 +58,10 @@ class Difference(Shown):
     --------
     >>> import matchbound as mb
     >>> faces = mb.demo_data()
-    >>> isinstance(mb.compare(faces, faces, threshold=0.6).far, mb.Difference)
-    True
+    >>> other = mb.Embeddings(faces.vectors[:, :48], faces.identities[faces.codes])
+    >>> difference = mb.compare(faces, other, threshold=0.6).frr
+    >>> round(difference.rate_a, 4), round(difference.rate_b, 4), round(difference.estimate, 4)
+    (0.1287, 0.1634, -0.0347)
     """
 
     metric: str
@@ -177,6 +179,15 @@ class Difference(Shown):
         standard error, so that the interval leaves out 1 exactly when that of the difference leaves out 0. (The
         usual variance of log r would vanish where the errors of both systems are those of the same identity.) The limit
         away from 1 is the farther of that and of the latent model's.
+
+        Parameters
+        ----------
+        method
+            As for `interval`.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         tail = tail_of(level, side)
         self._check(method)
@@ -309,21 +320,42 @@ class RateDifference(Difference):
 
     def _model(self, u: float, v: float) -> float:
         model = self.models(self.metric)
-        n = float(self.a.comparisons)
-        a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
+        a, b = self._softened()
         if model is None:
             return (u * u * a * (1.0 - a) + v * v * b * (1.0 - b)) / max(self.a.floor, 1)
-        own = (self.disagreements + 1.0) / n * min(u * u, v * v)
-        return max(model.variance(a, b, u, v), own / n)
+        return max(model.variance(a, b, u, v), self._least(u, v))
+
+    def _softened(self) -> tuple[float, float]:
+        """Both rates with something added to either side, so that none is 0 or 1."""
+        a, b = (stats.softened(rate.units_erred, rate.units) for rate in (self.a, self.b))
+        return a, b
+
+    def _least(self, u: float, v: float) -> float:
+        """What the comparisons on which the systems disagree add at the least."""
+        n = float(self.a.comparisons)
+        return (self.disagreements + 1.0) / n * min(u * u, v * v) / n
 
     def _log_ratio(self, method: str) -> tuple[float, float]:
-        n = float(self.a.comparisons)
-        a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
+        a, b = self._softened()
         spread = self._spread(1.0 / a, 1.0 / b)
         value = max(self.factor * spread.variance, spread.floor)
         if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
             value = max(value, self._model(1.0 / a, 1.0 / b))
         return math.log(a / b), value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IdentityDifference(RateDifference):
+    """The same with every identity counted once; the joint tally is of units (`unit_joint`)."""
+
+    methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
+
+    def bootstrap(self, *args: Any, **options: Any) -> Bootstrap:
+        """Not for this weighting."""
+        raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
+
+    def _least(self, u: float, v: float) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -284,6 +284,10 @@ class LinkageMeasure(Claimable):
 class Recall(AtThreshold):
     """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored.
 
+    See Also
+    --------
+    ErrorRates.recall, LinkageMeasure
+
     Examples
     --------
     >>> import matchbound as mb
@@ -312,7 +316,17 @@ class Recall(AtThreshold):
     def interval(
         self, method: str | None = None, level: float = 0.95, *, side: Side = "two-sided", **options: Any
     ) -> Interval:
-        """1 minus the limits of FRR; see `Rate.interval` for the methods."""
+        """1 minus the limits of FRR; see `Rate.interval` for the methods.
+
+        Parameters
+        ----------
+        method, options
+            As for `Rate.interval`.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        """
         other: Side = "two-sided" if side == "two-sided" else "lower" if side == "upper" else "upper"
         if method is not None:
             options["method"] = method

@@ -12,6 +12,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claimable
@@ -74,8 +75,9 @@ class CurveStatistic(Claimable):
     Examples
     --------
     >>> import matchbound as mb
-    >>> isinstance(mb.roc(mb.demo_data()).eer(), mb.CurveStatistic)
-    True
+    >>> statistic = mb.roc(mb.demo_data()).eer()
+    >>> statistic.metric, round(statistic.estimate, 4), round(statistic.threshold, 3)
+    ('eer', 0.009, 0.469)
     """
 
     curve: CurveTally = field(repr=False)
@@ -260,11 +262,34 @@ class CurveStatistic(Claimable):
         from matchbound.results import latent
         from matchbound.stats.curve.latent import LatentPair, estimate_correlation
 
-        x, e = int(self.curve.false_matches[self.index]), int(self.curve.false_nonmatches[self.index])
-        tally = latent.tally_along(self.curve, self.recount)
+        counted = self._counted
+        x, e = int(counted.false_matches[self.index]), int(counted.false_nonmatches[self.index])
+        tally = latent.tally_along(counted, self.recount)
         far = latent.fit("far", tally, x, self.recount, settings)
         frr = latent.fit("frr", tally, e, self.recount, settings)
+        if isinstance(self.curve, UnitCurve):
+            far, frr = latent.of_unit_curve(self.curve, far, frr, self.recount)
         return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
+
+    @property
+    def counts(self) -> tuple[int | None, int | None]:
+        """Errors and comparisons of the rate that the number is; None for EER and areas."""
+        curve, k = self._counted, self.index
+        if self.metric == "frr@far":
+            return int(curve.false_nonmatches[k]), curve.n_genuine
+        if self.metric == "far@frr":
+            return int(curve.false_matches[k]), curve.n_impostor
+        return None, None
+
+    @property
+    def weighting(self) -> str:
+        """What counts once: ``"comparisons"`` or ``"identities"``."""
+        return "identities" if isinstance(self.curve, UnitCurve) else "comparisons"
+
+    @property
+    def _counted(self) -> CurveTally:
+        """The curve with comparisons as its units."""
+        return self.curve.pooled if isinstance(self.curve, UnitCurve) else self.curve
 
     @cached_property
     def _no_latent(self) -> tuple[Note, ...]:
@@ -273,8 +298,8 @@ class CurveStatistic(Claimable):
 
         if "latent" not in self.methods:
             return (Note("area", "areas have no latent interval"),)
-        tally = latent.tally_along(self.curve, self.recount)
-        counts = {"far": self.curve.false_matches, "frr": self.curve.false_nonmatches}
+        tally = latent.tally_along(self._counted, self.recount)
+        counts = {"far": self._counted.false_matches, "frr": self._counted.false_nonmatches}
         found = [latent.why_not(m, tally, int(seen[self.index]), self.recount) for m, seen in counts.items()]
         return tuple(dict.fromkeys(note for note in found if note is not None))
 
@@ -331,14 +356,11 @@ class OperatingPoint(CurveStatistic):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
+        counted = self._counted
         if self.given == "far":
-            errors, name, count = int(self.curve.false_matches[self.index]), "false matches", self.curve.n_impostor
+            errors, name, count = int(counted.false_matches[self.index]), "false matches", counted.n_impostor
         else:
-            errors, name, count = (
-                int(self.curve.false_nonmatches[self.index]),
-                "false non-matches",
-                self.curve.n_genuine,
-            )
+            errors, name, count = int(counted.false_nonmatches[self.index]), "false non-matches", counted.n_genuine
         if errors >= FEW_ERRORS:
             return ()
         text = (
@@ -480,6 +502,8 @@ class Auc(CurveStatistic):
 
 def every_step(curve: CurveTally) -> SortedCurve:
     """The curve with every comparison, which drawing identities needs."""
+    if isinstance(curve, UnitCurve):
+        raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
     if not isinstance(curve, SortedCurve):
         raise DataError(
             f"this needs every comparison, and this curve has {curve.thresholds.size} points of {curve.n_impostor} "

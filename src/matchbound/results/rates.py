@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
@@ -131,9 +130,14 @@ class Rate(Claimable):
         return self.comparisons
 
     @property
-    def _seen(self) -> float:
-        """Units that erred."""
+    def units_erred(self) -> float:
+        """Units that erred: the errors."""
         return float(self.errors)
+
+    @property
+    def one_error(self) -> float:
+        """What one more error moves the rate by, on average over the units."""
+        return 1.0 / self.comparisons
 
     @property
     def estimate(self) -> float:
@@ -392,6 +396,11 @@ class Rate(Claimable):
         """The latent model fitted to these comparisons, for its correlation curves and further limits.
 
         ``settings="reference"`` gives the constants as first published; see docs/explanation/latent.md.
+
+        Parameters
+        ----------
+        settings
+            ``"default"``, ``"guarded"``, ``"reference"``, ``"light"``, or `LatentSettings`.
         """
         from matchbound.results import latent
 
@@ -441,7 +450,7 @@ class Rate(Claimable):
         settings = options.pop("settings", "default")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
-        made = latent.interval(self.latent_model(settings), self._seen, level, side)
+        made = latent.interval(self.latent_model(settings), self.units_erred, level, side)
         for note in made.notes:
             if isinstance(note, Note) and note.code in WARNED:
                 warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
@@ -507,7 +516,7 @@ class Rate(Claimable):
             raise DataError("this needs the errors of each identity pair, which were not kept; tally with pairs=True")
         return self.recount.tally(self.tally.thresholds, pairs=True)
 
-    def _sizes(self) -> NDArray[np.int64]:
+    def _sizes(self) -> IntArray:
         """M_i; from genuine comparisons where instances are not named."""
         if self.tally.instances is not None:
             return self.tally.instances

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
+    from matchbound.show.tables import Table
     from matchbound.stats.search.paired import HitParts, MissParts
 
 
@@ -97,8 +100,8 @@ class SearchComparison(Shown):
     >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
     >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
     >>> made = mb.compare_searches(found, found, threshold=0.6)
-    >>> made is not None
-    True
+    >>> made.fnir.rate_a == made.fnir.rate_b, made.fnir.estimate
+    (True, 0.0)
     """
 
     fpir: SearchDifference | None
@@ -121,6 +124,11 @@ class SearchComparison(Shown):
             }
             for each in made
         ]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import comparison_rows
+
+        return [comparison_rows(self.to_records(), ("the first", "the second"))]
 
 
 def compare_searches(
@@ -172,8 +180,8 @@ def compare_searches(
     ...         return mb.Embeddings(people[who] + noise * rng.standard_normal((len(who), 8)), who)
     ...     return mb.search(photographs(np.arange(100)), photographs(np.repeat(np.arange(200), 3)))
     >>> better = mb.compare_searches(system(0.2), system(0.5), fpir=0.1).fnir_at_fpir
-    >>> better.estimate < 0 and better.interval().high < 0
-    True
+    >>> round(better.estimate, 2), better.p_value < 0.05
+    (-0.69, True)
     """
     from matchbound.stats.search import paired
     from matchbound.stats.search.latent import effective_people
@@ -274,8 +282,17 @@ class SearchGroups(Shown):
     Examples
     --------
     >>> import matchbound as mb
-    >>> mb.SearchGroups.__name__
-    'SearchGroups'
+    >>> import numpy as np
+    >>> faces = mb.demo_data()
+    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
+    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
+    >>> names = faces.identities[faces.codes]
+    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
+    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
+    >>> group = {name: "odd" if at % 2 else "even" for at, name in enumerate(faces.identities)}
+    >>> rates = found.by_group(0.6, group=group)
+    >>> [(part.name, part.fnir.errors, part.fnir.searches) for part in rates]
+    [('even', 16, 146), ('odd', 27, 172)]
     """
 
     threshold: float
@@ -292,7 +309,39 @@ class SearchGroups(Shown):
             for record in rate.to_records()
         ]
 
-    def __iter__(self) -> Any:
+    def gap_records(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """The gaps between all pairs of groups with their intervals; see `gap`.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        """
+        made = []
+        for metric in ("fpir", "fnir", "cmc"):
+            known = [group for group in self.groups if getattr(group, metric) is not None]
+            for one, two in combinations(known, 2):
+                interval = self.gap(metric, one.name, two.name, level)
+                made.append(
+                    {
+                        "metric": metric,
+                        "group_a": one.name,
+                        "group_b": two.name,
+                        "estimate": getattr(one, metric).estimate - getattr(two, metric).estimate,
+                        "low": interval.low,
+                        "high": interval.high,
+                        "level": level,
+                        "method": interval.method,
+                    }
+                )
+        return made
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import groups_table
+
+        return groups_table(self.to_records(), self.gap_records())
+
+    def __iter__(self) -> Iterator[SearchGroup]:
         return iter(self.groups)
 
     def __len__(self) -> int:
@@ -309,6 +358,15 @@ class SearchGroups(Shown):
 
         The groups share the gallery, whose part of their errors partly cancels in the difference: the interval is then
         wider than it need be.
+
+        Parameters
+        ----------
+        metric
+            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
+        first, second
+            Names of groups.
+        level
+            The coverage promised.
         """
         rates = [getattr(self[name], metric) for name in (first, second)]
         if any(rate is None for rate in rates):

@@ -115,7 +115,13 @@ class SystemsTable(Shown):
         return plot_differences(chosen, ax=ax)
 
     def rates(self, metric: str = "far") -> dict[str, float]:
-        """The rate of each system, by name."""
+        """The rate of each system, by name.
+
+        Parameters
+        ----------
+        metric
+            ``"far"``, ``"frr"`` or another metric of the comparisons.
+        """
         found: dict[str, float] = {}
         for (a, b), comparison in self.comparisons.items():
             difference = _of(comparison, metric)
@@ -162,7 +168,7 @@ class SystemsTable(Shown):
 
 def _signs(several: tuple[Difference, ...], n_resamples: int, rng: int | np.random.Generator | None) -> Largest | None:
     """The largest difference of equal systems by random signs; None where the normal approximation has to do."""
-    rates = [d for d in several if isinstance(d, RateDifference)]
+    rates = [d for d in several if isinstance(d, RateDifference) and d.a.weighting == "comparisons"]
     if len(rates) < len(several) or not all(d.a.comparisons for d in rates):
         return None
     joints, first = [d.joint for d in rates], rates[0]

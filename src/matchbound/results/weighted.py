@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from matchbound.errors import UsageError
 from matchbound.results.interval import Bootstrap, named
 from matchbound.results.rates import Rate
-from matchbound.stats import variance as variances
 from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity
 
 if TYPE_CHECKING:
@@ -59,6 +56,11 @@ class IdentityRate(Rate):
         return self._unit.units if self.comparisons else 0
 
     @property
+    def one_error(self) -> float:
+        """What one more error moves the rate by, on average over identity pairs or identities."""
+        return self._unit.alone / self.units
+
+    @property
     def estimate(self) -> float:
         """The mean over identity pairs or identities; NaN without comparisons."""
         return self._unit.estimate if self.comparisons else float("nan")
@@ -87,14 +89,17 @@ class IdentityRate(Rate):
         """The latent model with identity pairs (FRR: identities) as its units."""
         from matchbound.stats.latent import of_units
 
-        return of_units(super().latent_model(settings), self._unit, self._without_bias())
+        return of_units(super().latent_model(settings), [self._unit])
 
     @property
-    def _seen(self) -> float:
+    def units_erred(self) -> float:
+        """Σ of the shares that erred."""
         return self.estimate * self.units
 
+    @property
+    def unit(self) -> UnitRate:
+        """What the rate is made of: identity pairs or identities."""
+        return self._unit
+
     def _without_bias(self) -> float:
-        people = self.effective_identities
-        factor = variances.far_bias_factor(people) if self.metric == "far" else variances.frr_bias_factor(people)
-        floor = self._unit.within / float(self.units) ** 2 if self.metric == "far" else 0.0
-        return max(self.variance * factor, floor) if np.isfinite(factor) else 0.0
+        return self._unit.without_bias(self.metric)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from matchbound.show.numbers import count_text, level_text, p_text, percent, points
-from matchbound.show.records import Record
+from matchbound.show.records import Record, weighted
 from matchbound.show.records import number as _number
 from matchbound.show.tables import Column, Table, joined
 from matchbound.show.terms import metric_name
@@ -77,6 +77,7 @@ def _difference_record(
         "variance": _number(difference.variance),
         "matched": comparison.matched,
         "identities": comparison.n_identities,
+        **weighted(comparison.a.far),
     }
 
 
@@ -114,6 +115,8 @@ def comparison_tables(records: Sequence[Record]) -> list[Table]:
     note = f"{named}{level} intervals ({methods})."
     if many:
         note = f"{level} simultaneous intervals, which hold together ({methods}); p adjusted for all pairs."
+    if first.get("weighting") == "identities":
+        note += " Every identity counts once."
     return [Table(columns, rows, note=note)]
 
 

@@ -38,6 +38,8 @@ def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
     >>> import matchbound as mb
     >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
     >>> axes = mb.plot_correlations(model)
+    >>> axes.get_xlabel()
+    'false accept rate'
     """
     from scipy.special import ndtr
 

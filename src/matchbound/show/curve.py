@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from matchbound.show.costs import name_text, value_text
 from matchbound.show.numbers import count_text, threshold_text
-from matchbound.show.records import Record
+from matchbound.show.records import Record, intervals_note, weighted
 from matchbound.show.tables import Column, Table
-from matchbound.show.text import intervals_note
 
 if TYPE_CHECKING:
     from matchbound.results.points import CurveStatistic
@@ -26,7 +25,7 @@ def curve_records(
     for statistic in statistics:
         own = "auto" if method is None or method not in statistic.methods else method
         interval = statistic.interval(own, level, **_of_method(options, own, statistic.metric))
-        errors, comparisons = _counted(statistic)
+        errors, comparisons = statistic.counts
         effective = statistic.effective_n
         records.append(
             {
@@ -44,6 +43,7 @@ def curve_records(
                 "variance": statistic.variance,
                 "effective_n": effective,
                 "design_effect": None if comparisons is None or not effective else comparisons / effective,
+                **weighted(statistic),
             }
         )
     return records
@@ -75,13 +75,3 @@ def curve_tables(records: Sequence[Record]) -> list[Table]:
 def curve_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
     """The same as text."""
     return curve_tables(records)[0].text(width, colour)
-
-
-def _counted(statistic: CurveStatistic) -> tuple[int | None, int | None]:
-    """(errors, comparisons) of the rate that the number is; None for EER and AUC."""
-    curve, k = statistic.curve, statistic.index
-    if statistic.metric == "frr@far":
-        return int(curve.false_nonmatches[k]), curve.n_genuine
-    if statistic.metric == "far@frr":
-        return int(curve.false_matches[k]), curve.n_impostor
-    return None, None

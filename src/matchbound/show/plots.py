@@ -71,11 +71,17 @@ def plot_det(
     -------
     matplotlib.axes.Axes
 
+    See Also
+    --------
+    plot_roc, plot_scores, RocCurve
+
     Examples
     --------
     >>> import matchbound as mb
     >>> a, b = mb.roc(mb.demo_data()), mb.roc(mb.demo_data(seed=8))
-    >>> ax = mb.plot_det([a, b], labels=["first", "second"])  # doctest: +SKIP
+    >>> ax = mb.plot_det([a, b], labels=["first", "second"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['first, EER 0.901%', 'second, EER 1.57%']
     """
     from scipy.special import ndtri
 
@@ -147,7 +153,9 @@ def plot_roc(
     Examples
     --------
     >>> import matchbound as mb
-    >>> ax = mb.plot_roc(mb.roc(mb.demo_data()), labels="demo")  # doctest: +SKIP
+    >>> ax = mb.plot_roc(mb.roc(mb.demo_data()), labels="demo")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('FAR', '1 − FRR')
     """
     several, names, styles = _styled(curves, labels, colors)
     bands = [_band(curve, band, level) for curve in several]
@@ -204,7 +212,9 @@ def plot_scores(
     Examples
     --------
     >>> import matchbound as mb
-    >>> ax = mb.plot_scores(mb.roc(mb.demo_data()), threshold=0.6)  # doctest: +SKIP
+    >>> ax = mb.plot_scores(mb.roc(mb.demo_data()), threshold=0.6)
+    >>> ax.get_xlabel()
+    'similarity'
     """
     if bins < 2:
         raise UsageError(f"bins must be at least 2; got {bins!r}")

@@ -63,41 +63,10 @@ class Attempts:
         return psi
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Failures without names: only how many.
-
-    fte, fta
-        (failed, of how many).
-    """
-
-    fte_counts: tuple[int, int]
-    fta_counts: tuple[int, int]
-
-    @property
-    def people(self) -> int:
-        """People who tried to enrol (attempts where that is not known)."""
-        return self.fte_counts[1] or self.fta_counts[1]
-
-    @property
-    def fte(self) -> float:
-        """The rate of failure to enrol."""
-        failed, total = self.fte_counts
-        return failed / total if total else 0.0
-
-    @property
-    def fta(self) -> float:
-        """The rate of failure to acquire."""
-        failed, total = self.fta_counts
-        return failed / total if total else 0.0
-
-    @property
-    def square(self) -> float:
-        """The variance of log((1−e)(1−f)) if all attempts were independent."""
-        value = 0.0
-        for rate, (_, total) in ((self.fte, self.fte_counts), (self.fta, self.fta_counts)):
-            value += rate / ((1.0 - rate) * total) if total and rate < 1.0 else 0.0
-        return value
+def square_of_totals(*counts: tuple[int, int]) -> float:
+    """The variance of log((1−e)(1−f)) from (failed, of how many) alone, as if all attempts were independent."""
+    rates = [(failed / total, total) for failed, total in counts if total]
+    return sum(rate / ((1.0 - rate) * total) for rate, total in rates if rate < 1.0)
 
 
 def gfrr_of(fte: float, fta: float, fnmr: float) -> float:

@@ -30,7 +30,9 @@ class GroupSums:
     sum_nn, sum_nm, sum_mm : float64 arrays, shape (H, H)
         Σn_ij², Σn_ij·m_ij and Σm_ij² over the identity pairs of each cell, each pair once; symmetric.
     clumps : tuple of H int64 arrays
-        n_ij > 0 of the identity pairs within each group.
+        n_ij > 0 of the identity pairs within each group; empty where units are counted.
+    counts : (errors, comparisons), float64 arrays, shape (H, H), or None
+        Where the sums are of units (shares n_ij/m_ij of identity pairs): the comparisons themselves.
     """
 
     group: IntArray
@@ -40,6 +42,7 @@ class GroupSums:
     sum_nm: FloatArray
     sum_mm: FloatArray
     clumps: tuple[IntArray, ...]
+    counts: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def n_groups(self) -> int:
@@ -47,8 +50,11 @@ class GroupSums:
         return int(self.errors.shape[1])
 
 
-def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0) -> GroupSums:
-    """Sum a tally with pairs over groups of identities at threshold k."""
+def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0, *, units: bool = False) -> GroupSums:
+    """Sum a tally with pairs over groups of identities at threshold k.
+
+    With `units` every identity pair counts once: n_ij/m_ij takes the place of n_ij, and 1 that of m_ij.
+    """
     impostor = tally.impostor
     assert impostor.erred is not None
     assert impostor.compared is not None
@@ -68,9 +74,13 @@ def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0) -> Grou
         result: FloatArray = (cell + np.triu(cell, 1).T).astype(np.float64)
         return result
 
+    counts = None
+    if units:
+        whole = group_sums(tally, group, n_groups, k)
+        counts = _cells(whole.errors, group, n_groups), _cells(whole.comparisons, group, n_groups)
     if isinstance(compared, AllPairs):
         m_of_errors = compared.look_up_in(erred).astype(np.float64)
-        sizes = compared.instances.astype(np.float64)
+        sizes = (compared.instances > 0 if units else compared.instances).astype(np.float64)
         total = np.bincount(group, sizes, n_groups)
         squares = np.bincount(group, sizes**2, n_groups)
         fourths = np.bincount(group, sizes**4, n_groups)
@@ -80,9 +90,11 @@ def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0) -> Grou
         sum_mm[np.diag_indices(n_groups)] = (squares**2 - fourths) / 2.0
     else:
         m_of_errors = erred.look_up(compared, size).astype(np.float64)
-        made = compared.count.astype(np.float64)
+        made = np.ones(compared.count.size) if units else compared.count.astype(np.float64)
         comparisons = by_group(compared.first, compared.second, made)
         sum_mm = by_cell(compared.first, compared.second, made * made)
+    if units:
+        n, m_of_errors = n / m_of_errors, np.ones(n.size)
     inside = np.where(group[erred.first] == group[erred.second], group[erred.first], -1)
     return GroupSums(
         group,
@@ -91,8 +103,16 @@ def group_sums(tally: Tally, group: IntArray, n_groups: int, k: int = 0) -> Grou
         by_cell(erred.first, erred.second, n * n),
         by_cell(erred.first, erred.second, n * m_of_errors),
         sum_mm,
-        tuple(erred.count[inside == g] for g in range(n_groups)),
+        tuple(erred.count[(inside == g) & (not units)] for g in range(n_groups)),
+        counts,
     )
+
+
+def _cells(by_identity: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Sums over cells from sums by identity and group, shape (H, H), each comparison once."""
+    result: FloatArray = np.array([by_identity[group == g].sum(axis=0) for g in range(n_groups)])
+    result[np.diag_indices(n_groups)] /= 2.0
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +166,8 @@ def cell_rate(sums: GroupSums, g: int, h: int) -> CellRate:
         size_columns = _effective(w)
         variance = bipartite_variance(rows, columns, pair_square, size_rows, size_columns)
         influence, sizes = rows + columns, (size_rows, size_columns)
+    if sums.counts is not None:
+        errors, comparisons = float(sums.counts[0][g, h]), float(sums.counts[1][g, h])
     return CellRate(round(errors), round(comparisons), p, influence, pair_square, max(variance, pair_square), sizes)
 
 

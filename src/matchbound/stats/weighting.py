@@ -8,12 +8,15 @@ identities.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally
+from matchbound.counts.joint import JointTally
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,20 @@ class UnitRate:
     excess: FloatArray
     within: float
 
+    @property
+    def people(self) -> int:
+        """Identities that take part."""
+        return int(np.count_nonzero(self.partners))
+
+    def without_bias(self, metric: str) -> float:
+        """The variance without the bias of the plug-in, FAR's not below what identity pairs say alone.
+
+        0 with too few identities for the correction.
+        """
+        factor = far_bias_factor(self.people) if metric == "far" else frr_bias_factor(self.people)
+        floor = self.within / float(self.units) ** 2 if metric == "far" else 0.0
+        return max(self.variance * factor, floor) if np.isfinite(factor) else 0.0
+
 
 def far_by_pair(tally: ImpostorTally, k: int) -> UnitRate:
     """FAR as a mean over identity pairs, at threshold k; the tally must have kept its pairs."""
@@ -67,6 +84,8 @@ def far_by_pair(tally: ImpostorTally, k: int) -> UnitRate:
         made = erred.look_up(compared, size).astype(np.float64)
         reciprocal = float((1.0 / compared.count).sum())
         units = int(compared.count.size)
+    if not units:
+        return _nothing(size)
     y = erred.count / made
     p = float(y.sum()) / units
     summed = np.bincount(erred.first, y, size) + np.bincount(erred.second, y, size)
@@ -91,9 +110,66 @@ def frr_by_identity(tally: GenuineTally, k: int) -> UnitRate:
     g, e = tally.comparisons.astype(np.float64), tally.errors[k].astype(np.float64)
     present = g > 0
     units = int(np.count_nonzero(present))
+    if not units:
+        return _nothing(g.size)
     y = np.divide(e, g, out=np.zeros_like(e), where=present)
     q = float(y.sum()) / units
     excess = np.where(present, y - q, 0.0)
     within = float(excess @ excess)
     alone = float((1.0 / g[present]).sum()) / units
     return UnitRate(units, q, within / units**2, alone, 0.0, present.astype(np.float64), excess, within)
+
+
+def _nothing(size: int) -> UnitRate:
+    """No unit was compared: there is no rate."""
+    return UnitRate(0, float("nan"), float("nan"), 1.0, 0.0, np.zeros(size), np.zeros(size), 0.0)
+
+
+def unit_joint(joint: JointTally) -> JointTally:
+    """Two systems with units in place of comparisons: shares of errors, each identity pair and identity once.
+
+    y_ij = n_ij/m_ij takes the place of n_ij and 1 that of m_ij, y_i = e_i/g_i that of e_i and 1 that of g_i, so that
+    what is linear in comparisons (`matchbound.stats.differences`) is then linear in units. Numbers are float64.
+    """
+    one, two = ([_shares(tally.impostor, k) for k in range(tally.thresholds.size)] for tally in (joint.a, joint.b))
+    size = joint.n_identities
+    cross = []
+    for (table, y), (other, z) in zip(one, two, strict=True):
+        keys, theirs = (t.first * np.int64(size) + t.second for t in (table, other))
+        _, mine, same = np.intersect1d(keys, theirs, assume_unique=True, return_indices=True)
+        cross.append(2.0 * float(y[mine] @ z[same]))
+    made: dict[str, Any] = {"sum_nn": np.array(cross)}
+    return replace(joint, a=_of_units(joint.a, one), b=_of_units(joint.b, two), **made)
+
+
+def _shares(tally: ImpostorTally, k: int) -> tuple[PairTable, FloatArray]:
+    """The identity pairs that erred at threshold k, and y_ij of each."""
+    assert tally.erred is not None
+    assert tally.compared is not None
+    erred, compared = tally.erred[k], tally.compared
+    if isinstance(compared, AllPairs):
+        made = compared.look_up_in(erred)
+    else:
+        made = erred.look_up(compared, int(tally.comparisons.size))
+    return erred, erred.count / made
+
+
+def _of_units(tally: Tally, shares: list[tuple[PairTable, FloatArray]]) -> Tally:
+    size, g = tally.n_identities, tally.genuine.comparisons
+    first = far_by_pair(tally.impostor, 0)
+    errors = [np.bincount(t.first, y, size) + np.bincount(t.second, y, size) for t, y in shares]
+    present = g > 0
+    y = np.divide(tally.genuine.errors, g, out=np.zeros(tally.genuine.errors.shape), where=present)
+    impostor: dict[str, Any] = {
+        "comparisons": first.partners,
+        "errors": np.array(errors),
+        "sum_mm": 2 * first.units,
+        "sum_nm": np.array([2.0 * float(y.sum()) for _, y in shares]),
+        "sum_nn": np.array([2.0 * float(y @ y) for _, y in shares]),
+        "compared": None,
+        "erred": None,
+    }
+    genuine: dict[str, Any] = {"comparisons": present.astype(np.float64), "errors": y}
+    return replace(
+        tally, impostor=replace(tally.impostor, **impostor), genuine=replace(tally.genuine, **genuine), instances=None
+    )

@@ -62,7 +62,7 @@ def band_limits(
     terms = point_influence(curve, points)
     floor = float(np.count_nonzero(curve.genuine_comparisons))
     n = _effective(
-        terms.frr_rate, terms.variance(np.ones(points.size), terms.slope, simultaneous), floor, curve.n_genuine
+        terms.frr_rate, terms.variance(np.ones(points.size), terms.slope, simultaneous), floor, curve.trials[1]
     )
     freedom = max(terms.identities - 1.0, 1.0)
     tail = (1.0 - level) / 2.0

@@ -16,6 +16,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.unit_curve import UnitCurve
 from matchbound.stats.curve.rates import AreaTerms, curve_variances
 from matchbound.stats.intervals import wilson
 
@@ -151,7 +152,7 @@ def frr_at_far_rate(curve: CurveTally, index: int) -> EffectiveRate:
     q = float(curve.false_nonmatches[index] / curve.n_genuine)
     floor = float(np.count_nonzero(curve.genuine_comparisons))
     return _pooled(
-        q, terms.frr_rate, terms.variance(ones, terms.slope, False), floor, curve.n_genuine, terms.identities
+        q, terms.frr_rate, terms.variance(ones, terms.slope, False), floor, curve.trials[1], terms.identities
     )
 
 
@@ -162,7 +163,7 @@ def far_at_frr_rate(curve: CurveTally, index: int) -> EffectiveRate:
     p = float(curve.false_matches[index] / curve.n_impostor)
     floor = float(np.count_nonzero(curve.impostor_comparisons) // 2)
     variance = terms.variance(inverse, np.ones(terms.points.size), False)
-    return _pooled(p, terms.far_rate, variance, floor, curve.n_impostor, terms.identities)
+    return _pooled(p, terms.far_rate, variance, floor, curve.trials[0], terms.identities)
 
 
 def eer_rate(curve: CurveTally, index: int, estimate: float) -> EffectiveRate:
@@ -190,6 +191,8 @@ def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
 
 
 def _area_sums(curve: CurveTally, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
+    if isinstance(curve, UnitCurve):
+        return _unit_area_sums(curve, terms)
     if not isinstance(curve, SortedCurve):
         return _stepped_area_sums(curve, terms)
     size, n, t = curve.n_identities, curve.n_impostor, curve.n_genuine
@@ -199,6 +202,20 @@ def _area_sums(curve: CurveTally, terms: AreaTerms) -> tuple[FloatArray, FloatAr
     centred = impostor - impostor.mean()
     number, table = curve.pairs
     d = np.bincount(number, weights=centred, minlength=table.count.size)
+    r = np.bincount(table.first, weights=d, minlength=size) + np.bincount(table.second, weights=d, minlength=size)
+    return a, r / n, float(4.0 * (r @ r) - 4.0 * (d @ d)) / (2.0 * n) ** 2
+
+
+def _unit_area_sums(curve: UnitCurve, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
+    """The same with each comparison weighing 1/g_i or 1/m_ij."""
+    pooled, size, n, t = curve.pooled, curve.n_identities, curve.n_impostor, curve.n_genuine
+    genuine = np.repeat(terms.genuine, np.diff(pooled.genuine_matches, prepend=0)) * curve.genuine_weights
+    impostor = np.repeat(terms.impostor, np.diff(pooled.false_matches, prepend=0)) * curve.impostor_weights
+    mine = np.bincount(pooled.owner, weights=genuine, minlength=size)
+    a: FloatArray = np.where(curve.genuine_comparisons > 0, mine - mine.sum() / t, 0.0) / t
+    number, table = pooled.pairs
+    d = np.bincount(number, weights=impostor, minlength=table.count.size)
+    d -= d.mean()
     r = np.bincount(table.first, weights=d, minlength=size) + np.bincount(table.second, weights=d, minlength=size)
     return a, r / n, float(4.0 * (r @ r) - 4.0 * (d @ d)) / (2.0 * n) ** 2
 
@@ -247,7 +264,7 @@ def _both_floor(curve: CurveTally) -> float:
 
 
 def _both_count(curve: CurveTally) -> int:
-    return curve.n_genuine + curve.n_impostor
+    return sum(curve.trials)
 
 
 def wilson_t(rate: EffectiveRate, tail: float) -> tuple[float, float]:

@@ -89,6 +89,8 @@ def _ratio_variance(a: NDArray[Any], b: NDArray[Any], c: int, x: IntArray, n: in
     value = first - middle + last
     largest = np.maximum(np.maximum(np.abs(first), np.abs(middle)), np.abs(last))
     result: FloatArray = (value / np.longdouble(scale)).astype(np.float64)
+    if x.dtype.kind == "f":  # shares of units are no whole numbers
+        return result
     lost = np.flatnonzero(np.abs(value) < largest * (8.0 * np.finfo(np.longdouble).eps / 1e-12))
     for k in lost:
         errors = int(x[k])

@@ -1,8 +1,15 @@
 """The latent-correlation interval: errors as latent normals that cross a threshold (docs/explanation/latent.md)."""
 
-from matchbound.stats.latent.fit import fit_far, fit_frr, leave_out_ranks, of_units, rank_grid, with_own_variance
-from matchbound.stats.latent.model import LatentLimits, LatentModel
-from matchbound.stats.latent.settings import LatentSettings, settings_named
+from matchbound.stats.latent.fit import (
+    fit_far,
+    fit_frr,
+    leave_out_ranks,
+    of_units,
+    rank_grid,
+    unit_design,
+    with_own_variance,
+)
+from matchbound.stats.latent.model import LatentLimits, LatentModel, LatentSettings, settings_named
 
 __all__ = [
     "LatentLimits",
@@ -14,5 +21,6 @@ __all__ = [
     "of_units",
     "rank_grid",
     "settings_named",
+    "unit_design",
     "with_own_variance",
 ]

@@ -17,10 +17,19 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.joint import JointTally
-from matchbound.stats.latent.correlations import Curve, smooth
-from matchbound.stats.latent.fit import FAR_POOL, FRR_POOL, NO_IDENTITY_DATA, NO_PAIR_DATA
-from matchbound.stats.latent.moments import Design, Products, genuine_design, identity_correlation, impostor_design
-from matchbound.stats.latent.orthant import excess_of_two, implied_correlation, orthant
+from matchbound.stats.latent.fit import (
+    FAR_POOL,
+    FRR_POOL,
+    NO_IDENTITY_DATA,
+    NO_PAIR_DATA,
+    Products,
+    genuine_design,
+    identity_correlation,
+    impostor_design,
+    smooth,
+)
+from matchbound.stats.latent.model import Curve, Design
+from matchbound.stats.latent.probabilities import excess_of_two, implied_correlation, orthant
 
 N_RANKS = 30
 FEWEST = 3
@@ -59,7 +68,10 @@ class DifferenceModel:
     self_gap: Curve
 
     def variance(self, a: float, b: float, u: float = 1.0, v: float = 1.0) -> float:
-        """V_mod = [N·v₀ + ½WI·K_w + SH·K_s]/N², at least v₀/N; a and b strictly between 0 and 1."""
+        """V_mod = [N·v₀ + ½WI·K_w + SH·K_s]/N², at least v₀/N; a and b strictly between 0 and 1.
+
+        Where units are means of several comparisons, v₀ counts by `design.alone`.
+        """
         from scipy.special import ndtri
 
         z_a, z_b = float(ndtri(a)), float(ndtri(b))
@@ -68,12 +80,13 @@ class DifferenceModel:
         both = float(orthant(z_a, z_b, 1.0 - np.clip(self.self_gap(z)[0], 1e-6, 1.0)))
         both = min(both, min(a, b))
         own = u * u * a * (1.0 - a) + v * v * b * (1.0 - b) - 2.0 * u * v * (both - a * b)
-        total = n * own
+        alone = n * own * float(self.design.alone)
+        total = alone
         total += float(self.design.within) * _covariance(z_a, z_b, u, v, self.pair(z)[0], self.pair_gap(z)[0])
         if float(self.design.sharing) > 0.0:
             shared = _covariance(z_a, z_b, u, v, self.identity(z)[0], self.identity_gap(z)[0])
             total += float(self.design.sharing) * shared
-        return max(total, n * own) / (n * n)
+        return max(total, alone) / (n * n)
 
 
 def _covariance(z_a: float, z_b: float, u: float, v: float, rho: float, gap: float) -> float:

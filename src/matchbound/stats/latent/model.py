@@ -1,4 +1,4 @@
-"""The latent-correlation model of a rate, and its limits (docs/explanation/latent.md derives them)."""
+"""The latent-correlation model of a rate: its settings, its parts, and its limits (docs/explanation/latent.md)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.stats.latent.correlations import Clusters, Curve
-from matchbound.stats.latent.handover import OwnVariance
-from matchbound.stats.latent.inversion import count_tail, solve_decreasing
-from matchbound.stats.latent.moments import Design
-from matchbound.stats.latent.orthant import excess
-from matchbound.stats.latent.settings import LatentSettings
+from matchbound.stats.latent.probabilities import count_tail, excess, solve_decreasing
 
 Metric = Literal["far", "frr"]
 Side = Literal["two-sided", "upper", "lower"]
-
 LOWEST, TOP = -9.0, 6.5
 """Probit rates between which limits are sought."""
 MOST = 0.99
@@ -31,6 +26,214 @@ RISKY = 0.15
 """Above this pooled ρ_s, coverage may fall to about 90%."""
 FEW = 10.0
 """With fewer erring clusters than this, the interval leans on larger rates."""
+
+
+@dataclass(frozen=True)
+class LatentSettings:
+    """Constants of the latent-correlation interval; docs/explanation/latent.md says what each is for.
+
+    In the tail, where data say little, upper limits use larger correlations than those seen: these are the guards.
+    dz is how far the probit rate lies below that of the rate where a guard begins.
+
+    identity_guard
+        δ: ρ_s grows by the factor 1 + δ·dz.
+    borrowed_guard
+        γ: and by γ·ρ_w·dz, borrowed from the correlation of one identity pair's comparisons.
+    pair_guard
+        ω: 1 − ρ_w shrinks by exp(−ω·dz).
+    guard_rate
+        Where these three begin (FAR).
+    genuine_guard, genuine_guard_rate
+        The same as `pair_guard` and `guard_rate` for FRR.
+    slope_limit
+        The largest β, how much ρ_s rises with the probit rate over samples.
+    bandwidth
+        Of the kernel that smooths correlations, in probit rates.
+    hand_over, genuine_hand_over
+        The sample's own variance has a squared coefficient of variation of at least this over G_e (FAR, FRR); 0: it is
+        never used. One person in `hand_over` may make all errors.
+    hand_over_rate
+        That is so at FARs up to this, to which such people can bring it alone; above, it shrinks with its square.
+    hand_over_at
+        Where that is so much, model and sample weigh the same.
+    erring_share
+        s₀: an identity that errs at all (FRR) is taken to err in at least this share of its comparisons, while few
+        identities erred.
+    hubs_from
+        Above this pooled ρ_s the rate varies over samples less like a log-normal and more like a gamma variable.
+    least_scale
+        The sample's variance is never taken to be less than this part of the model's (FRR).
+    freedom
+        Degrees of freedom of the t quantile over G_e − 1: people differ so much that each tells less than a normal
+        observation does about a variance.
+
+    See Also
+    --------
+    LatentInterval
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> mb.LatentSettings().bandwidth, mb.LatentSettings(bandwidth=0.5).bandwidth
+    (1.0, 0.5)
+    """
+
+    identity_guard: float = 0.0
+    borrowed_guard: float = 0.2
+    pair_guard: float = 0.25
+    guard_rate: float = 0.015
+    genuine_guard: float = 0.0
+    genuine_guard_rate: float = 0.05
+    slope_limit: float = 0.25
+    bandwidth: float = 1.0
+    hand_over: float = 50.0
+    hand_over_rate: float = 0.04
+    genuine_hand_over: float = 2.0
+    hand_over_at: float = 0.3
+    erring_share: float = 0.2
+    hubs_from: float = 0.15
+    least_scale: float = 0.0
+    freedom: float = 0.5
+
+
+GUARDED = LatentSettings(
+    genuine_guard=0.6, hand_over=0.0, genuine_hand_over=0.0, erring_share=0.0, hubs_from=float("inf"), freedom=1.0
+)
+"""Guards in the tail, and nothing else: the default before the model learned to hand over to the sample's variance."""
+DEFAULT = LatentSettings()
+REFERENCE = replace(GUARDED, identity_guard=1.0, borrowed_guard=0.0, pair_guard=0.5, guard_rate=0.01, genuine_guard=0.0)
+"""As first described, before the guards were judged on more data."""
+LIGHT = replace(REFERENCE, identity_guard=0.5, pair_guard=0.0)
+_NAMED = {"default": DEFAULT, "guarded": GUARDED, "reference": REFERENCE, "light": LIGHT}
+
+
+def settings_named(settings: str | LatentSettings) -> LatentSettings:
+    """Settings by name (``"default"``, ``"guarded"``, ``"reference"``, ``"light"``), or as they are."""
+    if isinstance(settings, LatentSettings):
+        return settings
+    if settings not in _NAMED:
+        raise UsageError(f"settings must be one of {', '.join(_NAMED)}, or LatentSettings; got {settings!r}")
+    return _NAMED[settings]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How many ordered pairs of different comparisons share what; scalars, or arrays of one shape.
+
+    comparisons
+        N (or T): comparisons.
+    within
+        Pairs of comparisons of one cluster: the same identity pair (FAR) or the same identity (FRR).
+    sharing
+        Pairs that share exactly one identity: Σ_i (m_i² − Σ_j m_ij²) for FAR, 0 for FRR.
+    disjoint
+        Pairs that share none.
+    alone
+        The variance of one unit over p(1−p) where nothing is correlated: 1, or less where a unit is a mean of
+        several comparisons.
+    """
+
+    comparisons: FloatArray
+    within: FloatArray
+    sharing: FloatArray
+    disjoint: FloatArray
+    alone: FloatArray | float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A latent correlation as a function of the probit rate z: the larger of a pooled value and a local average.
+
+    z, value, weight : float64 arrays, shape (K,)
+        Probit rates in increasing order, the correlation estimated at each, and its weight Δz·min(k/30, 1).
+    pooled
+        The weighted average over the middle rates; the curve is nowhere below it, nor below 0.
+    bandwidth
+        Standard deviation of the Gaussian kernel in z.
+    """
+
+    z: FloatArray
+    value: FloatArray
+    weight: FloatArray
+    pooled: float
+    bandwidth: float = 1.0
+
+    def __call__(self, z: FloatArray) -> FloatArray:
+        """The correlation at probit rates z, the shape of z."""
+        if not self.z.size:
+            return np.full(np.shape(z), self.pooled)
+        log_kernel = -0.5 * ((np.asarray(z)[..., None] - self.z) / self.bandwidth) ** 2
+        kernel = self.weight * np.exp(log_kernel - log_kernel.max(axis=-1, keepdims=True))
+        total = kernel.sum(axis=-1)
+        local = np.divide(kernel @ self.value, total, out=np.full(total.shape, self.pooled), where=total > 0.0)
+        result: FloatArray = np.maximum(np.maximum(local, self.pooled), 0.0)
+        return result
+
+    def mirrored(self) -> Curve:
+        """The same curve as a function of the probit rate of comparisons that did not err."""
+        return replace(self, z=-self.z[::-1], value=self.value[::-1], weight=self.weight[::-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Sizes of clusters (identity pairs for FAR, identities for FRR) and how many clusters have each.
+
+    size, count : float64 arrays, shape (U,)
+    """
+
+    size: FloatArray
+    count: FloatArray
+
+    def erring(self, z: FloatArray, rho: FloatArray) -> FloatArray:
+        """λ: the expected number of clusters with at least one error, the shape of z.
+
+        Given its own u ~ N(0, 1), each comparison of a cluster errs with probability Φ((z − √ρ·u)/√(1−ρ)) on its
+        own, so that a cluster of m errs with probability 1 − E_u(1 − Φ(…))^m. The mean over u is a trapezoidal sum.
+        """
+        from scipy.special import log_ndtr
+
+        u = np.linspace(-8.0, 8.0, 129)
+        density = np.exp(-0.5 * u * u)
+        density /= density.sum()
+        spare = np.sqrt(1.0 - rho)
+        spared = log_ndtr(-(z[..., None] - np.sqrt(rho)[..., None] * u) / spare[..., None])
+        erring = -np.expm1(spared[..., None, :] * self.size[:, None])
+        result: FloatArray = (erring @ density) @ self.count
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class OwnVariance:
+    """The sample's relative variance of the rate at several numbers of errors; float64 arrays, shape (K,).
+
+    errors
+        Increasing, each with at least one error.
+    relative
+        v̂: the variance estimated without bias, over the squared rate.
+    noise
+        The squared coefficient of variation of v̂, as far as the sample shows it.
+    mirrored
+        Whether errors are counted from the other side of the scale (comparisons that did not err).
+    """
+
+    errors: FloatArray
+    relative: FloatArray
+    noise: FloatArray
+    mirrored: bool = False
+
+    def at(self, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """v̂ and its noise at any numbers of errors, between known ones linear in logarithms; NaN where none is known.
+
+        Beyond the known ones v̂·errors and the noise stay as they are at the last one.
+        """
+        if not self.errors.size:
+            nothing = np.full(np.shape(errors), np.nan)
+            return nothing, nothing
+        place = np.log(np.maximum(errors, 0.5))
+        known = np.log(self.errors)
+        effect = np.log(self.relative * self.errors)
+        relative = np.exp(np.interp(place, known, effect) - place)
+        return relative, np.interp(place, known, self.noise)
 
 
 @dataclass(frozen=True)
@@ -118,6 +321,13 @@ class LatentModel:
         """The t quantile with f·(G_e − 1) degrees of freedom, or the lesser of 6 and G_e − 1 where that is more.
 
         Limits have a tail of Φ(−deviate).
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         from scipy.special import stdtrit
 
@@ -161,6 +371,17 @@ class LatentModel:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
         `errors` need not be whole; `upper` says which limit. They are right to `tolerance` in probits.
+
+        Parameters
+        ----------
+        errors
+            Numbers of errors, any shape.
+        deviate
+            Normal deviates of the tails, broadcast with them.
+        upper
+            Where upper limits are wanted, and not lower ones.
+        tolerance
+            Of the limit, in probits.
         """
         x, d, up = np.broadcast_arrays(
             np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)

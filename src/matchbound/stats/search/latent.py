@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.stats.latent.correlations import Clusters, Curve, smooth
-from matchbound.stats.latent.fit import FEWEST, FRR_POOL, N_RANKS, NO_PAIR_DATA
-from matchbound.stats.latent.inversion import count_tail, solve_decreasing
-from matchbound.stats.latent.moments import Design, Products, correlations
-from matchbound.stats.latent.orthant import excess, implied_correlation
+from matchbound.stats.latent.fit import FEWEST, FRR_POOL, N_RANKS, NO_PAIR_DATA, Products, correlations, smooth
+from matchbound.stats.latent.model import Clusters, Curve, Design
+from matchbound.stats.latent.probabilities import count_tail, excess, implied_correlation, solve_decreasing
 from matchbound.stats.search.nonmated import HitCurve, HitMoments
 
 GALLERY_GUARD = 0.6
@@ -285,7 +283,7 @@ def _fit(searches_of: IntArray, counts: IntArray, within: FloatArray, mirrored: 
 
 def grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
     """Clusters by distinct size; many sizes are spread over a geometric grid that keeps Σ count and Σ count·size."""
-    from matchbound.stats.latent.correlations import _grouped
+    from matchbound.stats.latent.fit import _grouped
 
     return _grouped(size, count, most)
 

@@ -1,0 +1,146 @@
+"""The curve of rates in which every identity counts once: units are identity pairs and identities, not comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.curve import CurveSums, CurveTally, PointErrors, SortedCurve
+from matchbound.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class UnitCurve(CurveTally):
+    """A curve whose errors are shares of units: y_ij = n_ij/m_ij of identity pairs, y_i = e_i/g_i of identities.
+
+    Its "comparisons" are units: `false_matches` is Σ y_ij over the identity pairs, `false_nonmatches` is Σ y_i over the
+    identities with genuine comparisons, float64. FAR and FRR are these over the numbers of units.
+
+    pooled
+        The curve with every step that it was made from; the points are the same.
+    """
+
+    pooled: SortedCurve = field(repr=False)
+
+    @property
+    def trials(self) -> tuple[int, int]:
+        """Impostor and genuine comparisons behind the units."""
+        return self.pooled.trials
+
+    @cached_property
+    def impostor_weights(self) -> FloatArray:
+        """1/m_ij of each impostor comparison, strictest first, shape (N,)."""
+        number, table = self.pooled.pairs
+        result: FloatArray = (1.0 / table.count)[number]
+        return result
+
+    @cached_property
+    def genuine_weights(self) -> FloatArray:
+        """1/g_i of each genuine comparison, strictest first, shape (T,)."""
+        g = self.pooled.genuine_comparisons
+        result: FloatArray = (1.0 / np.maximum(g, 1))[self.pooled.owner]
+        return result
+
+    def errors_at(self, points: IntArray) -> PointErrors:
+        """Σ_j y_ij and y_i of each identity at some of the thresholds, float64."""
+        curve, size = self.pooled, self.n_identities
+        matched, accepted = np.zeros((2, points.size, size))
+        for row, k in enumerate(points):
+            stop, kin = int(curve.false_matches[k]), int(curve.genuine_matches[k])
+            weight = self.impostor_weights[:stop]
+            matched[row] = np.bincount(curve.first[:stop], weight, size) + np.bincount(
+                curve.second[:stop], weight, size
+            )
+            accepted[row] = np.bincount(curve.owner[:kin], self.genuine_weights[:kin], size)
+        left = np.maximum(self.genuine_comparisons - accepted, 0.0)
+        return PointErrors(left, matched)  # type: ignore[arg-type]
+
+    @cached_property
+    def sums(self) -> CurveSums:
+        """The sums behind the variances at every threshold.
+
+        When a comparison of {i, j} matches, y_ij grows by w = 1/m_ij: ΣS² by 2w(S_i + S_j + w), ΣS·k by w(k_i + k_j),
+        Σy² by 2w(2y_ij + w), Σy by 2w (ordered pairs), with k_i the partners of i.
+        """
+        curve, k = self.pooled, self.impostor_comparisons.astype(np.float64)
+        w, v = self.impostor_weights, self.genuine_weights
+        both = _before(np.concatenate([curve.first, curve.second]), np.tile(w, 2), np.tile(np.arange(w.size), 2))
+        of_pair = _before(curve.pairs[0], w, np.arange(w.size))
+        of_person = _before(curve.owner, v, np.arange(v.size))
+        impostor = [2.0 * w * (both[: w.size] + both[w.size :] + w), w * (k[curve.first] + k[curve.second])]
+        impostor += [2.0 * w * (2.0 * of_pair + w), 2.0 * w]
+        ss, sm, nn, nm = (_running(part, curve.false_matches) for part in impostor)
+        accepted_squares = _running(v * (2.0 * of_person + v), curve.genuine_matches)
+        people, accepted = float(self.n_genuine), self.n_genuine - self.false_nonmatches
+        made: dict[str, Any] = {  # shares, where a pooled curve has whole numbers
+            "errors_total": self.false_matches,
+            "accepted_total": accepted,
+            "ss": ss,
+            "sm": sm,
+            "nn": nn,
+            "nm": nm,
+            "ee": people - 2.0 * accepted + accepted_squares,
+            "eg": self.false_nonmatches,
+            "mm": float(k @ k),
+            "pair_mm": 2 * self.n_impostor,
+            "gg": self.n_genuine,
+        }
+        return CurveSums(**made)
+
+
+def sorted_curve(curve: CurveTally) -> SortedCurve:
+    """The curve, where it has every step."""
+    if not isinstance(curve, SortedCurve):
+        raise DataError(
+            f"with weighting='identities' a curve needs every comparison in memory, and this one has "
+            f"{curve.thresholds.size} points of {curve.n_impostor} impostor comparisons. Ask at thresholds, or take "
+            "fewer identities"
+        )
+    return curve
+
+
+def unit_curve(curve: SortedCurve) -> UnitCurve:
+    """The same thresholds with every identity pair and every identity counted once."""
+    number, table = curve.pairs
+    size = curve.n_identities
+    present = curve.genuine_comparisons > 0
+    matched = _running((1.0 / table.count)[number], curve.false_matches)
+    kin = (1.0 / np.maximum(curve.genuine_comparisons, 1))[curve.owner]
+    people = int(np.count_nonzero(present))
+    missed = np.clip(people - _running(kin, curve.genuine_matches), 0.0, people)
+    missed[curve.false_nonmatches == 0] = 0.0
+    matched[curve.false_matches == curve.n_impostor] = table.count.size
+    partners = np.bincount(table.first, minlength=size) + np.bincount(table.second, minlength=size)
+    return UnitCurve(
+        identities=curve.identities,
+        distance=curve.distance,
+        thresholds=curve.thresholds,
+        false_matches=matched,  # type: ignore[arg-type]
+        false_nonmatches=missed,  # type: ignore[arg-type]
+        genuine_comparisons=present.astype(np.int64),
+        impostor_comparisons=partners.astype(np.int64),
+        instances=None,
+        pooled=curve,
+    )
+
+
+def _running(amount: FloatArray, stops: IntArray) -> FloatArray:
+    """Σ of the first `stops` amounts, the shape of `stops`."""
+    result: FloatArray = np.concatenate([[0.0], np.cumsum(amount)])[stops]
+    return result
+
+
+def _before(owner: IntArray, amount: FloatArray, time: IntArray) -> FloatArray:
+    """Σ of the amounts that came earlier with the same owner, the shape of `amount`."""
+    order = np.lexsort((time, owner))
+    held, who = amount[order], owner[order]
+    total = np.cumsum(held) - held
+    start = np.flatnonzero(np.diff(who, prepend=-1))
+    total -= np.repeat(total[start], np.diff(np.append(start, who.size)))
+    result = np.empty_like(amount)
+    result[order] = total
+    return result

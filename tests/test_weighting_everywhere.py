@@ -1,0 +1,209 @@
+"""Every identity counts once: curves, comparisons, groups, reports and commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import matchbound as mb
+from matchbound.cli import main
+from matchbound.report import words
+from matchbound.report.html import to_html
+from matchbound.report.markdown import to_markdown
+from matchbound.results.weighted_curve import IdentityCurve
+from strategies import comparisons, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+ONCE = "identities"
+
+
+def people(seed: int, sizes: list[int], noise: float = 1.0, dimensions: int = 8) -> mb.Embeddings:
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(len(sizes)), sizes)
+    vectors = rng.standard_normal((len(sizes), dimensions))[who] + noise * rng.standard_normal((who.size, dimensions))
+    return mb.Embeddings(vectors, who, instance=np.arange(who.size).astype(str))
+
+
+def both_kinds(rows: list) -> bool:
+    return any(a != b for a, b, _ in rows) and any(a == b for a, b, _ in rows)
+
+
+def shares(rows: list, threshold: float, pairs: bool) -> dict:
+    """Share of errors of each identity pair (or identity), literally."""
+    made: dict = {}
+    for a, b, score in rows:
+        if (a != b) == pairs:
+            made.setdefault(frozenset((a, b)), []).append(score >= threshold if pairs else score < threshold)
+    return {key: float(np.mean(errors)) for key, errors in made.items()}
+
+
+def dyadic(d: dict) -> float:
+    """(4R − 2Q)/N2² of what each identity pair adds, literally."""
+    mean = sum(d.values()) / len(d)
+    r: dict = {}
+    for pair, value in d.items():
+        for person in pair:
+            r[person] = r.get(person, 0.0) + value - mean
+    q = 2.0 * sum((value - mean) ** 2 for value in d.values())
+    return (4.0 * sum(v * v for v in r.values()) - 2.0 * q) / (2.0 * len(d)) ** 2
+
+
+@given(tables(min_identities=3))
+def test_a_curve_has_the_rates_and_variances_of_evaluate(rows: list) -> None:
+    assume(both_kinds(rows))
+    data = comparisons(rows)
+    curve = mb.roc(data, weighting=ONCE)
+    for k, rates in enumerate(mb.evaluate(data, curve.thresholds[1:].tolist(), weighting=ONCE), start=1):
+        assert curve.far[k] == pytest.approx(rates.far.estimate, abs=1e-12)
+        assert curve.frr[k] == pytest.approx(rates.frr.estimate, abs=1e-12)
+        assert curve.far_variance[k] == pytest.approx(rates.far.variance, abs=1e-12)
+        assert curve.frr_variance[k] == pytest.approx(rates.frr.variance, abs=1e-12)
+        literal = shares(rows, float(curve.thresholds[k]), True)
+        assert curve.far[k] == pytest.approx(np.mean(list(literal.values())), abs=1e-12)
+        assert curve.far_variance[k] == pytest.approx(dyadic(literal), abs=1e-12)
+
+
+def test_with_equal_sizes_both_weightings_are_one() -> None:
+    a, b = people(1, [3] * 30), people(2, [3] * 30)
+    group = np.where(np.arange(30) % 2, "odd", "even")
+    for pooled, once in (
+        (mb.roc(a), mb.roc(a, weighting=ONCE)),
+        (mb.compare(a, b, threshold=0.6), mb.compare(a, b, threshold=0.6, weighting=ONCE)),
+    ):
+        for metric in ("far", "frr", "far_variance", "frr_variance") if isinstance(pooled, mb.RocCurve) else ():
+            assert np.allclose(getattr(pooled, metric), getattr(once, metric), rtol=1e-9, atol=1e-13)
+        if isinstance(pooled, mb.Comparison):
+            for metric in ("far", "frr", "eer"):
+                one, two = getattr(pooled, metric), getattr(once, metric)
+                assert one.estimate == pytest.approx(two.estimate, abs=1e-12)
+                # numbers read from curves know the slope a little differently: 0.5 is added to counts of units
+                near = {"rel": 0.1} if metric == "eer" else {"rel": 1e-9}
+                assert one.variance == pytest.approx(two.variance, **near)
+                assert tuple(one.interval("dyadic")) == pytest.approx(tuple(two.interval("dyadic")), **near)
+    for pooled, once in (
+        (mb.roc(a).at_far(0.05), mb.roc(a, weighting=ONCE).at_far(0.05)),
+        (mb.roc(a).eer(), mb.roc(a, weighting=ONCE).eer()),
+        (mb.roc(a).auc(), mb.roc(a, weighting=ONCE).auc()),
+    ):
+        assert pooled.estimate == pytest.approx(once.estimate, abs=1e-12)
+        assert pooled.variance == pytest.approx(once.variance, rel=1e-9 if pooled.metric == "auc" else 0.1)
+    first, second = mb.by_group(a, 0.6, group=group[a.codes]), mb.by_group(a, 0.6, group=group[a.codes], weighting=ONCE)
+    for metric in ("far", "frr"):
+        one, two = first.gap(metric, "even", "odd"), second.gap(metric, "even", "odd")
+        assert one.estimate == pytest.approx(two.estimate, abs=1e-12)
+        assert one.variance == pytest.approx(two.variance, rel=1e-9)
+    assert np.allclose(first.matrix, second.matrix)
+    assert first.cross_gap(("even", "even"), ("even", "odd")).high == pytest.approx(
+        second.cross_gap(("even", "even"), ("even", "odd")).high
+    )
+
+
+@given(tables(min_identities=4), st.integers(0, 2**31), st.integers(-2, 2).map(lambda s: s / 4))
+def test_a_difference_is_the_literal_one(rows: list, seed: int, threshold: float) -> None:
+    assume(both_kinds(rows))
+    rng = np.random.default_rng(seed)
+    others = [(a, b, float(rng.integers(-4, 5)) / 4) for a, b, _ in rows]
+    made = mb.compare(comparisons(rows), comparisons(others), threshold=threshold, weighting=ONCE)
+    for metric, pairs in (("far", True), ("frr", False)):
+        one, two = shares(rows, threshold, pairs), shares(others, threshold, pairs)
+        d = {key: one[key] - two[key] for key in one}
+        difference = getattr(made, metric)
+        assert difference.estimate == pytest.approx(np.mean(list(d.values())), abs=1e-12)
+        spread = difference._spread()
+        mean = np.mean(list(d.values()))
+        literal = dyadic(d) if pairs else sum((v - mean) ** 2 for v in d.values()) / len(d) ** 2
+        assert spread.variance == pytest.approx(literal, abs=1e-12)
+
+
+def test_gaps_of_groups_are_those_of_their_own_rates() -> None:
+    data = people(3, [2, 3, 4, 5, 6] * 6)
+    group = np.where(np.arange(30) % 2, "odd", "even")
+    rates = mb.by_group(data, 0.6, group=group[data.codes], weighting=ONCE)
+    for metric in ("far", "frr"):
+        parts = [getattr(rates[g], metric) for g in ("even", "odd")]
+        assert all(part.weighting == ONCE for part in parts)
+        gap = rates.gap(metric, "even", "odd")
+        assert gap.estimate == pytest.approx(parts[0].estimate - parts[1].estimate)
+        assert gap.variance == pytest.approx(sum(part.variance_by("bias-corrected") for part in parts), rel=1e-9)
+        low, high = gap.interval()
+        assert low < gap.estimate < high
+    cross = rates.between("even", "odd")
+    whole = mb.by_group(data, 0.6, group=group[data.codes]).between("even", "odd")
+    assert (cross.errors, cross.comparisons) == (whole.errors, whole.comparisons)
+    assert cross.estimate != whole.estimate
+    assert len(rates.gaps("far")) == 1
+
+
+def test_a_person_with_many_images_weighs_once() -> None:
+    data = people(5, [40] + [2] * 24, noise=0.8)
+    pooled, once = mb.roc(data), mb.roc(data, weighting=ONCE)
+    alone = mb.evaluate(data, 0.6, weighting=ONCE).frr.estimate
+    assert once.at_threshold(0.6).frr == pytest.approx(alone)
+    assert abs(pooled.at_threshold(0.6).frr - alone) > 0.01
+    interval = once.at_far(0.05).interval()
+    assert interval.method == "latent"
+    assert interval.low <= once.at_far(0.05).estimate <= interval.high
+    assert once.at_far(0.05).far <= 0.05
+    assert once.eer().interval().width > 0.0
+
+
+def test_what_is_of_pooled_comparisons_is_refused() -> None:
+    curve = mb.roc(people(1, [3, 2] * 8), weighting=ONCE)
+    assert isinstance(curve, IdentityCurve)
+    assert curve.weighting == ONCE
+    assert "identity pairs" in repr(curve)
+    for call in (curve.min_dcf, curve.actual_dcf, curve.cllr, curve.min_cllr, curve.bootstrap, curve.smooth,
+                 curve.linkage, curve.costs_by_prior, lambda: curve.threshold_for(0.1),
+                 lambda: curve.limits_at([1]), lambda: curve.eer().bootstrap()):  # fmt: skip
+        with pytest.raises(mb.UsageError, match="pooled"):
+            call()
+    with pytest.raises(mb.UsageError, match="pooled"):
+        mb.compare(people(1, [3, 2] * 8), people(2, [3, 2] * 8), threshold=0.5, weighting=ONCE).far.bootstrap()
+    with pytest.raises(mb.UsageError, match="weighting"):
+        mb.roc(people(1, [3, 2] * 8), weighting="persons")
+
+
+def test_a_report_says_when_the_two_differ_and_why() -> None:
+    data = people(5, [40] + [2] * 24, noise=0.8)
+    report = mb.make_report(data, threshold=0.6)
+    told = words.per_person_sentences(report)
+    assert len(told) == 2
+    once = mb.evaluate(data, 0.6, weighting=ONCE)
+    assert [item.per_person.estimate for item in report.per_person] == [once.far.estimate, once.frr.estimate]
+    frr = report.per_person[1]
+    assert (frr.heavy, frr.heavy_share) == (2, pytest.approx(781 / 804))
+    assert "They differ because" in told[1]
+    assert "97% of them" in told[1]
+    for page in (to_markdown(report), to_html(report)):
+        assert "Every person counted once" in page
+    same = mb.make_report(people(1, [3] * 20), threshold=0.6)
+    assert same.per_person == ()
+    assert "Every person counted once" not in to_markdown(same)
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = people(5, [2, 3, 4, 5, 6] * 5)
+    group = np.where(np.arange(25) % 2, "odd", "even")[data.codes]
+    path = tmp_path / "people.npz"
+    np.savez(path, embeddings=data.vectors, identity=data.codes, group=group)
+    told = {}
+    for verb, options in (
+        ("roc", ["--far", "0.05"]),
+        ("groups", ["--threshold", "0.6"]),
+        ("compare", [str(path), "--threshold", "0.6"]),
+    ):
+        assert main([verb, str(path), *options, "--weighting", ONCE, "--format", "json", "--quiet"]) == 0
+        told[verb] = json.loads(capsys.readouterr().out)
+        assert told[verb]["provenance"]["parameters"]["weighting"] == ONCE
+    point = mb.roc(data, weighting=ONCE).at_far(0.05)
+    assert told["roc"]["results"][0]["estimate"] == pytest.approx(point.estimate)
+    assert told["roc"]["results"][0]["weighting"] == ONCE
+    frr = next(r for r in told["groups"]["results"] if r["metric"] == "frr")
+    rates = mb.by_group(data, 0.6, group=group, weighting=ONCE)
+    assert frr["estimate"] == pytest.approx(rates[frr.get("group", "even")].frr.estimate)
+    assert told["compare"]["results"][0]["weighting"] == ONCE
