@@ -1,7 +1,7 @@
 """The same work in other packages: pairs above a threshold, and the curve of a table of scores, with time and memory.
 
 Every package runs in a process of its own, of the virtual environment ``.venv-peers``; ours runs in this environment.
-The table goes to docs/_made/peers.md, which the docs show. All count the same pairs (20,000 embeddings of 128 numbers,
+The table goes to peers.md, which the docs show. All count the same pairs (20,000 embeddings of 128 numbers,
 cosine similarity, a threshold with a false accept rate of 1e-3, two threads) or sort the same 5 million scores.
 """
 
@@ -20,13 +20,15 @@ from peers import peer_python
 from timing import row
 
 PACKAGES = ["numpy", "faiss-cpu", "torch", "scikit-learn", "score-analysis==0.3.12"]
-TABLE = Path(__file__).resolve().parent.parent / "docs" / "_made" / "peers.md"
+TABLE = Path(__file__).resolve().parent / "peers.md"
 
 HEAD = """
-import json, os, resource, sys, time, warnings
+import json, os, sys, time, warnings
 import numpy as np
 warnings.simplefilter("ignore")
 data = np.load(sys.argv[1])
+def peak():  # of this process; ru_maxrss would count the one that started it
+    return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 2**20
 def watched(call):
     made = call()
     walls, spent = [], []
@@ -36,7 +38,7 @@ def watched(call):
         after = os.times()
         walls.append(time.perf_counter() - start)
         spent.append(after.user - before.user + after.system - before.system)
-    print(json.dumps([min(walls), min(spent), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, made]))
+    print(json.dumps([min(walls), min(spent), peak(), made]))
 """
 PAIRS = """
 vectors, identity, threshold = data["vectors"], data["identity"], float(data["threshold"])
@@ -49,7 +51,8 @@ genuine, score = data["a"] == data["b"], data["score"]
 CALLS = {
     "matchbound": """
 import matchbound as mb
-watched(lambda: mb.evaluate(mb.Embeddings(data["vectors"], data["identity"]), float(data["threshold"]), workers=2).far.errors)
+vectors, identity, threshold = data["vectors"], data["identity"], float(data["threshold"])
+watched(lambda: mb.evaluate(mb.Embeddings(vectors, identity), threshold, workers=2).far.errors)
 """,
     "NumPy": PAIRS
     + """
