@@ -85,7 +85,7 @@ def make_grid(
     first = np.arange(0, CELLS + 2, GROUP)
     below, above = near_cells(start[first], stop[np.minimum(first + GROUP, CELLS + 2) - 1])
     table = np.where(above <= below + 1, below, MANY).astype(np.int32)
-    return Grid(short, table, ends, thresholds, low, per_cell, band, brief, fine)
+    return Grid(short, table, ends, thresholds, low, per_cell, float(band), float(brief), float(fine))
 
 
 @inlined
