@@ -1,8 +1,8 @@
 """Coverage and width of the default interval, through the library, on real and on made-up data.
 
-    python studies/default_coverage.py --data FOLDER --replications 400 --out docs/studies/default-real.csv
-    python studies/default_coverage.py --models --replications 400 --out docs/studies/default-models.csv
-    python studies/default_coverage.py --data FOLDER --curves --replications 200 --out docs/studies/default-curves.csv
+    python studies/default_coverage.py --data FOLDER --replications 400 --seed 44 --state real.jsonl --out real.csv
+    python studies/default_coverage.py --models --seed 44 --state models.jsonl --out models.csv
+    python studies/default_coverage.py --data FOLDER --curves --seed 44 --state curves.jsonl --out curves.csv
 
 A replication draws G people, makes a data set of them, and calls `evaluate` (with ``--curves``: `roc`). Methods:
 "default" (what a user gets without asking), "wilson" (as the paper prints it), "guarded" (the latent interval as it was
@@ -20,15 +20,18 @@ Made-up data have five instances per person: "paper" (the paper's model), "geome
 "goats" (4% of the people with twice the noise), "hubs" (people differ in how near they are to the middle of the
 space), "sessions" (two sessions per person, recorded under four kinds of conditions), "families" (people recruited in
 pairs that look alike). Thresholds are those at which data sets of that size have the target rates on average, over
-20,000 people.
+8,000 people.
 
-A cell that is in the output already is not run again. Every replication is seeded on its own.
+Every replication is seeded on its own and written to ``--state`` when it is done: a run can be stopped at any moment
+and resumed, and the table always holds what is there (its column of replications says how many).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -52,12 +55,12 @@ FILES = {
 }
 REAL = {"faces": (20, 50, 100, 300), "drawings": (20, 50, 100), "texts": (20, 25), "voices": (20, 25)}
 MODELS = {
-    "paper": (20, 50, 100),
+    "paper": (50,),
     "geometric": (50,),
-    "wolves": (20, 50, 100),
-    "rare-wolves": (50, 100),
+    "wolves": (50, 100),
+    "rare-wolves": (50,),
     "goats": (20, 50, 100),
-    "hubs": (20, 50, 100),
+    "hubs": (50,),
     "sessions": (50,),
     "families": (50,),
 }
@@ -161,7 +164,7 @@ class Model:
         rng = np.random.default_rng(999)
         bins, low, high = 400_000, -8.0, 12.0
         counts = np.zeros((2, bins))
-        for _ in range(max(20_000 // size, 30)):
+        for _ in range(8_000 // size):
             scores, sizes = self.scores(size, rng)
             owner = np.repeat(np.arange(size), sizes)
             first, second = np.triu_indices(owner.size, 1)
@@ -233,7 +236,7 @@ def rates_of(
     data = source.draw(size, rng)
     asked = np.concatenate([source.far, source.frr])
     series = mb.evaluate(data, -asked if source.distance else asked)
-    levels = (0.95, *LEVELS) if 50 <= size <= 100 else (0.95,)
+    levels = (0.95, *LEVELS) if 50 <= size <= 100 and isinstance(source, Half) else (0.95,)
     made: list[Row] = []
     for metric, targets in (("far", FAR), ("frr", FRR)):
         rates = [getattr(series[k + (0 if metric == "far" else len(FAR))], metric) for k in range(len(targets))]
@@ -298,33 +301,34 @@ def judged(estimate: float, truth: float, size: int, population: int | None) -> 
     return float(np.exp(np.log(estimate) + (np.log(truth) - np.log(estimate)) * stretch))
 
 
-def cell(
-    source: Half | Model, name: str, size: int, replications: int, seed: int, curves: bool, guarded: bool = True
-) -> list[dict[str, Any]]:
-    """Rows of the table for one set and one number of people."""
+def replication(source: Half | Model, size: int, number: int, seed: int, curves: bool, guarded: bool) -> list[Row]:
+    """Intervals of one draw, seeded on its own."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+    if curves:
+        assert isinstance(source, Half)
+        return points_of(source, size, rng)
+    return rates_of(source, size, rng, check=number == 0, guarded=guarded)
+
+
+def table_rows(source: Half | Model, name: str, size: int, found: list[list[Row]]) -> list[dict[str, Any]]:
+    """Rows of the table for one set and one number of people, from what its replications gave."""
     rows: dict[tuple[str, float, float, str], list[tuple[float, float, float]]] = {}
-    truths: dict[tuple[str, float], float] = {}
-    for number in range(replications):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-        if curves and isinstance(source, Half):
-            found = points_of(source, size, rng)
-            for k, target in enumerate(FAR):
-                truths["frr@far", target] = source.frr_at(float(source.far[k]))
-            truths.setdefault(("eer", 0.0), source.eer() if ("eer", 0.0) not in truths else 0.0)
-        else:
-            found = rates_of(source, size, rng, check=number == 0, guarded=guarded)
-        for metric, target, level, method, *numbers in found:
+    for one in found:
+        for metric, target, level, method, *numbers in one:
             rows.setdefault((metric, target, level, method), []).append((numbers[0], numbers[1], numbers[2]))
+    truths: dict[tuple[str, float], float] = {}
+    if isinstance(source, Half) and any(metric == "eer" for metric, *_ in rows):
+        truths = {("frr@far", target): source.frr_at(float(source.far[k])) for k, target in enumerate(FAR)}
+        truths["eer", 0.0] = source.eer()
     widths: dict[tuple[str, float, float], float] = {}
-    if not curves:
-        shrunk = 1.0 - (size / source.size if source.size else 0.0)
-        for metric, target, level, method in list(rows):
-            if method == "default":
-                seen = np.array([estimate for estimate, _, _ in rows[metric, target, level, method]])
-                variance = float(np.mean((seen - target) ** 2)) / shrunk
-                limits = [wilson(p, target * (1.0 - target) / variance, (1.0 - level) / 2.0) for p in seen]
-                rows[metric, target, level, "true"] = [(p, *pair) for p, pair in zip(seen, limits, strict=True)]
-                widths[metric, target, level] = float(np.mean([high - low for low, high in limits]))
+    shrunk = 1.0 - (size / source.size if source.size else 0.0)
+    for metric, target, level, method in list(rows):
+        if method == "default" and metric in ("far", "frr"):
+            seen = np.array([estimate for estimate, _, _ in rows[metric, target, level, method]])
+            variance = max(float(np.mean((seen - target) ** 2)) / shrunk, 1e-300)
+            limits = [wilson(p, target * (1.0 - target) / variance, (1.0 - level) / 2.0) for p in seen]
+            rows[metric, target, level, "true"] = [(p, *pair) for p, pair in zip(seen, limits, strict=True)]
+            widths[metric, target, level] = float(np.mean([high - low for low, high in limits]))
     made = []
     for (metric, target, level, method), items in rows.items():
         truth = truths.get((metric, target), target)
@@ -356,8 +360,66 @@ def cell(
     return made
 
 
+class State:
+    """What was done: one line per replication, so that a study can be stopped at any moment and resumed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found: dict[tuple[str, int], dict[int, list[Row]]] = {}
+        for line in path.read_text().splitlines() if path.exists() else ():
+            with contextlib.suppress(json.JSONDecodeError):  # the last line of a run that was killed
+                label, size, number, rows = json.loads(line)
+                self.found.setdefault((label, size), {})[number] = [tuple(row) for row in rows]
+
+    def add(self, label: str, size: int, number: int, rows: list[Row]) -> None:
+        self.found.setdefault((label, size), {})[number] = rows
+        with self.path.open("a") as stream:
+            stream.write(json.dumps([label, size, number, rows]) + "\n")
+
+
+def pooled(rows: list[dict[str, Any]], earlier: Path) -> list[dict[str, Any]]:
+    """Rows with those of an earlier table, weighted by replications; widths are over the pooled width of "true"."""
+    keys = ("data", "identities", "metric", "rate", "level", "method")
+    lines = [line for line in earlier.read_text().splitlines() if not line.startswith("#")]
+    before = {tuple(str(row[k]) for k in keys): row for row in csv.DictReader(lines)}
+    made = {}
+    for row in rows:
+        key = tuple(str(row[k]) for k in keys)
+        old = before.pop(key, None)
+        made[key] = dict(row)
+        if old is not None:
+            one, two = int(old["replications"]), int(row["replications"])
+            made[key]["replications"] = one + two
+            for name in ("coverage", "above", "below", "width"):
+                if row[name] != "":
+                    made[key][name] = f"{(one * float(old[name]) + two * float(row[name])) / (one + two):.4f}"
+    made |= {key: dict(row) for key, row in before.items()}
+    for key, row in made.items():
+        best = made.get((*key[:5], "true"))
+        if best is not None and row["width_to_true"]:
+            row["width_to_true"] = f"{float(row['width']) / float(best['width']):.3f}"
+    return list(made.values())
+
+
+def write_table(
+    path: Path, head: str, sources: dict[tuple[str, int], Half | Model], state: State, earlier: Path | None = None
+) -> None:
+    """The table of what is there, in the order of the cells."""
+    rows: list[dict[str, Any]] = []
+    for (label, size), source in sources.items():
+        done = state.found.get((label, size), {})
+        if done:
+            rows += table_rows(source, label, size, [done[number] for number in sorted(done)])
+    rows = rows if earlier is None else pooled(rows, earlier)
+    with path.open("w", newline="") as stream:
+        stream.write(head)
+        writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def main() -> None:
-    """Run what is missing, and write the table."""
+    """Run what is missing, a few replications of every cell in turn, and write the table after each round."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--half", default="b")
@@ -366,37 +428,40 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=None, help="sets or models to run")
     parser.add_argument("--least", type=int, default=0, help="the smallest number of people")
     parser.add_argument("--most", type=int, default=300, help="the largest number of people")
-    parser.add_argument("--replications", type=int, default=400)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first replication")
+    parser.add_argument("--replications", type=int, default=400, help="the number of the last one, plus one")
+    parser.add_argument("--pool", type=Path, help="a table of replications before the first, to be pooled with")
+    parser.add_argument("--round", type=int, default=20, help="replications of a cell before the next cell's turn")
     parser.add_argument("--seed", type=int, default=33)
+    parser.add_argument("--state", type=Path, required=True, help="what was done, to be resumed")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     kind = "--models" if given.models else f"--half {given.half}" + (" --curves" if given.curves else "")
-    done: set[tuple[str, str]] = set()
-    if given.out.exists():
-        lines = [line for line in given.out.read_text().splitlines() if not line.startswith("#")]
-        done = {(row["data"], row["identities"]) for row in csv.DictReader(lines)}
-    else:
-        command = f"python studies/default_coverage.py {kind} --replications {given.replications} --seed {given.seed}"
-        head = f"# {command}\n# above, below: the truth lay above or below; width: mean, over the true rate\n"
-        given.out.write_text(head + ",".join(FIELDS) + "\n")
+    command = f"python studies/default_coverage.py {kind} --replications {given.replications} --seed {given.seed}"
+    head = f"# {command}\n# above, below: the truth lay above or below; width: mean, over the true rate\n"
     warnings.simplefilter("ignore")
-    wanted = MODELS if given.models else REAL
-    for name, sizes in wanted.items():
-        if given.only and name not in given.only:
-            continue
-        source: Half | Model | None = None
+    state = State(given.state)
+    sources: dict[tuple[str, int], Half | Model] = {}
+    for name, sizes in (MODELS if given.models else REAL).items():
+        half: Half | None = None
         for size in sizes:
-            label = name if given.models else f"{name}-{given.half}"
-            if (label, str(size)) in done or not given.least <= size <= given.most:
+            if (given.only and name not in given.only) or not given.least <= size <= given.most:
                 continue
             if given.models:
-                source = Model(name, size)
-            elif source is None:
-                source = Half(name, given.half, given.data)
-            rows = cell(source, label, size, given.replications, given.seed, given.curves, given.models)
-            with given.out.open("a", newline="") as stream:
-                csv.DictWriter(stream, FIELDS, lineterminator="\n").writerows(rows)
-            print(label, size, flush=True)  # noqa: T201
+                sources[name, size] = Model(name, size)
+                continue
+            half = half or Half(name, given.half, given.data)
+            sources[f"{name}-{given.half}", size] = half
+    for start in range(given.first, given.replications, given.round):
+        for (label, size), source in sources.items():
+            done = state.found.get((label, size), {})
+            for number in range(start, min(start + given.round, given.replications)):
+                if number not in done:
+                    state.add(
+                        label, size, number, replication(source, size, number, given.seed, given.curves, given.models)
+                    )
+        write_table(given.out, head, sources, state, given.pool)
+        print(start + given.round, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -23,7 +23,11 @@ def curve() -> mb.RocCurve:
 
 
 def test_linkage_along_thresholds(curve: mb.RocCurve) -> None:
-    """Estimates are those of single thresholds; limits are within 0.05 of theirs (from one fit, interpolated)."""
+    """Estimates are those of single thresholds; limits are within 0.02 of theirs.
+
+    They come from one fit on either side of FRR 1/2, interpolated between counts; 0.016 is the largest difference over
+    every fourth threshold. (From one fit on both sides it was 0.041, where most comparisons err.)
+    """
     made = curve.linkage(prior=0.05)
     assert np.all(np.diff(made.thresholds) < 0)
     for name in ("precision", "recall", "f1"):
@@ -38,9 +42,10 @@ def test_linkage_along_thresholds(curve: mb.RocCurve) -> None:
         assert made.precision.estimate[k] == pytest.approx(precision.estimate)
         assert made.f1.estimate[k] == pytest.approx(f1.estimate)
         assert made.recall.estimate[k] == pytest.approx(rates.recall().estimate)
-        for along, single in ((made.precision, precision.interval()), (made.f1, f1.interval())):
-            assert along.low[k] == pytest.approx(single.low, abs=0.05)
-            assert along.high[k] == pytest.approx(single.high, abs=0.05)
+        pairs = ((made.precision, precision), (made.f1, f1), (made.recall, rates.recall()))
+        for along, single in ((along, number.interval()) for along, number in pairs):
+            assert along.low[k] == pytest.approx(single.low, abs=0.02)
+            assert along.high[k] == pytest.approx(single.high, abs=0.02)
 
 
 def test_costs_by_prior(curve: mb.RocCurve) -> None:

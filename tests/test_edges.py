@@ -129,6 +129,23 @@ def test_credentials_in_errors_of_the_command_line(capsys: pytest.CaptureFixture
             assert secret not in said
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["protocol", "faces.npz", "--budget", "9", "https://ann:pw@host/x.csv?sig=hidden", "out.csv", "-o", "x.csv"],
+        ["evaluate", "faces.npz", "--threshold", "https://ann:pw@host/x.csv?sig=hidden"],
+        ["https://ann:pw@host/x.csv?sig=hidden"],
+    ],
+)
+def test_credentials_in_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What the parser could not place is repeated without what opens doors."""
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "https://host/x.csv" in said
+    for secret in ("ann:", "pw@", "hidden"):
+        assert secret not in said
+
+
 def test_objects_show_no_credentials_either(tmp_path: Path) -> None:
     table = mb.scan("https://ann:pw@host/scores.csv?sig=hidden")
     assert repr(table) == "ScoreFile('scores.csv', distance=None, group=None)"

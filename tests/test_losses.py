@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -178,3 +179,12 @@ def test_clusters_and_arguments() -> None:
         mean_loss(data, "cllr").interval("subsets")
     negative = mean_loss(data, lambda s, g: s - 10.0)
     assert negative.interval().low < 0.0
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    rows = ["identity_a,identity_b,score", "a,a,0.9", "b,b,0.4", "c,c,0.8", "a,b,0.6", "a,c,0.2", "b,c,0.3"]
+    table.write_text("\n".join(rows) + "\n")
+    expected = mean_loss(mb.read(table), "brier").estimate
+    assert mean_loss(str(table), "brier").estimate == mean_loss(mb.scan(table), "brier").estimate == expected
+    assert mb.unit_rates(mb.scan(table), 0.5).far.errors == 1

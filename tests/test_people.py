@@ -15,6 +15,7 @@ import matchbound as mb
 from matchbound.cli import main
 from matchbound.data.comparisons import direction_question, question
 from matchbound.data.example_files import EXAMPLE_FILES
+from matchbound.report import render
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -441,3 +442,104 @@ def test_targets_in_python_are_rates_too() -> None:
     with pytest.raises(mb.UsageError, match="write 5% for 5 percent"):
         rates.far.claim(below=5)
     assert mb.roc(mb.demo_data(n_identities=30)).min_dcf(0.01).claim(below=1.5).shown  # a cost is no rate
+
+
+# What a tired person types
+
+
+def test_rates_may_be_typed_in_percent(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = str(files / "scores.csv")
+    shown = []
+    for words in (["--far", "1%"], ["--far=1%"], ["--far", "0.01"]):
+        assert main(["roc", scores, *words, "--format", "csv", "--quiet"]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] == shown[2]
+    assert main(["evaluate", scores, "--threshold", "50%"]) == 2  # a threshold has the unit of the scores
+    assert "see matchbound evaluate --help" in capsys.readouterr().err
+    for words in (["--far", "1"], ["--far", "5"]):
+        assert main(["roc", scores, *words]) == 2
+        assert f"write {words[1]}% for {words[1]} percent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["evaluate", "scores.csv", "--threshold", "0.5", "--prior", "5"], "--prior must lie between 0 and 1"),
+        (["plan", "--far", "1e-4", "--upper", "1e-5"], "--upper must lie between the rate"),
+        (["plan"], "give one of --far and --frr"),
+        (["roc", "scores.csv", "--min-dcf", "vox"], "'vox' is neither a prior nor an evaluation"),
+    ],
+)
+def test_the_command_line_speaks_of_options(
+    words: list[str], said: str, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(files)
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "None" not in told
+
+
+def test_a_threshold_on_another_scale_is_asked_about() -> None:
+    data = mb.demo_data(n_identities=30).comparisons()
+    percent = mb.Comparisons(data.identities[data.a], data.identities[data.b], 100.0 * data.score)
+    told = " ".join(mb.evaluate(percent, 0.5).warnings)
+    assert "is the threshold meant for scores on another scale?" in told
+    assert "another scale" not in " ".join(mb.evaluate(data, 0.5).warnings)
+
+
+def test_a_report_says_what_it_wrote_and_judged(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "r.md"
+    assert main(["report", str(files / "scores.csv"), "--far", "0.01", "--claim", "eer<0.1%", "-o", str(out)]) == 3
+    told = capsys.readouterr()
+    assert f"wrote {out}" in told.err
+    assert "REFUTED: EER < 0.001" in told.err
+    assert all(len(line) <= 80 for line in told.err.splitlines() if not line.startswith(("warning", "wrote")))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert main(["report", str(files / "scores.csv")]) == 2
+    assert "give --output report.html" in capsys.readouterr().err
+
+
+def test_verdicts_and_costs_in_latex() -> None:
+    report = mb.make_report(
+        mb.demo_data(n_identities=30), threshold=[0.6], far=[0.01], claims=["far<1%", "frr@far=1%<5%"], min_dcf=[0.01]
+    )
+    text = render(report, "latex")
+    assert text.index("tab:matchbound-claims") < text.index("tab:matchbound-points")
+    assert r"FRR at FAR 1\% below 5\%" in text
+    assert "minDCF 0.01 & -- & 0." in text
+    assert "minDCF 0.01" in render(report, "markdown")
+    page = render(report, "html")
+    assert "FAR below 1% at threshold 0.6" in page
+    assert f"{report.auc.method} for AUC" in page
+
+
+def test_check_begins_where_the_scores_of_embeddings_are(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from matchbound.planning.advice import typical_scores
+
+    data = mb.read(files / "faces.npz")
+    pairs = data.comparisons()
+    genuine, impostor = typical_scores(data)
+    assert genuine is not None
+    assert impostor is not None
+    per_person = [
+        np.median(pairs.score[pairs.genuine & (pairs.a == who)])
+        for who in range(data.n_identities)
+        if np.any(pairs.genuine & (pairs.a == who))
+    ]
+    assert genuine == pytest.approx(np.median(per_person), abs=0.05)  # people are drawn, then their images
+    assert impostor == pytest.approx(np.median(pairs.score[~pairs.genuine]), abs=0.03)
+    assert main(["check", str(files / "faces.npz")]) == 0
+    assert f"--threshold {(genuine + impostor) / 2:.3g}" in capsys.readouterr().out
+    alone = mb.Embeddings(data.vectors[:2], ["x", "y"])
+    assert typical_scores(alone)[0] is None
+
+
+def test_help_is_in_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--help"]) == 0
+    text = capsys.readouterr().out
+    parts = ["Parameters", "Reading the files", "Long runs", "Output", "For a laboratory", "Example:"]
+    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
+    assert "default: False" not in text

@@ -23,7 +23,6 @@ from matchbound.planning.latent_model import (
     INDEPENDENT,
     UNKNOWN,
     Dependence,
-    both_err,
     correlation_for,
     design_effect,
     genuine_sharing,
@@ -40,6 +39,7 @@ from matchbound.planning.pilot import (
 from matchbound.planning.plan import plan
 from matchbound.planning.rules import identities_for, zero_errors
 from matchbound.stats.intervals import effective_n, wilson
+from matchbound.stats.latent.probabilities import excess
 
 MIDDLE = Dependence(0.06, 0.60, 0.35)
 
@@ -68,6 +68,11 @@ def model_embeddings(size: int, instances: int, rng: np.random.Generator) -> Emb
 
 
 # ---- the latent model
+
+
+def both_err(p: float, rho: float) -> float:
+    """Φ₂(z, z; ρ), z = Φ⁻¹(p)."""
+    return p**2 + float(excess(ndtri(p), rho))
 
 
 @pytest.mark.parametrize("p", [1e-4, 1e-2, 0.2, 0.6])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from matchbound.counting import small
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.recount import tally_source
+from matchbound.counting.running import How
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from naive_scale import tally_by_loop
@@ -41,7 +42,7 @@ def test_both_sides_of_the_limit_agree(monkeypatch: pytest.MonkeyPatch, count: i
     data = random_embeddings(np.random.default_rng(3), "cosine", np.float32, n=300)
     thresholds = some_thresholds(np.random.default_rng(4), data, count)
     told: list[tuple[int, int]] = []
-    few = tally_source(data, thresholds, pairs=True, progress=lambda done, total: told.append((done, total)))
+    few = tally_source(data, thresholds, pairs=True, how=How(progress=lambda *at: told.append(at)))
     assert told == [(1, 1)]
     monkeypatch.setattr(small, "SMALL_COMPARISONS", 300 * 299 // 2 - 1)
     monkeypatch.setattr(small, "tally_small", None)

@@ -68,10 +68,8 @@ def test_from_embeddings_to_an_interval_of_a_point(faces: dict[int, mb.Embedding
     assert "counting/allpairs.py" not in modules(found)
 
 
-@pytest.mark.parametrize(
-    ("metric", "method", "most"),
-    [("far", "wilson", 10), ("frr", "wilson", 10), ("far", "auto", 18), ("frr", "auto", 18)],
-)
+@pytest.mark.parametrize("metric", ["far", "frr"])
+@pytest.mark.parametrize(("method", "most"), [("wilson", 11), ("auto", 14)])
 def test_from_comparisons_to_an_interval_of_a_rate(
     scored: dict[int, mb.Comparisons], metric: str, method: str, most: int
 ) -> None:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from matchbound.report.make import make_report as make_report
     from matchbound.report.make import write_report as write_report
     from matchbound.report.page import Report as Report
-    from matchbound.report.search_page import SearchReport as SearchReport
+    from matchbound.report.search_numbers import SearchReport as SearchReport
     from matchbound.results.bands import Band as Band
     from matchbound.results.bands import CurveBootstrap as CurveBootstrap
     from matchbound.results.bands import SmoothCurve as SmoothCurve
@@ -219,7 +219,7 @@ _HOME = {
     "Searches": "results.searches",
     "SearchGroups": "results.search_comparison",
     "SearchPlan": "planning.searches",
-    "SearchReport": "report.search_page",
+    "SearchReport": "report.search_numbers",
     "SearchThreshold": "results.searches",
     "Selectivity": "results.search_rates",
     "SizeCurve": "results.search_curves",

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.calls.curve_readings import Reading, Target, read_curve
 from matchbound.calls.groups import by_group
 from matchbound.counting.executors import Executor, Progress
@@ -278,8 +278,8 @@ def compare_points(
     made: list[dict[tuple[str, str], Comparison]] = [{} for _ in points]
     for i in range(len(names)):
         for j in range(i + 1, len(names)):
-            systems_of_pair: Any = (matched.systems[i], matched.systems[j])
-            both = Matched(systems_of_pair, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
+            two: Any = (matched.systems[i], matched.systems[j])
+            both = Matched(two, matched.matched, (matched.unmatched[i], matched.unmatched[j]), matched.how)
             pair = _Pair.of(both, How(workers, executor, progress), remember, weighting)
             asked = [None if grid is None else (float(grid[i]), float(grid[j])) for grid in grids]
             pair.prepare([at for at in asked if at is not None], [*targets, *([("eer", None)] if eer else [])])
@@ -486,7 +486,7 @@ def _joint(a: Source, b: Source, one: FloatArray, two: FloatArray, how: How) -> 
 
 
 def _rate_difference(
-    metric: Any, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models, weighting: str
+    metric: str, a: ErrorRates, b: ErrorRates, joint: JointTally, models: Models, weighting: str
 ) -> RateDifference:
     one, two = (a.far, b.far) if metric == "far" else (a.frr, b.frr)
     freedom = max(one.effective_identities - 1.0, 1.0)
@@ -511,7 +511,7 @@ def _subset(a: Source, b: Source) -> tuple[Source, Source]:
     return take_embeddings(a, rows).comparisons(), take_embeddings(b, rows).comparisons()
 
 
-def _some_identities(size: int, share: float) -> Any:
+def _some_identities(size: int, share: float) -> BoolArray:
     rng = np.random.default_rng(0)
     kept = np.zeros(size, dtype=bool)
     chosen: IntArray = rng.permutation(size)[: max(int(size * share), 2)]

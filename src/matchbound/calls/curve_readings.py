@@ -48,7 +48,7 @@ def read_curve(
         curve: CurveTally = curve_of_comparisons(source)
     else:
         how = how or How()
-        curve = curve_of_embeddings(source, workers=how.workers, executor=how.executor, progress=how.progress)
+        curve = curve_of_embeddings(source, How(how.workers, how.executor, how.progress))
     if weighting == "identities":
         curve = unit_curve(sorted_curve(curve))
     far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import AnySource, Recount, source_of, tally_source
+from matchbound.counting.running import How
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
@@ -127,16 +128,8 @@ def evaluate(
     grid = _thresholds(threshold)
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
-    counted = tally(
-        source,
-        grid,
-        pairs=True if weighting == "identities" else pairs,
-        workers=workers,
-        executor=executor,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-    )
+    how = How(workers, executor, progress, checkpoint, checkpoint_every)
+    counted = _counted(source, grid, True if weighting == "identities" else pairs, how)
     series = ErrorRatesSeries(error_rates(counted, source.findings(), Recount(source, workers, executor), weighting))
     for text in series.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
@@ -168,6 +161,8 @@ def tally(
         Keep the errors of each identity pair, which some bootstraps need.
     workers, executor, progress, checkpoint
         As in `evaluate`.
+    checkpoint_every
+        Seconds between two states that are written.
 
     Returns
     -------
@@ -186,20 +181,15 @@ def tally(
     [1173, 189]
     """
     grid = _thresholds(thresholds)
-    source = source_of(data)
-    counted = tally_source(
-        source,
-        grid,
-        pairs=pairs,
-        workers=workers,
-        executor=executor,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-    )
+    return _counted(source_of(data), grid, pairs, How(workers, executor, progress, checkpoint, checkpoint_every))
+
+
+def _counted(source: AnySource, grid: FloatArray, pairs: bool | None, how: How) -> Tally:
+    """The tally of a source, whose file must not have changed meanwhile."""
+    made = tally_source(source, grid, pairs=pairs, how=how)
     if isinstance(source, Embeddings):
         source.check_unchanged()
-    return counted
+    return made
 
 
 def _thresholds(threshold: Any) -> FloatArray:

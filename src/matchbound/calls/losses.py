@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.recount import Source
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.counting.recount import AnySource, Source, source_of
 from matchbound.data.attributes import comparison_units
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.losses import MeanLoss, UnitRate, UnitRates
+from matchbound.readers.loading import Readable, in_memory
+from matchbound.results.losses import Draw, MeanLoss, UnitRate, UnitRates
 from matchbound.stats.clusters import (
     bipartite_sums,
     bipartite_variance,
@@ -32,14 +33,19 @@ FEW_UNITS = 20
 
 
 def mean_loss(
-    data: Source, loss: str | Loss, *, prior: float | None = None, cluster: Any = None, keep_identity: bool = True
+    data: AnySource | Readable,
+    loss: str | Loss,
+    *,
+    prior: float | None = None,
+    cluster: Any = None,
+    keep_identity: bool = True,
 ) -> MeanLoss:
     """The mean of any loss over comparisons, with intervals that know which comparisons share people.
 
     Parameters
     ----------
     data
-        `Comparisons`, or `Embeddings` of which all pairs are scored.
+        `Comparisons`, `Embeddings` of which all pairs are scored, or a table on disk or a file, which is read.
     loss
         ``"cllr"`` (scores are log-likelihood ratios), ``"cross-entropy"``, ``"brier"`` (scores are
         probabilities of "same"), or a function ``loss(score, genuine)`` of two arrays that gives one number a
@@ -69,14 +75,15 @@ def mean_loss(
     >>> round(cost.estimate, 4)
     0.0578
     """
-    table = _table(data)
+    source = in_memory(source_of(data))
+    table = _table(source)
     function, usual = _loss(loss)
     prior = usual if prior is None else prior
     value = _values(function, table)
     terms = loss_terms(value, table.genuine, prior)
-    units = _Units.of(table, _by_side(data, cluster), keep_identity)
+    units = _Units.of(table, _by_side(source, cluster), keep_identity)
     variance, size, n_units = units.variance(terms.residual)
-    told = list(data.findings())
+    told = list(source.findings())
     if n_units < FEW_UNITS:
         told.append(f"only {n_units} independent units ({units.name}): the promised coverage is not to be relied on")
     low = 0.0 if float(value.min(initial=0.0)) >= 0.0 else -np.inf
@@ -100,7 +107,7 @@ def mean_loss(
 
 
 def unit_rates(
-    data: Source,
+    data: AnySource | Readable,
     threshold: float,
     *,
     cluster: Any = None,
@@ -112,7 +119,7 @@ def unit_rates(
     Parameters
     ----------
     data
-        `Comparisons`, or `Embeddings` of which all pairs are scored.
+        `Comparisons`, `Embeddings` of which all pairs are scored, or a table on disk or a file, which is read.
     cluster
         Family, camera, day …: a mapping from identity to label, a column with one label per identity (for
         embeddings, or one per row), or a list of two columns with one label per comparison, for its two sides.
@@ -123,6 +130,8 @@ def unit_rates(
     bipartite
         Whether the two sides are different people (probes and a gallery). By default where no identity is on
         both sides.
+    threshold
+        Where the decision is made, in the units of the scores.
 
     Returns
     -------
@@ -141,7 +150,8 @@ def unit_rates(
     >>> rates.far.errors, rates.far.comparisons
     (189, 201532)
     """
-    table = _table(data)
+    source = in_memory(source_of(data))
+    table = _table(source)
     if not np.isfinite(threshold):
         raise UsageError(f"threshold must be a number; got {threshold!r}")
     match = table.score <= threshold if table.distance else table.score >= threshold
@@ -150,12 +160,12 @@ def unit_rates(
         both = table.identities[np.intersect1d(table.a, table.b)[0]]
         raise DataError(f"bipartite: identity {both} is on both sides; the two sides must be different people")
     two_sets = cluster is None and (disjoint if bipartite is None else bipartite)
-    units = _Units.of(table, _by_side(data, cluster), keep_identity)
+    units = _Units.of(table, _by_side(source, cluster), keep_identity)
     rates = []
     for metric, rows, erred in (("far", ~table.genuine, match), ("frr", table.genuine, ~match)):
         at = np.flatnonzero(rows)
         rates.append(_unit_rate(metric, table, at, erred[at], units, two_sets and metric == "far"))
-    told = list(data.findings())
+    told = list(source.findings())
     if min(rate.n_units for rate in rates if rate.comparisons) < FEW_UNITS:
         fewest = min(rate.n_units for rate in rates if rate.comparisons)
         told.append(f"only {fewest} independent units: the promised coverage is not to be relied on")
@@ -209,7 +219,7 @@ def _by_side(data: Source, cluster: Any) -> Any:
 
 
 def _unit_rate(
-    metric: str, table: Comparisons, at: IntArray, erred: NDArray[np.bool_], units: _Units, two_sets: bool
+    metric: str, table: Comparisons, at: IntArray, erred: BoolArray, units: _Units, two_sets: bool
 ) -> UnitRate:
     errors, comparisons = int(np.count_nonzero(erred)), int(at.size)
     if not comparisons:
@@ -240,7 +250,7 @@ def _weight(counts: NDArray[Any]) -> float:
     return float(w.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
-def _drawer(value: FloatArray, table: Comparisons, prior: float | None) -> Any:
+def _drawer(value: FloatArray, table: Comparisons, prior: float | None) -> Draw:
     def draw(method: str, n_resamples: int, seed: int) -> FloatArray:
         return loss_replicates(value, table.a, table.b, table.n_identities, prior, method, n_resamples, seed)
 
@@ -270,14 +280,8 @@ def _values(function: Loss, table: Comparisons) -> FloatArray:
 
 def _table(data: Source) -> Comparisons:
     if isinstance(data, Comparisons):
-        if not len(data):
-            raise DataError("there are no comparisons")
         return data
-    if not isinstance(data, Embeddings):
-        raise UsageError(f"data must be Comparisons or Embeddings (see matchbound.read); got {type(data).__name__}")
     pairs = len(data) * (len(data) - 1) // 2
-    if pairs < 1:
-        raise DataError(f"there are no comparisons: {len(data)} embeddings make no pair")
     if pairs > MOST_PAIRS:
         raise DataError(f"a loss of all {pairs:,} pairs is too many to score one by one; take {MOST_PAIRS:,} at most")
     return data.comparisons()

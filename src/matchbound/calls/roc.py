@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from matchbound.counting.curves import AlongCurve, curve_of_comparisons, curve_of_embeddings, curve_of_table
 from matchbound.counting.recount import AnySource, Recount, source_of
+from matchbound.counting.running import How
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import MatchboundWarning
@@ -71,14 +72,8 @@ def roc(
     elif isinstance(source, ScoreFile):
         counted = curve_of_table(source, progress)
     else:
-        counted = curve_of_embeddings(
-            source,
-            workers=workers,
-            executor=executor,
-            progress=progress,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
+        how = How(workers, executor, progress, checkpoint, checkpoint_every)
+        counted = curve_of_embeddings(source, how)
         source.check_unchanged()
     notes = (*source.findings(), *few_identities(counted.n_identities))
     for text in notes:

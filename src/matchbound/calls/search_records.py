@@ -9,6 +9,8 @@ from typing import Any
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.claims import Claim, Statement
 from matchbound.results.interval import Interval
+from matchbound.results.search_points import FnirAtFpir
+from matchbound.results.search_rates import SearchRate
 from matchbound.results.searches import Searches
 from matchbound.show.records import Record, number
 
@@ -41,7 +43,7 @@ def search_records(
     return made
 
 
-def _rate(found: Searches, rate: Any, method: str, level: float, target: str) -> Record:
+def _rate(found: Searches, rate: SearchRate, method: str, level: float, target: str) -> Record:
     interval = None
     if rate.searches:
         interval = rate.interval(method, level, gallery=target)
@@ -115,7 +117,7 @@ def _common(metric: str, threshold: float | None, rate: Any, interval: Interval 
     }
 
 
-def _undefined(rate: Any) -> None:
+def _undefined(rate: SearchRate) -> None:
     """Say why a rate is not defined."""
     try:
         rate.interval("wilson")
@@ -136,7 +138,7 @@ def search_claim(
     """The verdict on a requirement about searches, at the one threshold given where it needs one."""
     if said.metric in ("fpir", "fnir") and len(thresholds) != 1:
         raise UsageError(f"the claim {said} is about one threshold; give --threshold once")
-    rate: Any
+    rate: SearchRate | FnirAtFpir
     if said.metric == "fpir":
         rate = found.fpir(thresholds[0])
     elif said.metric == "fnir":
@@ -149,8 +151,7 @@ def search_claim(
     else:
         raise UsageError(f"the claim {said} is not about searches; write fpir, fnir, cmc or fnir@fpir=RATE")
     below, above = (said.target, None) if said.relation == "<" else (None, said.target)
-    verdict: Claim = rate.claim(below, above, level, method, gallery=target)
-    return verdict
+    return rate.claim(below, above, level, method, gallery=target)
 
 
 def claim_record(claim: Claim) -> Record:

@@ -12,7 +12,7 @@ import cyclopts
 from matchbound._version import __version__
 from matchbound.cli.laboratory import COMMAND
 from matchbound.cli.places import settle
-from matchbound.cli.spoken import as_options
+from matchbound.cli.spoken import as_options, without_percent
 from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
 
 HELP = "Honest error bars for matching systems."
@@ -91,7 +91,7 @@ def run(tokens: Sequence[str]) -> int:
     """Parse and run; every failure that a user can cause is one line on stderr."""
     COMMAND.set(tuple(tokens))
     try:
-        command, bound, _ = build().parse_args(list(tokens), exit_on_error=False, print_error=False)
+        command, bound, _ = build().parse_args(without_percent(tokens), exit_on_error=False, print_error=False)
         settle(command, bound)
         result = command(*bound.args, **bound.kwargs)
     except Exception as error:
@@ -113,7 +113,7 @@ def _explain(error: Exception) -> int:
     """Say on stderr what failed, and choose the exit code."""
     match error:
         case cyclopts.CycloptsError():
-            return _fail(f"{error} (see matchbound --help)", 2)
+            return _fail(f"{error} (see matchbound {_verb()}--help)", 2)
         case UsageError():
             return _fail(str(error), 2)
         case MatchboundError():
@@ -132,6 +132,12 @@ def _explain(error: Exception) -> int:
     return _fail(f"{told}; please report it with the command. MATCHBOUND_TRACEBACK=1 shows where it happened", 70)
 
 
+def _verb() -> str:
+    """The verb that was typed, and a space; nothing where there is none."""
+    typed = COMMAND.get()
+    return f"{typed[0]} " if typed and typed[0] in VERBS else ""
+
+
 def _forget_output() -> None:
     """Nobody takes what is still to be written; without this Python would complain about it at the end."""
     with contextlib.suppress(OSError, ValueError):
@@ -139,6 +145,6 @@ def _forget_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    text = as_options(" ".join(message.split()))
+    text = as_options(without_secrets(" ".join(message.split())))
     sys.stderr.write(f"matchbound: {text}\n")
     return code

@@ -16,14 +16,17 @@ def check(
 
     Example: `matchbound check scores.csv`
     """
-    from matchbound.planning.advice import advice_text, advise
+    from matchbound.data.embeddings import Embeddings
+    from matchbound.planning.advice import advice_text, advise, typical_scores
     from matchbound.results.description import describe
     from matchbound.show.description import description_records, description_text
 
     with common.listening(True) as told:
         data = reading.load(files)
         description = describe(data)
-        advice = advise(description, ["-" if name == STDIN else name for name in files], reading.words())
+        typical = typical_scores(data) if isinstance(data, Embeddings) else (None, None)
+        named = ["-" if name == STDIN else name for name in files]
+        advice = advise(description, named, reading.words(), typical=typical)
     told.texts.extend(text for text in description.findings if text not in told.texts)
     source = common.provenance(files, None, {"verb": "check", "reader": reading.reader})
     records = [{**description_records(description)[0], **advice.to_record()}]

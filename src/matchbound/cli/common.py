@@ -17,7 +17,7 @@ from matchbound.errors import MatchboundWarning, without_secrets
 from matchbound.files.names import own_name, own_names
 from matchbound.files.origin import Origin
 
-PLACES = ("threshold_from", "failures", "protocol", "pilot", "gallery", "probes", "checkpoint", "output")
+PLACES = ("threshold_from", "failures", "protocol", "pilot", "gallery", "probes", "checkpoint", "output", "people")
 """Parameters of commands that are files."""
 
 

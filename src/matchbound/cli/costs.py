@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from matchbound.errors import UsageError
-from matchbound.results.costs import weights_of
+from matchbound.results.costs import PRESETS, weights_of
 
 MinDcf = Annotated[
     list[str] | None,
@@ -23,7 +23,14 @@ ActDcf = Annotated[
         negative_iterable="",
     ),
 ]
-CllrOption = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.", negative="")]
+CllrOption = Annotated[
+    bool,
+    Parameter(
+        help="Cllr and minCllr; scores are natural log-likelihood ratios.",
+        negative="",
+        show_default=False,
+    ),
+]
 
 
 def read_priors(option: str, words: list[str] | None) -> list[float | str]:
@@ -34,6 +41,9 @@ def read_priors(option: str, words: list[str] | None) -> list[float | str]:
             value: float | str = float(word)
         except ValueError:
             value = word
+            if word.lower() not in PRESETS:
+                known = ", ".join(PRESETS)
+                raise UsageError(f"{option}: {word!r} is neither a prior nor an evaluation; it knows {known}") from None
         try:
             weights_of(value, 1.0, 1.0)
         except UsageError as error:

@@ -65,7 +65,10 @@ ThresholdFrom = Annotated[
 ]
 Criterion = Annotated[str, Parameter(help="With --threshold-from: eer, min-hter, far=RATE or frr=RATE.")]
 Linkage = Annotated[
-    bool, Parameter(help="Precision, recall and F1 at the data's own share of genuine comparisons.", negative="")
+    bool,
+    Parameter(
+        help="Precision, recall and F1 at the data's own share of genuine comparisons.", negative="", show_default=False
+    ),
 ]
 
 

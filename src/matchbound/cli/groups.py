@@ -33,6 +33,10 @@ Group = Annotated[
     list[str] | None,
     Parameter(help="Column with the group; repeat it for intersections of several.", negative_iterable=""),
 ]
+People = Annotated[
+    str | None,
+    Parameter(help="Table of people (identity, sex, …) that holds the --group columns, where the data do not."),
+]
 METHODS = ("auto", "latent", "wilson", "wald")
 
 
@@ -41,6 +45,7 @@ def groups(
     threshold: OneThreshold = None,
     far: Far = None,
     group: Group = None,
+    people: People = None,
     weighting: Weighting = "comparisons",
     method: Method = "auto",
     level: Level = 0.95,
@@ -60,18 +65,19 @@ def groups(
         raise UsageError("give one of --threshold or --far")
     method = named(method, METHODS, "--method")
     with common.listening(quiet) as told:
-        data, attribute = load_with_groups(files, group, reading)
+        data, attribute = load_with_groups(files, group, reading, people)
         with working.started(quiet) as how:
             rates = by_group(data, threshold, group=attribute, far=far, weighting=weighting, **how)
             records = group_records(rates, method, level)
     source = common.provenance(
-        files,
+        [*files, *([] if people is None else [people])],
         None,
         {
             "verb": "groups",
             "threshold": rates.threshold,
             "far": far,
             "group": group,
+            "people": people,
             "weighting": None if weighting == "comparisons" else weighting,
             "method": method,
             "level": level,
@@ -82,8 +88,15 @@ def groups(
     return 0
 
 
-def load_with_groups(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[AnySource, Any]:
+def load_with_groups(
+    files: Sequence[str], columns: list[str] | None, reading: Reading, people: str | None = None
+) -> tuple[AnySource, Any]:
     """The data, and the group of each identity: of one column, or of several for their intersections."""
+    if people is not None:
+        from matchbound.readers.people import groups_of
+
+        known = reading.load(files)
+        return known, groups_of(people, columns or (), known.identities)
     first, rest = (columns[0], columns[1:]) if columns else (None, [])
     if STDIN in files and rest:
         raise UsageError("several --group columns are read one by one, so standard input will not do; name a file")

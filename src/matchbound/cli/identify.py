@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from cyclopts import Parameter
 
 from matchbound.cli import common
+from matchbound.cli.claims import read_claims
 from matchbound.cli.options import (
     ANSWER,
     READING,
@@ -20,10 +23,15 @@ from matchbound.cli.options import (
     Reading,
     Running,
     Threshold,
+    wrote,
 )
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import check_level, named
+
+if TYPE_CHECKING:
+    from matchbound.results.searches import Searches
+    from matchbound.show.tables import Table
 
 GalleryFile = Annotated[
     list[str], Parameter(help="Embeddings of the enrolled people; a table of who is enrolled.", negative_iterable="")
@@ -75,6 +83,18 @@ ClaimText = Annotated[
 ]
 
 
+Group = Annotated[
+    str | None, Parameter(help="Rates by group of the people searched for: a column of the probes, or of --people.")
+]
+People = Annotated[str | None, Parameter(help="Table of people (identity, sex, …) that holds the --group column.")]
+AgainstGallery = Annotated[
+    str | None, Parameter(help="The same enrolled people by another system, to compare; with --against-probes.")
+]
+AgainstProbes = Annotated[
+    str | None, Parameter(help="The same searches by another system, in the same order; with --against-gallery.")
+]
+
+
 def identify(
     *,
     gallery: GalleryFile,
@@ -84,6 +104,10 @@ def identify(
     rank: Rank = None,
     gallery_size: GallerySize = None,
     claim: ClaimText = None,
+    group: Group = None,
+    people: People = None,
+    against_gallery: AgainstGallery = None,
+    against_probes: AgainstProbes = None,
     fuse: Fuse = "max",
     method: Method = "auto",
     level: Level = 0.95,
@@ -107,10 +131,11 @@ def identify(
     from matchbound.calls.search_records import claim_record, search_claim, search_records
     from matchbound.calls.searching import search
     from matchbound.readers.candidates import read_candidates
-    from matchbound.results.claims import parse_claim
+    from matchbound.results.search_comparison import compare_searches
     from matchbound.results.search_rates import METHODS
+    from matchbound.show.claims import claim_lines
     from matchbound.show.numbers import percent
-    from matchbound.show.searches import searches_table
+    from matchbound.show.searches import comparison_rows, groups_table, searches_table
 
     check_level(level, "--level")
     chosen = named(method, METHODS, "--method")
@@ -122,7 +147,13 @@ def identify(
     for place in rank or ():
         if place < 1:
             raise UsageError(f"--rank must be at least 1; got {place}")
-    statements = [parse_claim(text) for text in claim or ()]
+    statements = [said for _, said in read_claims(claim)]
+    if (group or people) and len(threshold or ()) != 1:
+        raise UsageError("rates by group are at one threshold; give --threshold once")
+    if (against_gallery is None) != (against_probes is None):
+        raise UsageError("another system has a gallery and probes: give --against-gallery and --against-probes")
+    if candidates is not None and against_gallery is not None:
+        raise UsageError("two systems are compared by their embeddings; leave out --candidates")
     with common.listening(quiet) as told:
         if candidates is not None:
             if failed_enrolments or failed_probes:
@@ -134,7 +165,8 @@ def identify(
             distance = lists.distance
             found = search(lists, protocol=protocol)
         else:
-            enrolled, searched = _load(reading, "gallery", gallery), _load(reading, "probes", probes)
+            enrolled = load_embeddings(reading, "gallery", gallery)
+            searched = load_embeddings(reading, "probes", probes, None if people else group)
             similarity, distance = enrolled.similarity, enrolled.distance
             with running.started(quiet) as how:
                 depth = max(keep, max(rank or [1]))
@@ -151,9 +183,29 @@ def identify(
             search_claim(found, said, threshold or [], (rank or [1])[0], level=level, method=chosen, target=target)
             for said in statements
         ]
-        people = [] if not hubs else [(t, found.hubs(t, hubs), found.people_with_half(t)) for t in threshold or []]
+        receivers = [] if not hubs else [(t, found.hubs(t, hubs), found.people_with_half(t)) for t in threshold or []]
+        if people is not None:
+            found = replace(found, group=_of_people(found, people, group))
+        by_group = found.by_group(threshold[0], (rank or [1])[0]) if (group or people) and threshold else None
+        other = compared = None
+        if against_gallery is not None and against_probes is not None:
+            other = search(
+                load_embeddings(reading, "against-gallery", [against_gallery]),
+                load_embeddings(reading, "against-probes", [against_probes]),
+                fuse, candidates=max(keep, max(rank or [1])), protocol=protocol,
+            )  # fmt: skip
+            compared = compare_searches(
+                found, other, fpir=(fpir or [0.01])[0], threshold=threshold[0] if threshold else None,
+                rank=(rank or [1])[0], gallery=target,
+            )  # fmt: skip
+        also_said: dict[str, Any] = {}
+        if by_group is not None:
+            also_said = {"groups": by_group.to_records(), "gaps": by_group.gap_records(level)}
+        if compared is not None:
+            also_said["comparison"] = compared.to_records()
+    also = (candidates, failed_enrolments, failed_probes, people, against_gallery, against_probes)
     source: dict[str, Any] = common.provenance(
-        [*gallery, *probes, *(path for path in (candidates, failed_enrolments, failed_probes) if path is not None)],
+        [*gallery, *probes, *(path for path in also if path is not None)],
         None,
         {
             "verb": "identify",
@@ -170,6 +222,8 @@ def identify(
             "distance": distance,
             "similarity": similarity,
             "reader": reading.reader,
+            "group": group,
+            "people": people,
         },
     )
     if report is not None:
@@ -177,20 +231,42 @@ def identify(
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
-            write_report(report, found, threshold=threshold, level=level, show_labels=hubs > 0, provenance=source)
+            write_report(
+                report, found, threshold=threshold, level=level, show_labels=hubs > 0, provenance=source,
+                claims=claim or (), group=found.group if by_group is not None else None, against=other, fpir=fpir,
+                ranks=rank or [1],
+            )  # fmt: skip
+        wrote(report, quiet)
     if hubs:
         source["hubs"] = [
-            {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in people
+            {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in receivers
         ]
     if verdicts:
         source["claims"] = [claim_record(verdict) for verdict in verdicts]
     rows = [
         (t, [[str(hub.identity), f"{hub.hits:,}", percent(hub.share)] for hub in listed], half)
-        for t, listed, half in people
+        for t, listed, half in receivers
     ]
-    lines = [str(verdict) for verdict in verdicts]
-    answer.deliver(records, partial(searches_table, records, rows, lines), told.texts, source)
+    source |= also_said
+    extra: list[Table] = []
+    if by_group is not None:
+        extra += groups_table(source["groups"], source["gaps"])
+    if compared is not None and against_probes is not None:
+        first, second = common.system_names([probes[-1], against_probes])
+        extra.append(comparison_rows(source["comparison"], (first, second)))
+    at = (threshold or [None])[0]  # type: ignore[list-item]
+    lines = claim_lines([(each, at if each.metric in ("fpir", "fnir") else None) for each in verdicts]).splitlines()
+    answer.deliver(records, partial(searches_table, records, rows, lines, extra), told.texts, source)
     return 0 if all(verdicts) else 3
+
+
+def _of_people(found: Searches, path: str, column: str | None) -> dict[Any, str]:
+    """The group of everybody who is enrolled or searched for, from a table of people."""
+    from matchbound.readers.people import groups_of
+
+    who = list(dict.fromkeys([*found.tally.gallery.tolist(), *found.tally.nonmated.people.tolist()]))
+    known = groups_of(path, [column] if column else [], np.array([str(person) for person in who]))
+    return {person: known[str(person)] for person in who}
 
 
 def _labels(path: str | None, like: Embeddings) -> Any:
@@ -209,8 +285,9 @@ def _labels(path: str | None, like: Embeddings) -> Any:
     return [int(text) for _, text in found]
 
 
-def _load(reading: Reading, name: str, files: list[str]) -> Embeddings:
-    data = reading.load(files)
+def load_embeddings(reading: Reading, name: str, files: list[str], group: str | None = None) -> Embeddings:
+    """Embeddings from the files of an option."""
+    data = reading.load(files, group)
     if not isinstance(data, Embeddings):
         raise DataError(f"--{name}: {files[0]} holds scores; a search needs embeddings")
     return data

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from matchbound.cli import STDIN
 from matchbound.errors import UsageError, without_secrets
@@ -19,7 +19,7 @@ COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 """The words of the command line that is running."""
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("For a laboratory", sort_key=4))
 @dataclass(frozen=True)
 class Laboratory:
     """What is written into the provenance beside the parameters."""

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from matchbound.report.local.work import Made, Make, Settings
 
 Port = Annotated[int, Parameter(help="Port on 127.0.0.1; by default a free one.", validator=at_least(0, 65535))]
-NoBrowser = Annotated[bool, Parameter(help="Print the address and open no browser.", negative="")]
+NoBrowser = Annotated[
+    bool,
+    Parameter(
+        help="Print the address and open no browser.",
+        negative="",
+        show_default=False,
+    ),
+]
 
 
 def open(

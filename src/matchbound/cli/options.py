@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from matchbound import kernels
 from matchbound.cli import STDIN
@@ -30,6 +30,10 @@ from matchbound.show.records import Record, to_csv, to_json
 from matchbound.show.terms import Terms, speaking, worded
 
 Format = Literal["table", "json", "csv"]
+FILES = Group("Reading the files", sort_key=1)
+WORK = Group("Long runs", sort_key=2)
+OUTPUT = Group("Output", sort_key=3)
+"""Headings of help under which options that every verb shares stand, below those of the verb itself."""
 
 MOST_RESAMPLES = 10_000_000
 
@@ -54,6 +58,14 @@ def a_level(_: object, value: Any) -> None:
         raise ValueError("must lie between 0 and 1, such as 0.95") from None
 
 
+def check_rates(option: str, rates: Sequence[float] | None) -> None:
+    """Refuse what is no rate; 1 is most often a percentage without its sign."""
+    for rate in rates or ():
+        if not 0.0 <= rate < 1.0:
+            meant = f"; write {rate:g}% for {rate:g} percent" if 1.0 <= rate < 100.0 else ""
+            raise UsageError(f"{option} must be a rate between 0 and 1, such as 0.001; got {rate:g}{meant}")
+
+
 Files = Annotated[
     str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, an address, or - for standard input.")
 ]
@@ -67,7 +79,14 @@ Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=at_
 Weighting = Annotated[
     Literal["comparisons", "identities"], Parameter(help="What counts once: every comparison, or every identity.")
 ]
-Distance = Annotated[bool, Parameter(help="Scores are distances: small means same.", negative="")]
+Distance = Annotated[
+    bool,
+    Parameter(
+        help="Scores are distances: small means same.",
+        negative="",
+        show_default=False,
+    ),
+]
 Similarity = Annotated[Literal["cosine", "dot", "euclidean"], Parameter(help="How embeddings are compared.")]
 Reader = Annotated[str | None, Parameter(help="Name of the file format where it is not a plain one.")]
 ReaderOption = Annotated[
@@ -89,22 +108,33 @@ RepeatsOption = Annotated[
         help="Comparisons that repeat a pair of instances: keep their mean, max (most alike) or first score, or stop.",
     ),
 ]
-FormatOption = Annotated[Format, Parameter(name="--format", help="table, json or csv.")]
+FormatOption = Annotated[Format, Parameter(name="--format", help="Form of the answer.", group=OUTPUT)]
 TermsOption = Annotated[
-    Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.")
+    Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.", group=OUTPUT)
 ]
-Output = Annotated[str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.")]
+Output = Annotated[
+    str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.", group=OUTPUT)
+]
 Workers = Annotated[int | None, Parameter(help="Threads; by default one per core.", validator=at_least(1))]
 Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
 Checkpoint = Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")]
 CheckpointEvery = Annotated[float, Parameter(help="Seconds between two states that are saved.")]
-Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", negative="")]
+Quiet = Annotated[
+    bool,
+    Parameter(
+        name=["--quiet", "-q"],
+        help="No progress and no warnings on stderr.",
+        negative="",
+        show_default=False,
+        group=OUTPUT,
+    ),
+]
 
 LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
 """Beyond these, a Parquet or text table stays on disk and is counted batch by batch."""
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Reading:
     """How the files are read."""
@@ -164,7 +194,7 @@ class Reading:
         return {**found, "missing": missing, "repeats": self.repeats}
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=WORK)
 @dataclass(frozen=True)
 class Working:
     """Who does the work."""
@@ -179,7 +209,7 @@ class Working:
             yield {"workers": self.workers, "executor": executor, "progress": progress}
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=WORK)
 @dataclass(frozen=True)
 class Running(Working):
     """Who does the work, and where a long run keeps its state."""
@@ -194,7 +224,7 @@ class Running(Working):
             yield {**how, "checkpoint": self.checkpoint, "checkpoint_every": self.checkpoint_every}
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True)
 class Answer:
     """The form of the answer, and where it goes."""
@@ -238,6 +268,12 @@ def write_out(content: str, output: str | None) -> None:
         sys.stdout.flush()
     else:
         write_atomically(output, content)
+
+
+def wrote(path: str, quiet: bool) -> None:
+    """Say on stderr which file was written beside the answer."""
+    if not quiet:
+        sys.stderr.write(f"wrote {path}\n")
 
 
 READING, WORKING, RUNNING, ANSWER = Reading(), Working(), Running(), Answer()

@@ -28,7 +28,14 @@ from matchbound.errors import UsageError
 Data = Annotated[str, Parameter(help="Embeddings, or a CSV or Parquet list of identity and instance.")]
 Budget = Annotated[int, Parameter(help="How many comparisons can be scored.")]
 Kind = Annotated[Literal["impostor", "genuine"], Parameter(help="impostor comparisons for FAR, genuine ones for FRR.")]
-Scores = Annotated[bool, Parameter(help="Score the comparisons too, ready for evaluate.", negative="")]
+Scores = Annotated[
+    bool,
+    Parameter(
+        help="Score the comparisons too, ready for evaluate.",
+        negative="",
+        show_default=False,
+    ),
+]
 Far = Annotated[float | None, Parameter(help="FAR that the system is thought to have; 0 for no errors at all.")]
 Frr = Annotated[float | None, Parameter(help="FRR that the system is thought to have.")]
 Width = Annotated[float | None, Parameter(help="The two-sided interval is to be no wider than this.")]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from matchbound.cli import common
 from matchbound.cli.claims import ClaimOption, exit_code, read_claims
 from matchbound.cli.costs import CllrOption, MinDcf, read_priors
+from matchbound.cli.groups import People
 from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
+    OUTPUT,
     READING,
     RUNNING,
     Files,
@@ -27,13 +31,22 @@ from matchbound.cli.options import (
     TermsOption,
     Threshold,
     at_least,
+    check_rates,
     write_out,
+    wrote,
 )
+from matchbound.cli.spoken import as_options
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.errors import UsageError
 from matchbound.files.names import own_names
 from matchbound.results.interval import named
 from matchbound.results.rates import METHODS
+from matchbound.show.claims import claim_lines
+from matchbound.show.terms import worded
+
+if TYPE_CHECKING:
+    from matchbound.report.page import Report
 
 Targets = Annotated[
     list[float] | None,
@@ -41,7 +54,7 @@ Targets = Annotated[
 ]
 ReportFormat = Annotated[
     Literal["html", "markdown", "latex"] | None,
-    Parameter(name="--format", help="html, markdown or latex; by default from the ending of the output, else html."),
+    Parameter(name="--format", help="By default from the ending of the output, else html.", group=OUTPUT),
 ]
 Title = Annotated[str | None, Parameter(help="Title of the report.")]
 AgainstFiles = Annotated[
@@ -58,7 +71,18 @@ Group = Annotated[
 Suspects = Annotated[
     int, Parameter(help="List so many of the worst errors by name, to check their labels.", validator=at_least(0, 1000))
 ]
-ShowLabels = Annotated[bool, Parameter(help="Name the identities that drive the uncertainty.", negative="")]
+GalleryOption = Annotated[
+    str | None, Parameter(help="Embeddings of enrolled people, for a section about searches; with --probes.")
+]
+ProbesOption = Annotated[str | None, Parameter(help="Embeddings to search the --gallery with.")]
+ShowLabels = Annotated[
+    bool,
+    Parameter(
+        help="Name the identities that drive the uncertainty.",
+        negative="",
+        show_default=False,
+    ),
+]
 
 
 def report(
@@ -72,8 +96,11 @@ def report(
     title: Title = None,
     show_labels: ShowLabels = False,
     group: Group = None,
+    people: People = None,
     suspects: Suspects = 0,
     against: AgainstFiles = None,
+    gallery: GalleryOption = None,
+    probes: ProbesOption = None,
     reading: Reading = READING,
     running: Running = RUNNING,
     format: ReportFormat = None,
@@ -93,15 +120,20 @@ def report(
     from matchbound.report.make import SUFFIXES, make_report
 
     read_claims(claim)
+    check_rates("--far", far)
     priors = read_priors("--min-dcf", min_dcf)
     method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
+    if (gallery is None) != (probes is None):
+        raise UsageError("searches need both: give --gallery and --probes")
+    if output is None and chosen == "html" and sys.stdout.isatty():
+        raise UsageError("the report is a page for a browser: give --output report.html, or matchbound open")
     with common.listening(quiet):
-        data, attribute = grouped(files, group, reading)
+        data, attribute = grouped(files, group, reading, people)
         others = [reading.load_or_scan([path]) for path in against or ()]
         names = common.system_names([files[-1], *(against or ())])
         source = common.provenance(
-            [*files, *(against or ())],
+            [*files, *(against or ()), *(path for path in (people, gallery, probes) if path is not None)],
             seed,
             {
                 "verb": "report",
@@ -113,6 +145,9 @@ def report(
                 "resamples": resamples,
                 **reading.parameters(data, data.distance),
                 "group": group or None,
+                "people": people,
+                "gallery": gallery,
+                "probes": probes,
                 "against": names[1:] or None,
                 "claim": claim or None,
                 "min_dcf": min_dcf or None,
@@ -120,6 +155,15 @@ def report(
             laboratory,
         )
         with running.started(quiet) as how:
+            found = None
+            if gallery is not None and probes is not None:
+                from matchbound.calls.searching import search
+                from matchbound.cli.identify import load_embeddings
+
+                enrolled, searched = (
+                    load_embeddings(reading, name, [path]) for name, path in (("gallery", gallery), ("probes", probes))
+                )
+                found = search(enrolled, searched, workers=running.workers)
             made = make_report(
                 data,
                 far=far or None,
@@ -138,19 +182,34 @@ def report(
                 claims=claim or (),
                 min_dcf=priors,
                 cllr=cllr,
+                searches=found,
                 **how,
             )
+            made = in_options(made)
         content = render(made, chosen, terms)
     write_out(content, output)
-    return exit_code([(verdict.claim, verdict.threshold) for verdict in made.verdicts])
+    if output is not None:
+        wrote(output, quiet)
+    judged = [(verdict.claim, verdict.threshold) for verdict in made.verdicts]
+    if not quiet and judged:
+        sys.stderr.write(worded(claim_lines(judged), terms))
+    return exit_code(judged)
 
 
-def grouped(files: Sequence[str], columns: list[str] | None, reading: Reading) -> tuple[Comparisons | Embeddings, Any]:
+def in_options(made: Report) -> Report:
+    """The report with advice in the words of the command line."""
+    groups = made.groups and replace(made.groups, notes=tuple(as_options(text) for text in made.groups.notes))
+    return replace(made, warnings=tuple(as_options(text) for text in made.warnings), groups=groups)
+
+
+def grouped(
+    files: Sequence[str], columns: list[str] | None, reading: Reading, people: str | None = None
+) -> tuple[Comparisons | Embeddings, Any]:
     """The data in memory, and the group of each identity where several columns make it."""
     from matchbound.cli.groups import load_with_groups
     from matchbound.readers.loading import in_memory
 
-    if not columns:
+    if not columns and people is None:
         return reading.load(files), None
-    data, attribute = load_with_groups(files, columns, reading)
+    data, attribute = load_with_groups(files, columns, reading, people)
     return in_memory(data), attribute

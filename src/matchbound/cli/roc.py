@@ -26,6 +26,8 @@ from matchbound.cli.options import (
     Running,
     Seed,
     Weighting,
+    check_rates,
+    wrote,
 )
 from matchbound.errors import UsageError
 from matchbound.results.interval import named
@@ -46,10 +48,20 @@ CurveMethod = Annotated[
 Every = Annotated[
     bool,
     Parameter(
-        name="--points", help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.", negative=""
+        name="--points",
+        help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.",
+        negative="",
+        show_default=False,
     ),
 ]
-MinCllr = Annotated[bool, Parameter(help="minCllr, for scores of any scale.", negative="")]
+MinCllr = Annotated[
+    bool,
+    Parameter(
+        help="minCllr, for scores of any scale.",
+        negative="",
+        show_default=False,
+    ),
+]
 LevelFar = Annotated[
     float | None, Parameter(help="Of the union rule: the level of FAR's interval (0.1 as in the paper's figures).")
 ]
@@ -103,9 +115,7 @@ def roc(
         raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
     priors = {"min_dcf": read_priors("--min-dcf", min_dcf), "actual_dcf": read_priors("--act-dcf", act_dcf)}
     for name, rates in (("--far", far), ("--frr", frr)):
-        for rate in rates or ():
-            if not 0.0 <= rate <= 1.0:
-                raise UsageError(f"{name} must be a rate between 0 and 1, such as 0.001; got {rate:g}")
+        check_rates(name, rates)
     if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
     with common.listening(quiet) as told:
@@ -148,6 +158,7 @@ def roc(
     )
     if plot is not None and picture is not None:
         write_atomically(plot, picture)
+        wrote(plot, quiet)
     answer.deliver(records, partial(curve_table, records), told.texts, source, made)
     return exit_code(made)
 

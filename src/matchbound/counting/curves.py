@@ -11,6 +11,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
 from matchbound.counting.recount import Kind, Recount, similarity_at
+from matchbound.counting.running import ANYHOW, How
+from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
@@ -18,9 +20,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.readers.scan import ScoreFile
 
 if TYPE_CHECKING:
-    import os
-
-    from matchbound.counting.executors import Executor, Progress
+    from matchbound.counting.executors import Progress
 
 EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
@@ -28,6 +28,8 @@ CURVE_POINTS = 1500
 MOST_CELLS = 20_000_000
 TABLE_CELLS = 40_000_000
 TABLE_SAMPLE = 2_000_000
+COUNTED_AGAIN = 3_000_000
+"""Beyond so many comparisons, thresholds along a curve are counted by themselves, without the sums at every step."""
 REFINEMENTS = 8
 """Passes over the data, at most, that make the threshold of a target rate exact."""
 
@@ -112,32 +114,14 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
 
-def curve_of_embeddings(
-    source: Embeddings,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
-) -> CurveTally:
+def curve_of_embeddings(source: Embeddings, how: How = ANYHOW) -> CurveTally:
     """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
     rows = len(source)
     if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
         return curve_of_comparisons(source.comparisons())
     from matchbound.counting.allpairs import tally_embeddings
 
-    return curve_of_tally(
-        tally_embeddings(
-            source,
-            curve_thresholds(source),
-            workers=workers,
-            executor=executor,
-            progress=progress,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
-    )
+    return curve_of_tally(tally_embeddings(source, curve_thresholds(source), **vars(how)))
 
 
 def curve_of_table(source: ScoreFile, progress: Progress | None = None) -> SteppedCurve:
@@ -273,9 +257,18 @@ class AlongCurve(Recount):
         memo: dict[Hashable, Any] = recount.memo
         return AlongCurve(recount.source, recount.workers, recount.executor, memo, curve)
 
+    @property
+    def counts_again(self) -> bool:
+        """Whether thresholds are counted by themselves: many comparisons, without the sums at every step so far."""
+        many = isinstance(self.source, Comparisons) and len(self.source) > COUNTED_AGAIN
+        return many and "sums" not in self._curve.__dict__
+
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
         curve = self._curve
+        if self.counts_again:
+            assert isinstance(self.source, Comparisons)
+            return tally_comparisons(self.source, np.asarray(thresholds, dtype=np.float64), pairs=pairs)
         points, place = np.unique(self._points(thresholds), return_inverse=True)
         made = curve.tally_at(points)
         number, table = curve.pairs

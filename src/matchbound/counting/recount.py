@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.pairs import BlockScores, GenuinePairs
+from matchbound.counting.running import ANYHOW, How
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
@@ -25,9 +26,7 @@ from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 
 if TYPE_CHECKING:
-    import os
-
-    from matchbound.counting.executors import Executor, Progress
+    from matchbound.counting.executors import Executor
 
 MOST_GENUINE = 5_000_000
 MOST_ROWS = 20_000_000
@@ -55,17 +54,7 @@ def source_of(data: AnySource | Readable) -> AnySource:
     return source
 
 
-def tally_source(
-    source: AnySource,
-    thresholds: FloatArray,
-    *,
-    pairs: bool | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 30.0,
-) -> Tally:
+def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | None = None, how: How = ANYHOW) -> Tally:
     """Tally any source. Pairs are kept by default where that costs nothing, which is for comparisons."""
     if isinstance(source, Comparisons):
         return tally_comparisons(source, thresholds, pairs=pairs is None or pairs)
@@ -78,28 +67,19 @@ def tally_source(
             columns=source.columns,
             distance=source.distance,
             pairs=bool(pairs),
-            progress=progress,
+            progress=how.progress,
         )
     from matchbound.counting.allpairs import tally_embeddings
     from matchbound.counting.executors import LocalExecutor
     from matchbound.counting.small import is_small, tally_small
 
-    if executor is None and checkpoint is None and is_small(source):
-        LocalExecutor(workers)  # an error where there can be no such workers
+    if how.executor is None and how.checkpoint is None and is_small(source):
+        LocalExecutor(how.workers)  # an error where there can be no such workers
         tally = tally_small(source, thresholds, pairs=bool(pairs))
-        if progress is not None:
-            progress(1, 1)
+        if how.progress is not None:
+            how.progress(1, 1)
         return tally
-    return tally_embeddings(
-        source,
-        thresholds,
-        pairs=bool(pairs),
-        workers=workers,
-        executor=executor,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-    )
+    return tally_embeddings(source, thresholds, pairs=bool(pairs), **vars(how))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +104,7 @@ class Recount:
 
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
-        return tally_source(self.source, thresholds, pairs=pairs, workers=self.workers, executor=self.executor)
+        return tally_source(self.source, thresholds, pairs=pairs, how=How(self.workers, self.executor))
 
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.

@@ -52,6 +52,10 @@ class How:
             _place(self.checkpoint)
 
 
+ANYHOW = How()
+"""Threads on this machine, and nobody is told."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """What a checkpoint must know of a run.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.factors import UNIT32, Factors
 from matchbound.counting.speeds import Speeds, best_kind
 from matchbound.counting.threads import in_slices
@@ -330,7 +330,7 @@ def _make(
 
 def _windows(
     made: Coordinates, order: IntArray, workers: int | None
-) -> tuple[int, NDArray[np.int16], NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[int, NDArray[np.int16], BoolArray, BoolArray]:
     """Where sums of 16 bits may wrap: the words that share one, what they start from, and rows and columns too long.
 
     A sum is never more than the product of the lengths of its parts. Rows and columns whose parts are longer than

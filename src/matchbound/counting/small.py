@@ -1,12 +1,13 @@
-"""All pairs of a small set of embeddings: scored one by one and sorted, which needs next to nothing compiled."""
+"""All pairs of a small set of embeddings: scored one by one and counted as a table, which needs little compiled."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.partial import Partial, finish, sorted_thresholds
-from matchbound.counts.tally import Tally
+from matchbound.arraytypes import FloatArray
+from matchbound.counting.partial import sorted_thresholds
+from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.tally import AllPairs, Tally
 from matchbound.data.embeddings import Embeddings
 
 SMALL_COMPARISONS = 320_000
@@ -31,39 +32,6 @@ def tally_small(source: Embeddings, thresholds: FloatArray, *, pairs: bool = Fal
     pairs
         Whether to keep n_ij, the errors of each pair of identities, at each threshold.
     """
-    given, distinct, place = sorted_thresholds(thresholds, source.distance)
-    first, second = source.pairs()
-    scores = source.score_pairs(first, second)
-    bins = np.searchsorted(distinct, -scores if source.distance else scores, side="right")
-    partial = _booked(source, source.codes[first], source.codes[second], bins, distinct.size)
-    return finish(partial, source.identities, source.instance_counts, given, place, source.distance, pairs)
-
-
-def _booked(source: Embeddings, first: IntArray, second: IntArray, bins: IntArray, levels: int) -> Partial:
-    """What comparisons of identities `first` and `second` add, each in a bin between thresholds."""
-    size, instances = source.n_identities, source.instance_counts
-    partial = Partial.empty(size, levels)
-    genuine = first == second
-    erred = genuine & (bins < levels)
-    partial.genuine += _counted(first[erred], bins[erred], size, levels)
-    erred = ~genuine & (bins > 0)
-    low, high = np.minimum(first, second)[erred], np.maximum(first, second)[erred]
-    above = bins[erred] - 1
-    partial.impostor += _counted(low, above, size, levels) + _counted(high, above, size, levels)
-    # By pair, the strictest bin first: n comparisons after r others of the pair add (r + n)² − r² to its n².
-    cells, count = np.unique((low * size + high) * levels + (levels - 1 - above), return_counts=True)
-    key, bin_ = cells // levels, levels - 1 - cells % levels
-    total = np.cumsum(count)
-    begins = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if key.size else np.empty(0, dtype=np.int64)
-    lengths = np.diff(np.append(begins, key.size))
-    before = total - count - np.repeat((total - count)[begins], lengths)
-    i, j = key // size, key % size
-    np.add.at(partial.moments[0], bin_, count * (count + 2 * before))
-    np.add.at(partial.moments[1], bin_, count * instances[i] * instances[j])
-    partial.keep(np.column_stack([i, j, bin_, count]))
-    return partial
-
-
-def _counted(identity: IntArray, bins: IntArray, size: int, levels: int) -> IntArray:
-    """How many comparisons each identity has in each bin, shape (size, levels)."""
-    return np.bincount(identity * levels + bins, minlength=size * levels).reshape(size, levels).astype(np.int64)
+    given = sorted_thresholds(thresholds, source.distance)[0]
+    made = tally_comparisons(source.comparisons(), given, pairs=pairs)
+    return replace(made, impostor=replace(made.impostor, compared=AllPairs(source.instance_counts)))

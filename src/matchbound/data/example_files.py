@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.example import demo_data
 
@@ -144,19 +144,19 @@ def audit_file(path: Path) -> None:
 
 def _embeddings(
     rng: np.random.Generator,
-    person: NDArray[np.int64],
+    person: IntArray,
     *,
     spread: float,
-    middle: float | NDArray[np.float64],
+    middle: float | FloatArray,
     wolves: tuple[int, ...] = (),
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Unit vectors around a centre for each person; `middle` pulls centres together, most of all those of wolves."""
     n, dimensions = int(person.max()) + 1, 48
     common = rng.standard_normal(dimensions)
     centre = rng.standard_normal((n, dimensions)) + np.broadcast_to(middle, n)[:, None] * common
     centre[list(wolves)] += 0.8 * common
     vectors = centre[person] + spread * rng.standard_normal((person.size, dimensions))
-    unit: NDArray[np.float64] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit
 
 

@@ -185,7 +185,7 @@ def _same_rows(one: Comparisons, two: Comparisons) -> bool:
     return low and np.array_equal(np.maximum(mine[one.a], mine[one.b]), np.maximum(theirs[two.a], theirs[two.b]))
 
 
-def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
+def _comparison_keys(systems: list[Comparisons]) -> list[IntArray]:
     """A number for each pair of instances, the same in all systems."""
     names = _named_pairs([(source.identities, _owners(source), source.instances) for source in systems])
     _, codes = encode(*names)
@@ -199,7 +199,7 @@ def _comparison_keys(systems: list[Comparisons]) -> list[NDArray[np.int64]]:
     return keys
 
 
-def _by_occurrence(keys: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+def _by_occurrence(keys: list[IntArray]) -> list[IntArray]:
     """Tell the second time that a key occurs from the first."""
     _, codes = encode(*keys)
     times = [_times(code) for code in codes]

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
+import numpy as np
+
+from matchbound.arraytypes import IntArray
+from matchbound.data.embeddings import Embeddings
 from matchbound.planning.rules import zero_errors
 from matchbound.results.description import Description
 from matchbound.show.numbers import count_text, level_text, percent
 from matchbound.show.tables import terminal_width, wrapped
+
+SAMPLED = 2000
+"""Pairs of embeddings of either kind whose scores are looked at."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,47 @@ class Advice:
         }
 
 
-def advise(d: Description, files: Sequence[str], options: Sequence[str] = (), level: float = 0.95) -> Advice:
+def typical_scores(data: Embeddings, pairs: int = SAMPLED, seed: int = 0) -> tuple[float | None, float | None]:
+    """Median scores of genuine and of impostor comparisons, from pairs of embeddings drawn at random.
+
+    None where there are no such comparisons. Meant for a threshold to begin with, not for a rate.
+    """
+    rng = np.random.default_rng(seed)
+    rows = len(data)
+    order = np.argsort(data.codes, kind="stable")
+    begin = np.searchsorted(data.codes[order], np.arange(data.n_identities))
+    several = np.flatnonzero(data.instance_counts > 1)
+    made: list[float | None] = []
+    if several.size:
+        who = rng.choice(several, pairs)
+        one = rng.integers(0, data.instance_counts[who])
+        two = (one + rng.integers(1, data.instance_counts[who])) % data.instance_counts[who]
+        made.append(_median(data, order[begin[who] + one], order[begin[who] + two]))
+    else:
+        made.append(None)
+    first, second = rng.integers(0, max(rows, 1), (2, pairs))
+    apart = data.codes[first] != data.codes[second]
+    made.append(_median(data, first[apart], second[apart]) if apart.any() else None)
+    return made[0], made[1]
+
+
+def _median(data: Embeddings, first: IntArray, second: IntArray) -> float:
+    a, b = (np.asarray(data.vectors[rows], dtype=np.float64) for rows in (first, second))
+    if data.similarity == "euclidean":
+        return float(np.median(np.sqrt(((a - b) ** 2).sum(axis=1))))
+    score = (a * b).sum(axis=1)
+    if data.similarity == "cosine":
+        score /= np.maximum(np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1)), 1e-300)
+    return float(np.median(score))
+
+
+def advise(
+    d: Description,
+    files: Sequence[str],
+    options: Sequence[str] = (),
+    level: float = 0.95,
+    typical: tuple[float | None, float | None] = (None, None),
+) -> Advice:
     """Advice about a data set.
 
     Parameters
@@ -56,6 +103,8 @@ def advise(d: Description, files: Sequence[str], options: Sequence[str] = (), le
         Its description.
     files, options
         As they stand on the command line, for the commands.
+    typical
+        Median scores of genuine and impostor comparisons, where the description has none; see `typical_scores`.
     """
     lowest: dict[str, float | None] = {"far": None, "frr": None}
     surest: dict[str, float | None] = {"far": None, "frr": None}
@@ -77,6 +126,13 @@ def advise(d: Description, files: Sequence[str], options: Sequence[str] = (), le
             f"{metric.upper()}: without a single {name} in {count_text(comparisons)} comparisons of "
             f"{count_text(people)} people, it could be shown to be below {most} ({level_text(level)} confidence)."
         )
+    begin = _between(d, typical)
+    genuine, impostor = typical
+    if genuine is not None and impostor is not None:
+        supports.append(
+            f"Scores ({d.similarity}) of pairs drawn at random: genuine around {genuine:.3g}, impostor around "
+            f"{impostor:.3g}."
+        )
     return Advice(
         level,
         lowest["far"],
@@ -84,27 +140,27 @@ def advise(d: Description, files: Sequence[str], options: Sequence[str] = (), le
         lowest["frr"],
         surest["frr"],
         tuple(supports),
-        tuple(_commands(d, [*(quote(name) for name in files), *options])),
+        tuple(_commands(d, [*(quote(name) for name in files), *options], begin)),
     )
 
 
-def _commands(d: Description, words: Sequence[str]) -> list[str]:
+def _commands(d: Description, words: Sequence[str], begin: float | None) -> list[str]:
     named = " ".join(words)
     made = []
     if d.n_genuine and d.n_impostor:
         made.append(f"matchbound roc {named}")
         made.append(f"matchbound report {named} --output report.html")
-    scores = d.impostor_scores or d.genuine_scores
-    threshold = "0.5" if scores is None else f"{_between(d):.3g}"
+    threshold = "0.5" if begin is None else f"{begin:.3g}"
     made.append(f"matchbound evaluate {named} --threshold {threshold}")
     made.append(f"matchbound errors {named} --threshold {threshold}")
     return made
 
 
-def _between(d: Description) -> float:
+def _between(d: Description, typical: tuple[float | None, float | None]) -> float | None:
     """A threshold to begin with: between the medians of genuine and impostor scores."""
     known = [scores[1] for scores in (d.genuine_scores, d.impostor_scores) if scores is not None]
-    return sum(known) / len(known)
+    known = known or [value for value in typical if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def advice_text(findings: Sequence[str], advice: Advice, width: int | None = None) -> str:

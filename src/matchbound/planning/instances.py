@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.planning.latent_model import Dependence, correlation_for
 
@@ -60,7 +59,7 @@ def _average(found: Sequence[tuple[float, float] | None]) -> tuple[float, float]
     return float(gap), float(share)
 
 
-def _impostor_gap(data: Comparisons, impostor: NDArray[np.bool_], cut: float) -> tuple[float, float] | None:
+def _impostor_gap(data: Comparisons, impostor: BoolArray, cut: float) -> tuple[float, float] | None:
     """ρ of comparisons that share an instance minus ρ of those that share the identity by two instances.
 
     Also the share of the former among all that share one identity.

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
 from matchbound.stats.latent.probabilities import excess, implied_correlation
 
 Metric = Literal["far", "frr"]
@@ -56,7 +55,13 @@ class Dependence:
     genuine_instance: float = 0.0
 
     def at(self, instances: int) -> Dependence:
-        """The average correlations of comparisons with M instances a person, shared instances counted in."""
+        """The average correlations of comparisons with M instances a person, shared instances counted in.
+
+        Parameters
+        ----------
+        instances
+            M, instances per person.
+        """
         if not (self.instance or self.genuine_instance):
             return self
         shared = min(self.shared + self.instance / instances, 0.49)
@@ -69,6 +74,11 @@ class Dependence:
 
         Below 1.5%, with d the distance in probits: ρ_s + 0.2·ρ_w·d, and 1 − ρ_w shrinks by exp(−d/4), as in the
         latent interval (docs/explanation/latent.md). Real sets show that people differ more where errors are rare.
+
+        Parameters
+        ----------
+        rate
+            The error rate, between 0 and 1.
         """
         from scipy.special import ndtri
 
@@ -93,14 +103,6 @@ UNKNOWN = Dependence(0.10, 0.75, 0.45, "unknown, a cautious default", instance=0
 of faces, voices, texts and drawings (docs/explanation/protocol.md)."""
 
 INDEPENDENT = Dependence(0.0, 0.0, 0.0, "independent")
-
-
-def both_err(p: float | FloatArray, rho: float | FloatArray) -> FloatArray:
-    """Φ2(z, z; ρ), z = Φ⁻¹(p): the probability that two comparisons both err."""
-    from scipy.special import ndtri
-
-    joint: FloatArray = np.asarray(p) ** 2 + excess(ndtri(p), rho)
-    return joint
 
 
 def covariance(p: float, rho: float) -> float:

@@ -7,13 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.subsets import among, take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, correlation_for
+from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric
+from matchbound.stats.latent.fit import (
+    Products,
+    correlations,
+    genuine_design,
+    genuine_products,
+    impostor_design,
+    impostor_products,
+)
 
 if TYPE_CHECKING:
     from matchbound.data.comparisons import Comparisons
@@ -87,47 +94,26 @@ def dependence_of_pilot(
 
 
 def impostor_correlations(tally: ImpostorTally, k: int) -> tuple[float, float]:
-    """(ρ_s, ρ_w) at threshold k, from R and Q: pairs of comparisons that share one identity, two, or none.
+    """(ρ_s, ρ_w) at threshold k, by the moments of `matchbound.stats.latent.fit.correlations`, and none below 0.
 
-    Ordered sums N2 = Σm, A2 = Σm_ij², SH = Σm_i² − A2, WI = A2 − N2, DI = N2² − 4·SH − 2·A2; μ2 = (−4(R−Q) − 2Q)/DI;
-    C_s = (R−Q)/SH − μ2; C_w = (Q − N2·p(1−p))/WI − μ2. ρ_s solves Φ2 = p²(1 + C_s/max(p²+μ2, p²/4)), ρ_w solves
-    Φ2 = p² + C_w. Without repeated pairs ρ_w is not seen, and the cautious default stands in.
+    Without repeated pairs ρ_w is not seen, and the cautious default stands in.
     """
-    from matchbound.stats.variance import impostor_sums
-
-    exact_r, exact_q = impostor_sums(tally, k)
-    r, q = float(exact_r), float(exact_q)
-    m = tally.comparisons.astype(np.float64)
-    n2, a2 = float(m.sum()), float(tally.sum_mm)
-    p = float(tally.errors[k].sum()) / n2
-    shared_pairs, same_pairs = float((m * m).sum()) - a2, a2 - n2
-    apart = n2 * n2 - 4.0 * shared_pairs - 2.0 * a2
-    mu2 = (-4.0 * (r - q) - 2.0 * q) / apart if apart > 0.0 else 0.0
-    shared, same = 0.0, UNKNOWN.same
-    if shared_pairs > 0.0:
-        c_s = (r - q) / shared_pairs - mu2
-        shared = correlation_for(p, p * p * (1.0 + c_s / max(p * p + mu2, p * p / 4.0)))
-    if same_pairs > 0.0:
-        c_w = (q - n2 * p * (1.0 - p)) / same_pairs - mu2
-        same = correlation_for(p, p * p + c_w)
-    return shared, same
+    design, products = impostor_design(tally), impostor_products(tally)
+    found = correlations(design, Products(products.rate[k], products.within[k], products.sharing[k]))
+    same = max(float(found.pair), 0.0) if float(design.within) > 0.0 else UNKNOWN.same
+    return max(float(found.identity), 0.0), same
 
 
 def genuine_correlation(tally: GenuineTally, k: int) -> float:
-    """Latent correlation of genuine comparisons of one identity at threshold k.
+    """Latent correlation of genuine comparisons of one identity at threshold k; see `impostor_correlations`.
 
-    Q = Σ(e_i − q·g_i)²; μ2 = −Q/(T² − Σg²); C = (Q − T·q(1−q))/Σg(g−1) − μ2; ρ solves Φ2 = q² + C. Where no
-    identity has two genuine comparisons the cautious default stands in.
+    Where no identity has two genuine comparisons the cautious default stands in.
     """
-    g, e = tally.comparisons.astype(np.float64), tally.errors[k].astype(np.float64)
-    total, squares = float(g.sum()), float((g * g).sum())
-    within, apart = squares - total, total * total - squares
-    if within <= 0.0:
+    design, products = genuine_design(tally), genuine_products(tally)
+    if not float(design.within) > 0.0:
         return UNKNOWN.at(3).genuine
-    rate = float(e.sum()) / total
-    q = float(((e - rate * g) ** 2).sum())
-    mu2 = -q / apart if apart > 0.0 else 0.0
-    return correlation_for(rate, rate * rate + (q - total * rate * (1.0 - rate)) / within - mu2)
+    found = correlations(design, Products(products.rate[k], products.within[k], products.sharing[k]))
+    return max(float(found.pair), 0.0)
 
 
 def cautious(known: Dependence, n_identities: int) -> Dependence:
@@ -187,7 +173,7 @@ def as_dependence(value: Any, metric: Metric | None = None) -> Dependence | floa
     )
 
 
-def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> Any:
+def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> IntArray:
     """Thresholds with enough errors and a rate in [low, high]; failing that, with enough errors and a rate below 1."""
     if comparisons <= 0:
         return np.empty(0, dtype=np.int64)
@@ -217,7 +203,7 @@ def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int 
     return take(data, np.flatnonzero(kept))
 
 
-def _some_of_each(owner: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _some_of_each(owner: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     """Places of at most `most` of each owner's things, at random."""
     order = np.lexsort((rng.permutation(owner.size), owner))
     ranked = owner[order]

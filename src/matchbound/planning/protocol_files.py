@@ -130,7 +130,9 @@ def read_instances(path: str | os.PathLike[str]) -> Instances | None:
     return Instances(labels(identity), None if instance is None else labels(instance))
 
 
-def _rows_of(instance: LabelArray, identity: LabelArray, embeddings: Embeddings, shown: LabelArray, where: str) -> Any:
+def _rows_of(
+    instance: LabelArray, identity: LabelArray, embeddings: Embeddings, shown: LabelArray, where: str
+) -> IntArray:
     """Row numbers of instances, shape (B,)."""
     if embeddings.instance is None:
         try:

@@ -59,7 +59,7 @@ def read_delimited(
     try:
         roles = find_roles(names, source.name, columns=columns, group=group)
     except DataError as error:
-        raise DataError(f"{error}{_hint(header)}") from None
+        raise DataError(f"{error}{hint(header, names, delimiter)}") from None
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(
             f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column a "
@@ -219,6 +219,8 @@ def diagnose(source: Input, names: Sequence[str], numbers: Sequence[str], layout
     positions = [(place[name], name) for name in numbers]
     for number, row in _rows(source, delimiter, layout.header_at):
         begun = True
+        if len(row) > 1 and not any(field.strip() for field in row):
+            raise DataError(f"{source.name}, line {number} holds no values; delete it")
         if len(row) != len(names):
             raise DataError(
                 f"{source.name}, line {number}: {len(row)} columns where the header has {len(names)}: "
@@ -262,9 +264,25 @@ def _as_float(text: str) -> float | None:
         return None
 
 
-def _hint(header: str) -> str:
-    """A guess at the reader for a file without a header."""
+def hint(header: str, names: Sequence[str] = (), delimiter: str = ",") -> str:
+    """A guess at what a file is whose header says nothing: the reader of another tool, or a table without a header."""
+    known = {name.strip().lower() for name in names}
+    if known & {"match_weight", "match_probability"}:
+        return ". They look like predictions of Splink: give read([predictions, clusters], reader='splink')"
+    if "unique_id" in known and known & {"cluster", "cluster_id", "entity_id"}:
+        return ". It is a table of clusters: give read([predictions, clusters], reader='splink')"
+    if len(names) > 2 and any(NUMBER.match(name) for name in names):
+        return (
+            ". The first line looks like data, not like names of columns: put a line such as "
+            f"{delimiter.join(('id_a', 'id_b', 'score'))} above it"
+        )
     fields = header.split()
+    if (
+        len(names) == 1
+        and len(fields) > 2
+        and any(field.lower() in ("score", "similarity", "id_a") for field in fields)
+    ):
+        return ". There is one column only: separate columns by commas, semicolons, tabs or bars"
     if len(fields) == 3 and fields[2].lower() in ("target", "nontarget"):
         return ". It looks like a Kaldi trial list: reader='kaldi'"
     if len(fields) == 3 and fields[0] in ("0", "1") and "/" in fields[1]:
@@ -275,4 +293,4 @@ def _hint(header: str) -> str:
         return f". It looks like a {len(fields)}-column score file of bob: reader='bob{len(fields)}'"
     if len(fields) == 1 and NUMBER.match(fields[0]):
         return ". It looks like a list of scores without identities: reader='pyeer'"
-    return ""
+    return ". Is the first line a title? The names of the columns come first" if len(names) == 1 else ""

@@ -37,7 +37,10 @@ def read_workbook(
 ) -> Comparisons | Embeddings:
     """Comparisons or embeddings from a sheet of a workbook, by default the first; its first row names the columns."""
     names, rows, start = _cells(source, sheet)
-    roles = find_roles(names, source.name, columns=columns, group=group)
+    try:
+        roles = find_roles(names, source.name, columns=columns, group=group)
+    except DataError as error:
+        raise DataError(f"{error}{_other_sheets(source, sheet)}") from None
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(f"{source.name}: a cell of the column {roles.embedding!r} cannot hold a vector; use .npz")
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
@@ -68,7 +71,7 @@ def _cells(source: Input, sheet: str | None) -> tuple[list[str], list[tuple[Any,
         raise DataError(
             f"{source.name} is not a workbook that can be read ({plainly(error, 200)}); save the sheet as CSV"
         ) from None
-    filled = [at for at, row in enumerate(cells) if any(not is_missing(value) for value in row)]
+    filled = [at for at, row in enumerate(cells) if any(not _is_blank(value) for value in row)]
     if not filled:
         raise DataError(f"{source.name}: the sheet is empty")
     head = cells[filled[0]]
@@ -79,6 +82,22 @@ def _cells(source: Input, sheet: str | None) -> tuple[list[str], list[tuple[Any,
     last = filled[-1]
     rows = [(*row[:width], *(None,) * (width - len(row))) for row in cells[filled[0] + 1 : last + 1]]
     return names, rows, filled[0] + 2
+
+
+def _is_blank(value: Any) -> bool:
+    return is_missing(value) or (isinstance(value, str) and not value.strip())
+
+
+def _other_sheets(source: Input, sheet: str | None) -> str:
+    """What else a workbook holds, where no sheet was chosen."""
+    import openpyxl  # type: ignore[import-untyped,unused-ignore]
+
+    with source.open() as stream:
+        names = openpyxl.load_workbook(stream, read_only=True).sheetnames
+    if sheet is not None or len(names) < 2:
+        return ""
+    others = " or ".join(f"sheet={shorten(name)!r}" for name in names[1:6])
+    return f". This is the sheet {shorten(names[0])!r}; another one is chosen with {others}"
 
 
 def _check_size(source: Input, stream: Any) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.arraytypes import BoolArray, IntArray, LabelArray
 from matchbound.data.labels import as_text, encode
 from matchbound.errors import DataError, plainly
 
@@ -77,7 +76,7 @@ def infer_identities(
     names: LabelArray,
     first: IntArray,
     second: IntArray,
-    genuine: NDArray[np.bool_],
+    genuine: BoolArray,
     where: Callable[[int], str],
     known: LabelArray | None = None,
 ) -> Inferred:
@@ -144,10 +143,10 @@ def infer_identities(
 def _check_known(
     names: LabelArray,
     text: LabelArray,
-    has: NDArray[np.bool_],
+    has: BoolArray,
     first: IntArray,
     second: IntArray,
-    genuine: NDArray[np.bool_],
+    genuine: BoolArray,
     where: Callable[[int], str],
 ) -> None:
     """Known identities on both sides of a pair must agree with its label."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -205,8 +207,22 @@ def _several(paths: list[AnyPath], max_bytes: int | None, **options: Any) -> Com
         return _by_content(inputs[0], labels=paths[1], **options)
     raise UsageError(
         f"{len(paths)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
-        "file, Parquet files, or an .npy file and its labels"
+        f"file, Parquet files, or an .npy file and its labels{_guess(inputs)}"
     )
+
+
+def _guess(inputs: list[Input]) -> str:
+    """Which reader several text files look like, from the first line of each; empty where none is known."""
+    from matchbound.readers.delimited import hint, read_header, split_header
+
+    for source in inputs:
+        if source.kind == "text" and not source.piped:
+            with suppress(DataError):
+                header = read_header(source)[1]
+                found = re.search(r"reader='([\w-]+)'", hint(header, *split_header(header, source.name)))
+                if found and found[1] not in ("pyeer", "bob4", "bob5"):
+                    return f". {source.name} looks like a file for reader={found[1]!r}"
+    return ""
 
 
 def _paths(path: Any) -> list[AnyPath]:

@@ -184,10 +184,15 @@ def find_roles(
     rows = _row_roles(names, by_plain, source, given, group)
     if rows is not None:
         return rows
+    lacks = _missing(names, by_plain, given)
+    role = "score" if lacks.endswith(NO_SCORES) else "id_a"
     raise DataError(
-        f"{source}: {_missing(names, by_plain, given)}; rename the columns, give columns={{'id_a': …}}, or name the "
-        "reader of the tool that wrote the file"
+        f"{source}: {lacks}; rename the columns, give columns={{{role!r}: …}}, or name the reader of the tool that "
+        "wrote the file"
     )
+
+
+NO_SCORES = "there is no column of scores (score, or distance)"
 
 
 def _missing(names: Sequence[str], by_plain: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> str:
@@ -200,7 +205,7 @@ def _missing(names: Sequence[str], by_plain: Mapping[str, Sequence[str]], given:
     if scored and one_sided is not None:
         lacks = f"there is no {one_sided[1]!r} beside {one_sided[0]!r}"
     elif both and not scored:
-        lacks = "there is no column of scores (score, or distance)"
+        lacks = NO_SCORES
     elif scored:
         lacks = "there are scores and no identities (id_a and id_b), nor a column genuine"
     return f"the columns {_say(names)} are not recognised: {lacks}"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, plainly
 from matchbound.files.names import own_name
@@ -33,7 +33,7 @@ class ScoreBatch:
 
     a: Coded
     b: Coded
-    score: NDArray[np.float64]
+    score: FloatArray
 
 
 @dataclass(frozen=True, eq=False)

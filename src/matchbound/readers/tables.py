@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import LabelArray
+from matchbound.arraytypes import BoolArray, FloatArray, LabelArray
 from matchbound.data.coded import first_null, values_of
 from matchbound.data.comparisons import FAILED, Comparisons, check_finite
 from matchbound.data.embeddings import Embeddings, Similarity
@@ -92,7 +92,7 @@ class Table:
             raise DataError(f"{self.source}: the column {name!r} holds text that is not UTF-8") from None
         return coded_values(words, values_of(column.indices), said)
 
-    def numbers(self, name: str, remedy: str = FAILED) -> NDArray[np.float64]:
+    def numbers(self, name: str, remedy: str = FAILED) -> FloatArray:
         """A column of finite numbers, shape (n,); `remedy` is what to do about one that is not."""
         import pyarrow as pa
 
@@ -111,7 +111,7 @@ class Table:
         check_finite(values, lambda row: f"{self.where(row)}: {name} is", remedy)
         return values
 
-    def without_missing(self, name: str) -> tuple[Table, NDArray[np.bool_]]:
+    def without_missing(self, name: str) -> tuple[Table, BoolArray]:
         """This table with numbers that are missing (empty or NaN) as 0, and which rows they are in."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -125,14 +125,14 @@ class Table:
         lost = np.asarray(absent.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
         return Table(self.source, self.data.set_column(place, name, filled), self.where), lost
 
-    def kept(self, rows: NDArray[np.bool_]) -> Table:
+    def kept(self, rows: BoolArray) -> Table:
         """Some of the rows; places are still those of the source."""
         import pyarrow as pa
 
         numbers = np.flatnonzero(rows)
         return Table(self.source, self.data.filter(pa.array(rows)), lambda row: self.where(int(numbers[row])))
 
-    def truths(self, name: str) -> NDArray[np.bool_]:
+    def truths(self, name: str) -> BoolArray:
         """A column that says genuine or impostor in any of the usual words, shape (n,)."""
         import pyarrow as pa
 
@@ -236,9 +236,7 @@ def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, mis
     )
 
 
-def _scores(
-    table: Table, name: str, distance: bool, missing: str, notes: list[str]
-) -> tuple[Table, NDArray[np.float64]]:
+def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[str]) -> tuple[Table, FloatArray]:
     """The scores, and the table of the rows that have one; what becomes of missing ones is added to the notes."""
     if missing == "error":
         return table, table.numbers(name)
@@ -266,9 +264,7 @@ def distance_note(score: str) -> str:
     return f"the column {score!r} was read as a distance: small values mean the same identity"
 
 
-def unseen(
-    score: NDArray[np.float64], genuine: NDArray[np.bool_], distance: bool, notes: list[str] | None = None
-) -> Comparisons:
+def unseen(score: FloatArray, genuine: BoolArray, distance: bool, notes: list[str] | None = None) -> Comparisons:
     """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
     return Comparisons.of_nobody(score, genuine, distance=distance, notes=notes or [])
 
@@ -302,7 +298,7 @@ class Contradictions:
 def check_truths(table: Table, roles: PairRoles, left: Coded, right: Coded) -> Contradictions:
     """Columns that say genuine or impostor must agree with the identities of a row; the same in `read` and `scan`."""
     found = Contradictions()
-    same: NDArray[np.bool_] | None = None
+    same: BoolArray | None = None
     for name in roles.truths:
         try:
             genuine = table.truths(name)
@@ -330,7 +326,7 @@ def check_truths(table: Table, roles: PairRoles, left: Coded, right: Coded) -> C
     return found
 
 
-def _stated(table: Table, roles: PairRoles) -> NDArray[np.bool_]:
+def _stated(table: Table, roles: PairRoles) -> BoolArray:
     """Which rows are genuine, as the columns say that are there; those that can be understood must agree."""
     assert roles.genuine is not None
     genuine = table.truths(roles.genuine)

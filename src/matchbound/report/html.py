@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
-from matchbound.errors import MissingExtraError
 from matchbound.report import svg, words
 from matchbound.report import systems_words as systems
 from matchbound.report.forest import forest_svg
 from matchbound.report.group_svg import groups_svg
 from matchbound.report.page import Drivers, PanelRate, Report
+from matchbound.report.search_page import section
 from matchbound.report.systems_svg import systems_det
+from matchbound.report.templating import HERE, content_policy, templates
 from matchbound.show.numbers import level_text, p_text, percent, points, points_span, ratio_text, span
-
-HERE = Path(__file__).resolve().parent
 
 
 def to_html(report: Report) -> str:
     """The page."""
-    try:
-        import jinja2
-        from markupsafe import Markup
-    except ImportError:
-        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    environment = templates()
+    from markupsafe import Markup
+
     style, script = (HERE / "style.css").read_text("utf-8"), (HERE / "report.js").read_text("utf-8")
     drawings = {
         "roc": svg.roc_drawing(report),
@@ -34,13 +28,6 @@ def to_html(report: Report) -> str:
         "scores": svg.scores_drawing(report),
     }
     payload = _payload(report, {name: drawing.moves for name, drawing in drawings.items()})
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     environment.filters["percent"] = percent
     environment.filters["p"] = p_text
     environment.filters["points"] = points
@@ -50,7 +37,7 @@ def to_html(report: Report) -> str:
     return environment.get_template("report.html.j2").render(
         report=report,
         words=words,
-        policy=_policy(style, script),
+        policy=content_policy(style, script),
         style=Markup(style),
         script=Markup(script),
         payload=Markup(safe_json(payload)),
@@ -60,6 +47,7 @@ def to_html(report: Report) -> str:
         jumps=_jumps(report),
         points_span=points_span,
         columns=_columns(1 + len(report.costs) + sum(2 if point.target is None else 1 for point in report.points)),
+        search=None if report.searches is None else section(report.searches, within=True),
         against=None if report.systems is None else systems,
         systems_plot=Markup(systems_det(report.systems.curves)) if report.systems and report.systems.curves else None,
         forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),
@@ -90,18 +78,6 @@ def safe_json(value: Any) -> str:
 def unbroken(text: str) -> str:
     """The same, with intervals and p-values that no line break divides."""
     return text.replace("–", "\u2060–\u2060").replace("p = ", "p\u00a0=\u00a0").replace("p <", "p\u00a0<")
-
-
-def _policy(style: str, script: str) -> str:
-    """A content security policy under which only this style sheet and this script run, and nothing is fetched."""
-
-    def digest(text: str) -> str:
-        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-
-    return (
-        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
 
 
 def _payload(report: Report, moves: dict[str, dict[str, list[float]]]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
-    from matchbound.report.search_page import SearchReport
+    from matchbound.report.search_numbers import SearchReport
     from matchbound.report.systems import SystemsSection
     from matchbound.report.systems_section import Against
 
@@ -82,7 +82,8 @@ def write_report(
         Where to; written whole or not at all.
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
-        gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs.
+        gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs; with `group` (a mapping from
+        identity to group), `against` (the `Searches` of another system) and `claims`, these too.
     format
         ``"html"``, ``"markdown"`` or ``"latex"``; by default from the ending of the path, else HTML.
     terms
@@ -90,9 +91,9 @@ def write_report(
     options
         What the report says and how the data are counted, all that `make_report` takes: ``far``, ``threshold``,
         ``level``, ``method``, ``title``, ``show_labels``, ``suspects``, ``group``, ``against``, ``name``, ``claims``,
-        ``min_dcf``, ``cllr``, ``rng``, ``n_resamples``, ``provenance``, ``workers``, ``executor``, ``progress``,
-        ``checkpoint`` and ``checkpoint_every``. For `Searches`: ``fpir``, ``threshold``, ``ranks``, ``level``,
-        ``title``, ``show_labels`` and ``provenance``.
+        ``min_dcf``, ``cllr``, ``searches``, ``rng``, ``n_resamples``, ``provenance``, ``workers``, ``executor``,
+        ``progress``, ``checkpoint`` and ``checkpoint_every``. For `Searches`: ``fpir``, ``threshold``, ``ranks``,
+        ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
 
     Returns
     -------
@@ -153,6 +154,7 @@ def make_report(
     claims: Sequence[str] = (),
     min_dcf: Sequence[float | str] = (),
     cllr: bool = False,
+    searches: Searches | None = None,
 ) -> Report:
     """Everything that a report says, from one pass over the data (two where thresholds are given).
 
@@ -196,6 +198,8 @@ def make_report(
         Priors, or names of evaluations, at which the least detection cost is reported.
     cllr
         Whether minCllr is reported (and Cllr, where scores are not distances: they must be log-likelihood ratios).
+    searches
+        Searches in a gallery (`matchbound.search`), for a section about identification.
 
     Returns
     -------
@@ -256,7 +260,17 @@ def make_report(
     for item in caught:
         if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-    return replace(report, warnings=notes, verdicts=verdicts, costs=costs)
+    return replace(
+        report, warnings=notes, verdicts=verdicts, costs=costs, searches=_of_searches(searches, level, show_labels)
+    )
+
+
+def _of_searches(found: Searches | None, level: float, show_labels: bool) -> SearchReport | None:
+    if found is None:
+        return None
+    from matchbound.report.search_page import make_search_report
+
+    return make_search_report(found, level=level, show_labels=show_labels)
 
 
 def _verdicts(

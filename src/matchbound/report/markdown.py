@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from matchbound.report import systems_words as systems
 from matchbound.report import words
 from matchbound.report.page import Report
+from matchbound.report.pipes import table, text
+from matchbound.report.search_page import markdown_lines
 from matchbound.show.numbers import level_text, p_text, percent, points
-
-SPECIAL = "\\`*_{}[]<>|#~$"
 
 
 def to_markdown(report: Report) -> str:
@@ -39,6 +37,8 @@ def to_markdown(report: Report) -> str:
         parts += [table(*systems.systems_table(report.systems)), text(systems.caption(report.systems, report.level))]
         parts += [table(("What", ""), systems.facts(report.systems))]
         parts += [text(line) for line in report.systems.notes]
+    if report.searches is not None:
+        parts += ["## Searches in a gallery (1:N)", "\n".join(markdown_lines(report.searches)).rstrip()]
     parts.append("## Which identities drive the uncertainty")
     for drivers in report.drivers:
         rows = [
@@ -63,19 +63,6 @@ def to_markdown(report: Report) -> str:
     parts += ["## Data", table(("What", ""), words.description_rows(report.description))]
     parts += ["## Provenance", table(("What", ""), words.provenance_rows(report))]
     return "\n\n".join(parts) + "\n"
-
-
-def text(value: str) -> str:
-    """Plain text that Markdown leaves as it is, on one line."""
-    flat = " ".join(value.split())
-    return "".join("\\" + c if c in SPECIAL else c for c in flat)
-
-
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A pipe table; the first column is flush left, the others flush right."""
-    marks = ["---", *["---:"] * (len(headings) - 1)]
-    lines = [[text(cell) for cell in headings], marks, *[[text(cell) for cell in row] for row in rows]]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]

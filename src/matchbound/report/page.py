@@ -9,6 +9,7 @@ from typing import Any, Literal
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.report.panels import Histogram
+from matchbound.report.search_numbers import SearchReport
 from matchbound.report.systems import SystemsSection
 from matchbound.results import claims as results_claims
 from matchbound.results.description import Description
@@ -364,6 +365,11 @@ class Report:
     verdicts: tuple[Verdict, ...] = ()
     costs: tuple[ReportedCost, ...] = ()
     per_person: tuple[PerPerson, ...] = ()
+    searches: SearchReport | None = None
+
+    def __repr__(self) -> str:
+        people = f"{self.description.n_identities:,} identities"
+        return f"Report({self.title!r}: {len(self.points)} operating points of {people}; write_report writes it)"
 
 
 @dataclass(frozen=True)

@@ -4,83 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from matchbound._version import __version__
-from matchbound.calls.search_records import search_records
-from matchbound.errors import MatchboundWarning, MissingExtraError, UsageError
-from matchbound.report.html import _policy
-from matchbound.report.markdown import table, text
+from matchbound.calls.search_records import search_claim, search_records
+from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.report.pipes import table, text
+from matchbound.report.search_numbers import HubRow, SearchReport
 from matchbound.report.search_svg import band_svg
-from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
+from matchbound.report.templating import HERE, content_policy, templates
+from matchbound.report.words import MARKS, source_rows
+from matchbound.results.claims import check_statement, parse_claim
+from matchbound.results.search_comparison import compare_searches
 from matchbound.results.searches import Searches
-from matchbound.show.numbers import level_text, percent, span
-from matchbound.show.records import Record
+from matchbound.show.claims import required
+from matchbound.show.numbers import level_text, p_text, percent, points, points_span, span
+from matchbound.show.searches import search_name
 
-HERE = Path(__file__).resolve().parent
 DEFAULT_FPIR = (0.1, 0.01)
 HUBS = 5
 Row = tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class HubRow:
-    """How many false hits one enrolled person receives; `label` is None unless labels are to be shown."""
-
-    label: str | None
-    hits: int
-    share: float
-
-
-@dataclass(frozen=True, eq=False)
-class SearchReport:
-    """What a report about searches says.
-
-    records
-        Rates with intervals, as of ``matchbound identify``.
-    trade_off, cmc, size
-        Curves with bands; None where they are not defined.
-    threshold
-        At which FPIR in other galleries and hubs are given; None without searches that have no mate.
-    half
-        How many enrolled people receive half of the false hits.
-
-    See Also
-    --------
-    write_report
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
-    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
-    >>> names = faces.identities[faces.codes]
-    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
-    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> report = mb.write_report("searches.html", found, threshold=0.6)
-    >>> report.enrolled, report.nonmated, report.mated
-    (100, 220, 318)
-    """
-
-    title: str
-    level: float
-    enrolled: int
-    nonmated: int
-    mated: int
-    rotating: bool
-    records: tuple[Record, ...]
-    trade_off: TradeOff | None
-    cmc: CmcCurve | None
-    size: SizeCurve | None
-    threshold: float | None
-    hubs: tuple[HubRow, ...]
-    half: int
-    notes: tuple[str, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
 def make_search_report(
@@ -93,6 +36,9 @@ def make_search_report(
     title: str | None = None,
     show_labels: bool = False,
     provenance: Mapping[str, Any] | None = None,
+    claims: Sequence[str] = (),
+    group: Mapping[Any, Any] | None = None,
+    against: Searches | None = None,
 ) -> SearchReport:
     """Gather everything that a page says about searches; see `write_report`."""
     if not (found.n_nonmated or found.n_mated):
@@ -100,6 +46,13 @@ def make_search_report(
     both = bool(found.n_nonmated and found.n_mated)
     targets = _several(fpir, DEFAULT_FPIR if both else ())
     cuts = _several(threshold, ())
+    if against is not None and not isinstance(against, Searches):
+        raise UsageError("searches are compared with searches: against takes what search returns")
+    if group is not None and not cuts:
+        raise UsageError("rates by group are at a threshold; give one")
+    statements = [parse_claim(text) for text in claims]
+    for text_of, said in zip(claims, statements, strict=True):
+        check_statement(said, text_of)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         at = cuts[0] if cuts else None
@@ -109,6 +62,12 @@ def make_search_report(
         trade_off = found.trade_off(ranks[0], level) if both else None
         cmc = found.cmc_curve(level=level) if found.n_mated else None
         size = found.size_curve(at, level=level) if at is not None else None
+        judged = tuple(search_claim(found, said, cuts, ranks[0], level=level) for said in statements)
+        groups = None if group is None else found.by_group(cuts[0], ranks[0], group=group)
+        comparison = None
+        if against is not None:
+            at_fpir = targets[-1] if targets else None
+            comparison = compare_searches(found, against, fpir=at_fpir, threshold=cuts[0] if cuts else None)
     hubs: tuple[HubRow, ...] = ()
     if at is not None:
         hubs = tuple(
@@ -131,6 +90,9 @@ def make_search_report(
         0 if at is None else found.people_with_half(at),
         tuple(dict.fromkeys([*found.notes, *told])),
         {"version": __version__, **(provenance or {})},
+        judged,
+        groups,
+        comparison,
     )
 
 
@@ -151,12 +113,8 @@ def rate_rows(report: SearchReport) -> list[Row]:
     """(what, at, estimate, interval, counted, method) of every rate, as text."""
     rows: list[Row] = []
     for record in report.records:
-        name = str(record["metric"]).upper()
-        if record["metric"] == "fnir@fpir":
-            name = f"FNIR at FPIR {percent(record['fpir'])}"
-        if record.get("rank"):
-            name += f", rank {record['rank']}"
-        where = "" if record["threshold"] is None else f"{record['threshold']:.6g}"
+        name = search_name(record)
+        where = "–" if record["threshold"] is None else f"{record['threshold']:.6g}"
         limits = "–" if record["low"] is None else span(record["low"], record["high"])
         counted = "–" if record.get("errors") is None else f"{record['errors']:,} of {record['searches']:,}"
         rows.append((name, where, percent(record["estimate"]), limits, counted, record["method"] or "–"))
@@ -174,6 +132,92 @@ def summary(report: SearchReport) -> str:
         f"{report.nonmated:,} without a mate ({kind}). Intervals ({level_text(report.level)}) are for a new gallery of "
         "the same size and new people searched for."
     )
+
+
+def verdict_rows(report: SearchReport) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """(verdict, requirement, why, rules of thumb) of each claim."""
+    at = "" if report.threshold is None else f" at threshold {report.threshold:g}"
+    return [
+        (
+            claim.verdict,
+            required(claim) + (at if claim.metric in ("fpir", "fnir") else ""),
+            claim.reason,
+            claim.rules,
+        )
+        for claim in report.judged
+    ]
+
+
+def group_rows(report: SearchReport) -> list[Row]:
+    """(group, rate, estimate, interval, counted) as text."""
+    if report.groups is None:
+        return []
+    return [
+        (
+            str(r["group"]),
+            search_name(r),
+            percent(r["estimate"]),
+            "–" if r["low"] is None else span(r["low"], r["high"]),
+            f"{r['errors']:,} of {r['searches']:,}",
+        )
+        for r in report.groups.to_records()
+    ]
+
+
+def gap_rows(report: SearchReport) -> list[Row]:
+    """(groups, rate, points, interval, whether 0 is left out) as text."""
+    if report.groups is None:
+        return []
+    return [
+        (
+            f"{r['group_a']} − {r['group_b']}",
+            search_name(r),
+            points(r["estimate"]),
+            points_span(r["low"], r["high"]),
+            "no" if r["low"] <= 0.0 <= r["high"] else "yes",
+        )
+        for r in report.groups.gap_records(report.level)
+    ]
+
+
+def comparison_cells(report: SearchReport) -> list[Row]:
+    """(rate, A, B, points, interval, p) as text."""
+    if report.comparison is None:
+        return []
+    return [
+        (
+            search_name(r),
+            percent(r["rate_a"]),
+            percent(r["rate_b"]),
+            points(r["estimate"]),
+            points_span(r["low"], r["high"]),
+            p_text(r["p_value"]),
+        )
+        for r in report.comparison.to_records()
+    ]
+
+
+GROUP_HEADINGS = ("Group", "Rate", "Estimate", "Interval", "Errors")
+GAP_HEADINGS = ("Groups", "Rate", "Points", "Interval", "Differs from 0")
+PAIR_HEADINGS = ("Rate", "A", "B", "A − B, points", "Interval", "p")
+
+
+def parts(report: SearchReport) -> list[tuple[str, str, Row, list[Row]]]:
+    """(heading, what it is, headings, rows) of the tables for groups and for another system."""
+    made: list[tuple[str, str, Row, list[Row]]] = []
+    if report.groups is not None:
+        told = (
+            f"Groups of people searched for, at threshold {report.groups.threshold:g}, against the whole gallery. Each "
+            "interval is for its group alone."
+        )
+        made.append(("Groups", told, GROUP_HEADINGS, group_rows(report)))
+        if gap_rows(report):
+            told = "Differences between groups in percentage points, each interval for its own pair."
+            made.append(("Gaps between groups", told, GAP_HEADINGS, gap_rows(report)))
+    if report.comparison is not None:
+        told = "A is the system of this report, B the other, in the same searches. Differences in percentage points."
+        made.append(("Another system", told, PAIR_HEADINGS, comparison_cells(report)))
+    return made
 
 
 def hub_rows(report: SearchReport) -> list[Row]:
@@ -194,7 +238,14 @@ def hub_sentence(report: SearchReport) -> str:
 
 def to_markdown(report: SearchReport) -> str:
     """The tables."""
-    lines = [f"# {text(report.title)}", "", summary(report), ""]
+    return "\n".join([f"# {text(report.title)}", "", *markdown_lines(report)]).rstrip() + "\n"
+
+
+def markdown_lines(report: SearchReport) -> list[str]:
+    """The tables without a title."""
+    lines = [summary(report), ""]
+    for verdict, said, why, rules in verdict_rows(report):
+        lines += [f"- **{text(verdict)}**: {text(said)}. {text(' '.join([why, *(f'{rule}.' for rule in rules)]))}", ""]
     lines += [table(HEADINGS, [[text(cell) for cell in row] for row in rate_rows(report)]), ""]
     if report.size is not None and report.threshold is not None:
         lines += [f"## FPIR in other galleries, threshold {report.threshold:.6g}", ""]
@@ -204,37 +255,53 @@ def to_markdown(report: SearchReport) -> str:
         if report.hubs:
             cells = [[text(cell) for cell in row] for row in hub_rows(report)]
             lines += [table(("Enrolled person", "False hits", "Share"), cells), ""]
-    lines += [f"- {text(note)}" for note in report.notes]
-    return "\n".join(lines).rstrip() + "\n"
+    for heading, told, headings, cells_of in parts(report):
+        lines += [f"## {heading}", "", text(told), "", table(headings, cells_of), ""]
+    return [*lines, *(f"- {text(note)}" for note in report.notes)]
 
 
 def to_html(report: SearchReport) -> str:
     """The page."""
-    try:
-        import jinja2
-        from markupsafe import Markup
-    except ImportError:
-        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    environment = templates()
+    from markupsafe import Markup
+
     style = (HERE / "style.css").read_text("utf-8")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     return environment.get_template("search.html.j2").render(
         report=report,
+        search=section(report),
         summary=summary(report),
-        headings=HEADINGS,
-        rows=rate_rows(report),
-        hub_rows=hub_rows(report),
-        hub_sentence=hub_sentence(report),
+        verdicts=verdict_rows(report),
+        marks=MARKS,
+        provenance=source_rows(report.provenance),
         level=level_text(report.level),
-        policy=_policy(style, ""),
+        policy=content_policy(style, ""),
         style=Markup(style),
-        plots=[(title, told, Markup(svg)) for title, told, svg in _plots(report)],
     )
+
+
+def section(report: SearchReport, within: bool = False) -> dict[str, Any]:
+    """What the template of the rates, curves, groups and hubs needs.
+
+    Parameters
+    ----------
+    within
+        Whether they are part of a report about comparisons, where headings say that they are about searches.
+    """
+    from markupsafe import Markup
+
+    return {
+        "heading": "Searches in a gallery (1:N)" if within else "Rates",
+        "told": summary(report) if within else "",
+        "curves": "Curves of the searches" if within else "Curves",
+        "prefix": "Searches: " if within else "",
+        "threshold": report.threshold,
+        "headings": HEADINGS,
+        "rows": rate_rows(report),
+        "hub_rows": hub_rows(report),
+        "hub_sentence": hub_sentence(report),
+        "parts": parts(report),
+        "plots": [(title, told, Markup(svg)) for title, told, svg in _plots(report)],
+    }
 
 
 def _plots(report: SearchReport) -> list[tuple[str, str, str]]:

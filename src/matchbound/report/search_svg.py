@@ -50,7 +50,7 @@ def band_svg(
     parts.append(f'<polygon class="band" points="{around}"/>')
     parts += [f'<polyline class="limit" points="{_points(edge, side)}"/>' for side in (over, under)]
     if other is not None:
-        parts.append(f'<polyline class="limit" stroke-dasharray="2 4" points="{_points(edge, up(other))}"/>')
+        parts.append(f'<polyline class="naive" points="{_points(edge, up(other))}"/>')
     parts.append(f'<polyline class="curve" points="{_points(edge, up(estimate))}"/>')
     return svg_element(name, title, told, parts)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from matchbound.report.page import (
     Drivers,
     PerPerson,
@@ -335,6 +338,16 @@ PARAMETERS = {
     "similarity": "Similarity",
     "reader": "Reader",
     "group": "Groups from",
+    "people": "Table of people",
+    "gallery": "Gallery",
+    "probes": "Probes",
+    "fpir": "FPIRs asked for",
+    "rank": "Ranks",
+    "gallery_size": "Gallery sizes asked for",
+    "fuse": "Several templates become one by",
+    "target": "Intervals are for a gallery that is",
+    "keep": "Candidates kept per search",
+    "protocol": "Protocol",
     "against": "Compared with",
     "systems": "Systems",
     "claim": "Claims",
@@ -349,7 +362,11 @@ LABORATORY = {"system": "System", "operator": "Operator", "test_id": "Test", "da
 
 def provenance_rows(report: Report) -> list[tuple[str, str]]:
     """What made the report, as (what, value)."""
-    source = report.provenance
+    return source_rows(report.provenance)
+
+
+def source_rows(source: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What made a page, as (what, value)."""
     rows = [(LABORATORY.get(key, key), str(value)) for key, value in (source.get("laboratory") or {}).items()]
     rows.append(("Made by", f"matchbound {source.get('version', '–')}"))
     if source.get("command"):
@@ -358,7 +375,7 @@ def provenance_rows(report: Report) -> list[tuple[str, str]]:
     for key, value in parameters.items():
         if key == "verb":
             continue
-        rates = key == "far" and isinstance(value, (list, tuple))
+        rates = key in ("far", "fpir") and isinstance(value, (list, tuple))
         shown = ", ".join(target_text(rate) for rate in value) if rates else _plain(value)
         rows.append((PARAMETERS.get(str(key), str(key)), level_text(value) if key == "level" else shown))
     if source.get("seed") is not None:

@@ -179,6 +179,15 @@ class Difference(Shown):
         standard error, so that the interval leaves out 1 exactly when that of the difference leaves out 0. (The
         usual variance of log r would vanish where the errors of both systems are those of the same identity.) The limit
         away from 1 is the farther of that and of the latent model's.
+
+        Parameters
+        ----------
+        method
+            As for `interval`.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         tail = tail_of(level, side)
         self._check(method)
@@ -311,16 +320,23 @@ class RateDifference(Difference):
 
     def _model(self, u: float, v: float) -> float:
         model = self.models(self.metric)
-        n = float(self.a.comparisons)
-        a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
+        a, b = self._softened()
         if model is None:
             return (u * u * a * (1.0 - a) + v * v * b * (1.0 - b)) / max(self.a.floor, 1)
-        own = (self.disagreements + 1.0) / n * min(u * u, v * v)
-        return max(model.variance(a, b, u, v), own / n)
+        return max(model.variance(a, b, u, v), self._least(u, v))
+
+    def _softened(self) -> tuple[float, float]:
+        """Both rates with something added to either side, so that none is 0 or 1."""
+        a, b = (stats.softened(rate.units_erred, rate.units) for rate in (self.a, self.b))
+        return a, b
+
+    def _least(self, u: float, v: float) -> float:
+        """What the comparisons on which the systems disagree add at the least."""
+        n = float(self.a.comparisons)
+        return (self.disagreements + 1.0) / n * min(u * u, v * v) / n
 
     def _log_ratio(self, method: str) -> tuple[float, float]:
-        n = float(self.a.comparisons)
-        a, b = stats.softened(self.a.errors, n), stats.softened(self.b.errors, n)
+        a, b = self._softened()
         spread = self._spread(1.0 / a, 1.0 / b)
         value = max(self.factor * spread.variance, spread.floor)
         if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
@@ -338,21 +354,8 @@ class IdentityDifference(RateDifference):
         """Not for this weighting."""
         raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
 
-    def _model(self, u: float, v: float) -> float:
-        model, n = self.models(self.metric), float(self.a.units)
-        a, b = (stats.softened(rate.estimate * n, n) for rate in (self.a, self.b))
-        if model is None:
-            return (u * u * a * (1.0 - a) + v * v * b * (1.0 - b)) / max(self.a.floor, 1)
-        return model.variance(a, b, u, v)
-
-    def _log_ratio(self, method: str) -> tuple[float, float]:
-        n = float(self.a.units)
-        a, b = (stats.softened(rate.estimate * n, n) for rate in (self.a, self.b))
-        spread = self._spread(1.0 / a, 1.0 / b)
-        value = max(self.factor * spread.variance, spread.floor)
-        if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
-            value = max(value, self._model(1.0 / a, 1.0 / b))
-        return math.log(a / b), value
+    def _least(self, u: float, v: float) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

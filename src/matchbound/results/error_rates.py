@@ -71,6 +71,11 @@ class ErrorRates(Shown):
 
         Precision = π(1−FRR)/(π(1−FRR) + (1−π)FAR). Without `prior`, π is the share of genuine comparisons in the
         sample, and the result belongs to a sample of this size.
+
+        Parameters
+        ----------
+        prior
+            The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
         self._pooled("precision")
         return LinkageMeasure("precision", self.far, self.frr, prior)
@@ -80,7 +85,13 @@ class ErrorRates(Shown):
         return Recall(self.frr)
 
     def f1(self, prior: float | None = None) -> LinkageMeasure:
-        """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`."""
+        """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`.
+
+        Parameters
+        ----------
+        prior
+            The share of genuine comparisons, between 0 and 1; by default that of the sample.
+        """
         self._pooled("F1")
         return LinkageMeasure("f1", self.far, self.frr, prior)
 
@@ -102,6 +113,11 @@ class ErrorRates(Shown):
 
         For a single attempt GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR) and GFAR = (1−FTE)(1−FTA)·FMR, with FNMR and FMR what
         this library calls FRR and FAR.
+
+        Parameters
+        ----------
+        failures
+            Who failed to enrol, and which attempts gave no sample.
         """
         self._pooled("GFAR and GFRR")
         return GeneralisedRates(
@@ -112,6 +128,15 @@ class ErrorRates(Shown):
         """Whether a requirement is shown at this threshold: ``"far < 1e-3"``, ``"precision@prior=0.01 > 0.9"``.
 
         Metrics: ``far``, ``frr``, ``precision``, ``recall``, ``f1``.
+
+        Parameters
+        ----------
+        text
+            The requirement.
+        level
+            The confidence of the one-sided bounds.
+        method
+            Of the bounds; by default that of the number.
 
         Examples
         --------
@@ -251,7 +276,8 @@ def _of_identities(tally: Tally) -> list[str]:
         alone = int(np.count_nonzero(tally.instances == 1))
         if alone:
             notes.append(
-                f"{alone} of {tally.n_identities} identities have one instance: they count for FAR and not for FRR"
+                f"{count_text(alone)} of {count_text(tally.n_identities)} identities have one instance: they count for "
+                "FAR and not for FRR"
             )
     return notes
 
@@ -265,11 +291,16 @@ def _of_both(far: Rate, frr: Rate, distance: bool) -> list[str]:
         return [
             f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}, where a "
             f"match is a score of {'at most' if distance else 'at least'} the threshold: is the threshold meant for "
-            "another kind of score? (see --similarity and --distance)"
+            "another kind of score? (see similarity= and distance=)"
         ]
     spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
     if far.estimate - (1.0 - frr.estimate) > SURE * spread:
         return [question(distance)]
+    if far.estimate > 0.5 and frr.estimate < 0.5:
+        return [
+            f"{percent(far.estimate)} of the impostor comparisons match at threshold {threshold_text(far.threshold)}: "
+            "is the threshold meant for scores on another scale?"
+        ]
     return []
 
 
@@ -283,8 +314,8 @@ def _of_rate(rate: Rate) -> list[str]:
     share = float(part.comparisons.max()) / rate.comparisons
     if rate.weighting == "comparisons" and rate.n_identities >= FEWEST and share > LARGE_SHARE:
         notes.append(
-            f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name}, which is mostly its rate: "
-            "weighting='identities' counts every identity once"
+            f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name} and weighs accordingly: to "
+            "count every identity once, evaluate with weighting='identities'"
         )
     if rate.errors == 0:
         notes.append(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
@@ -124,7 +125,9 @@ def tally_along(curve: CurveTally, recount: Recount) -> Tally:
     made: tuple[CurveTally, Tally] | None = recount.memo.get("tally along")
     if made is None or made[0] is not curve:
         points = np.unique(np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)))
-        made = (curve, curve.tally_at(points[points < curve.thresholds.size]))
+        points = points[points < curve.thresholds.size]
+        again = isinstance(recount, AlongCurve) and recount.counts_again
+        made = (curve, recount.tally(curve.thresholds[points]) if again else curve.tally_at(points))
         recount.memo["tally along"] = made
     return made[1]
 
@@ -194,18 +197,24 @@ def _far(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -
     wanted = np.concatenate([ranks, left_out])
     grid = some.thresholds_at(wanted, "impostor")
     sample, out = _at_ranks(some, grid, ranks.size)
-    counted = sample.impostor.errors.sum(axis=1) // 2
-    if out is not None:
-        counted = np.concatenate([counted, out.impostor.errors.sum(axis=1) // 2])
-    settled = some.settled(grid, wanted, counted)
-    if not np.array_equal(settled, grid):
-        sample, out = _at_ranks(some, settled, ranks.size)
+    if whole is None:  # so that a curve of the same comparisons has the same fit
+        sample, out = _settled(some, grid, wanted, sample, out)
     if sample.impostor.compared is None and out is not None:
         sample = replace(sample, impostor=replace(sample.impostor, compared=out.impostor.compared))
     if whole is not None and whole.impostor.compared is None:
         assert whole.instances is not None
         whole = replace(whole, impostor=replace(whole.impostor, compared=AllPairs(whole.instances)))
     return fit_far(sample, out, whole, errors=errors, settings=constants)
+
+
+def _settled(
+    recount: Recount, grid: FloatArray, wanted: IntArray, sample: Tally, out: Tally | None
+) -> tuple[Tally, Tally | None]:
+    """The same tallies, counted again at exact thresholds where some have other numbers of errors than wanted."""
+    tallies = [sample] if out is None else [sample, out]
+    counted = np.concatenate([tally.impostor.errors.sum(axis=1) // 2 for tally in tallies])
+    exact = recount.settled(grid, wanted, counted)
+    return (sample, out) if np.array_equal(exact, grid) else _at_ranks(recount, exact, sample.thresholds.size)
 
 
 def _at_ranks(some: Recount, grid: FloatArray, ranks: int) -> tuple[Tally, Tally | None]:

@@ -74,24 +74,29 @@ def linkage_curve(
     matched, missed = curve.false_matches[k].astype(np.float64), curve.false_nonmatches[k].astype(np.float64)
     far, frr = matched / curve.n_impostor, missed / curve.n_genuine
     at = crossing(curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine).index
-    fit = models.disjoint() if models.why_not(at) is not None else models.at(at)
-    tables = fit.tables(level, "two-sided")
+    fitted = models.why_not(at) is None
+    fit = models.at(at) if fitted else models.disjoint()
 
-    def along(value: FloatArray, low: FloatArray, high: FloatArray) -> Along:
-        return Along(value, np.minimum(low, value), np.maximum(high, value))
+    def along(value: FloatArray) -> Along:
+        return Along(value, value.copy(), value.copy())
 
-    precision = banded_limits(tables, matched, missed, lambda p, q: precision_of(p, q, share), rising=False)
-    f1 = banded_limits(tables, matched, missed, lambda p, q: f1_of(p, q, share), rising=False)
-    recall = (1.0 - tables.frr[1].at(missed)[-1], 1.0 - tables.frr[0].at(missed)[-1])
-    return LinkageCurve(
-        curve.thresholds[k],
-        along(precision_of(far, frr, share), *precision),
-        along(1.0 - frr, *recall),
-        along(f1_of(far, frr, share), *f1),
-        share,
-        level,
-        "wilson" if models.why_not(at) is not None else fit.method,
-    )
+    precision, recall, f1 = along(precision_of(far, frr, share)), along(1.0 - frr), along(f1_of(far, frr, share))
+    most = frr > 0.5  # the model of FRR is one of matches where most comparisons err, as for a single threshold
+    for part, own in ((~most, fit), (most, models.at(int(k[most][-1])) if fitted and most.any() else fit)):
+        if not part.any():
+            continue
+        tables = own.tables(level, "two-sided")
+        x, e = matched[part], missed[part]
+        limits = (
+            (precision, banded_limits(tables, x, e, lambda p, q: precision_of(p, q, share), rising=False)),
+            (recall, (1.0 - tables.frr[1].at(e)[-1], 1.0 - tables.frr[0].at(e)[-1])),
+            (f1, banded_limits(tables, x, e, lambda p, q: f1_of(p, q, share), rising=False)),
+        )
+        for band, (low, high) in limits:
+            band.low[part] = np.minimum(low, band.estimate[part])
+            band.high[part] = np.maximum(high, band.estimate[part])
+    method = fit.method if fitted else "wilson"
+    return LinkageCurve(curve.thresholds[k], precision, recall, f1, share, level, method)
 
 
 def _spread(curve: CurveTally, points: int) -> IntArray:

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
@@ -397,6 +396,11 @@ class Rate(Claimable):
         """The latent model fitted to these comparisons, for its correlation curves and further limits.
 
         ``settings="reference"`` gives the constants as first published; see docs/explanation/latent.md.
+
+        Parameters
+        ----------
+        settings
+            ``"default"``, ``"guarded"``, ``"reference"``, ``"light"``, or `LatentSettings`.
         """
         from matchbound.results import latent
 
@@ -512,7 +516,7 @@ class Rate(Claimable):
             raise DataError("this needs the errors of each identity pair, which were not kept; tally with pairs=True")
         return self.recount.tally(self.tally.thresholds, pairs=True)
 
-    def _sizes(self) -> NDArray[np.int64]:
+    def _sizes(self) -> IntArray:
         """M_i; from genuine comparisons where instances are not named."""
         if self.tally.instances is not None:
             return self.tally.instances

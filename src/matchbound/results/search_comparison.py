@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
+    from matchbound.show.tables import Table
     from matchbound.stats.search.paired import HitParts, MissParts
 
 
@@ -121,6 +124,11 @@ class SearchComparison(Shown):
             }
             for each in made
         ]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import comparison_rows
+
+        return [comparison_rows(self.to_records(), ("the first", "the second"))]
 
 
 def compare_searches(
@@ -301,7 +309,39 @@ class SearchGroups(Shown):
             for record in rate.to_records()
         ]
 
-    def __iter__(self) -> Any:
+    def gap_records(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """The gaps between all pairs of groups with their intervals; see `gap`.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        """
+        made = []
+        for metric in ("fpir", "fnir", "cmc"):
+            known = [group for group in self.groups if getattr(group, metric) is not None]
+            for one, two in combinations(known, 2):
+                interval = self.gap(metric, one.name, two.name, level)
+                made.append(
+                    {
+                        "metric": metric,
+                        "group_a": one.name,
+                        "group_b": two.name,
+                        "estimate": getattr(one, metric).estimate - getattr(two, metric).estimate,
+                        "low": interval.low,
+                        "high": interval.high,
+                        "level": level,
+                        "method": interval.method,
+                    }
+                )
+        return made
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import groups_table
+
+        return groups_table(self.to_records(), self.gap_records())
+
+    def __iter__(self) -> Iterator[SearchGroup]:
         return iter(self.groups)
 
     def __len__(self) -> int:
@@ -318,6 +358,15 @@ class SearchGroups(Shown):
 
         The groups share the gallery, whose part of their errors partly cancels in the difference: the interval is then
         wider than it need be.
+
+        Parameters
+        ----------
+        metric
+            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
+        first, second
+            Names of groups.
+        level
+            The coverage promised.
         """
         rates = [getattr(self[name], metric) for name in (first, second)]
         if any(rate is None for rate in rates):

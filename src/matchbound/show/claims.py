@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from matchbound.show.numbers import target_text
 from matchbound.show.records import Record
+from matchbound.show.tables import LEAST, terminal_width, wrapped
 
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
 
 _AT = re.compile(r"@(far|frr|fpir)=([\d.e+-]+)")
-_RATES = re.compile(r"\b(far|frr|eer|auc|gfar|gfrr|fpir|fnir)\b")
+_RATES = re.compile(r"\b(far|frr|eer|auc|gfar|gfrr|fpir|fnir|cmc)\b")
 
 
 def claim_record(claim: Claim, threshold: float | None = None) -> Record:
@@ -60,4 +61,12 @@ def claim_lines(claims: Sequence[tuple[Claim, float | None]]) -> str:
         at = "" if threshold is None else f" at threshold {threshold:g}"
         lines.append(f"{claim.verdict.upper()}: {stated(claim)}{at}. {claim.reason}")
         lines += [f"  {rule}." for rule in claim.rules]
-    return "".join(f"{line}\n" for line in lines)
+    room = max(terminal_width(), LEAST)
+    return "".join(f"{part}\n" for line in lines for part in _folded(line, room))
+
+
+def _folded(line: str, room: int) -> list[str]:
+    """A paragraph in lines; those after the first are indented."""
+    start = "  " if line.startswith("  ") else ""
+    first, *rest = wrapped(line.strip(), room - 2)
+    return [start + first, *(f"  {part}" for part in rest)]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from matchbound.show.costs import name_text, value_text
 from matchbound.show.numbers import count_text, threshold_text
-from matchbound.show.records import Record, weighted
+from matchbound.show.records import Record, intervals_note, weighted
 from matchbound.show.tables import Column, Table
-from matchbound.show.text import intervals_note
 
 if TYPE_CHECKING:
     from matchbound.results.points import CurveStatistic

@@ -8,15 +8,16 @@ import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchbound.errors import MatchboundError
 from matchbound.show.cells import inert
-from matchbound.show.numbers import count_text, p_text, percent, points, ratio_text, threshold_text
+from matchbound.show.numbers import count_text, level_text, p_text, percent, points, ratio_text, threshold_text
 from matchbound.show.tables import Column, Kind, Table, as_table
+from matchbound.show.terms import metric_name
 
 if TYPE_CHECKING:
     from matchbound.results.interval import Interval
@@ -28,6 +29,7 @@ __all__ = [
     "RATE_FIELDS",
     "Record",
     "cleaned",
+    "intervals_note",
     "number",
     "p_text",
     "percent",
@@ -52,7 +54,12 @@ RATE_FIELDS = (
     "effective_n",
     "design_effect",
 )
-RATES = ("estimate", "low", "high", "upper", "far", "frr", "far_upper", "rate_a", "rate_b", "target")
+RATES = (
+    "estimate", "low", "high", "upper", "far", "frr", "far_upper", "rate_a", "rate_b", "target",
+    "fpir", "fnir", "cmc", "fpir_upper", "eer", "share",
+)  # fmt: skip
+MOST_ROWS, FIRST_ROWS = 30, 12
+"""A longer table for people has so many rows of its beginning, and half as many of its end."""
 WIDE = 9
 """A single record with more fields than this is listed downwards."""
 PLAIN_TYPES = (str, bool, int, float, np.generic)
@@ -112,17 +119,47 @@ def record_of(result: Any) -> Record:
 
 
 def table_of_records(records: Sequence[Record], title: str | None = None) -> Table:
-    """A table for people of any records: each field is written as its name says."""
+    """A table for people of any records: each field is written as its name says.
+
+    The level and the method of intervals are said once, beneath; of many rows, the middle is left out.
+    """
+    note = None
+    if all({"metric", "level", "method"} <= set(record) for record in records):
+        note = intervals_note(records)
+        records = [{k: v for k, v in record.items() if k not in ("level", "method")} for record in records]
     names = list(dict.fromkeys(key for record in records for key in record))
     shown = [name for name in names if any(record.get(name) is not None for record in records)]
     if len(records) == 1 and len(shown) > WIDE:
         facts = [(name.replace("_", " "), _cell(name, records[0][name], _writer(records[0]))) for name in shown]
-        return as_table(("", ""), facts, title)
+        return replace(as_table(("", ""), facts, title), note=note)
     columns = tuple(
         Column(name.replace("_", " "), _kind(name, records), 0 if name in RATES else k) for k, name in enumerate(shown)
     )
-    rows = tuple(tuple(_cell(name, record.get(name), _writer(record)) for name in shown) for record in records)
-    return Table(columns, rows, title)
+    if len(records) > MOST_ROWS:
+        note = f"{count_text(len(records))} rows, of which the middle is left out; to_frame() has them all."
+        kept: list[Record | None] = [*records[:FIRST_ROWS], None, *records[-FIRST_ROWS // 2 :]]
+    else:
+        kept = list(records)
+    rows = tuple(
+        tuple("…" if record is None else _cell(name, record.get(name), _writer(record)) for name in shown)
+        for record in kept
+    )
+    return Table(columns, rows, title, note=note)
+
+
+def intervals_note(records: Sequence[Record], also: str = "") -> str | None:
+    """The level and the methods of the intervals; where there are several, what each was used for."""
+    used: dict[str, dict[str, None]] = {}
+    for r in records:
+        if r["method"]:
+            used.setdefault(str(r["method"]), {})[metric_name(str(r["metric"]))] = None
+    level = next((r["level"] for r in records if r["level"]), None)
+    if not used or level is None:
+        return None
+    first, *others = used
+    made = ", ".join([first, *(f"{method} ({', '.join(used[method])})" for method in others)])
+    once = " Every identity counts once." if any(r.get("weighting") == "identities" for r in records) else ""
+    return f"{level_text(level)} intervals, {made}.{once}{' ' + also if also else ''}"
 
 
 def _kind(name: str, records: Sequence[Record]) -> Kind:
@@ -134,12 +171,14 @@ def _kind(name: str, records: Sequence[Record]) -> Kind:
 def _writer(record: Record) -> Callable[[float | None], str]:
     """How the numbers of a record are written: rates, differences of rates, or neither."""
     metric = str(record.get("metric", "far"))
-    if metric.startswith("difference"):
+    if metric.startswith("difference") or "rate_a" in record:
         return points
     return percent if metric.split("@")[0] in RATE_METRICS else lambda value: f"{value:.5g}"
 
 
 def _cell(name: str, value: Any, write: Callable[[float | None], str]) -> str:
+    if name == "metric" and isinstance(value, str) and " " not in value:
+        return metric_name(value)
     if value is None or isinstance(value, str):
         return "–" if value is None else value
     if isinstance(value, bool):
@@ -153,7 +192,7 @@ def _cell(name: str, value: Any, write: Callable[[float | None], str]) -> str:
     if name.startswith("ratio"):
         return ratio_text(value)
     if name in RATES:
-        return percent(value) if name.startswith("rate") else write(value)
+        return write(value) if name in ("estimate", "low", "high", "upper", "target") else percent(value)
     return f"{value:.3g}" if name in NUMBERS else threshold_text(float(value))
 
 

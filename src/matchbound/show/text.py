@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matchbound.show.numbers import count_text, design_text, level_text, percent, threshold_text
-from matchbound.show.records import Record
+from matchbound.show.numbers import count_text, design_text, percent, threshold_text
+from matchbound.show.records import Record, intervals_note
 from matchbound.show.tables import Column, Table, as_table
 from matchbound.show.terms import metric_name
 
@@ -55,18 +55,3 @@ def rates_tables(records: Sequence[Record]) -> list[Table]:
 def rates_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
     """The same as text."""
     return rates_tables(records)[0].text(width, colour)
-
-
-def intervals_note(records: Sequence[Record], also: str = "") -> str | None:
-    """The level and the methods of the intervals; where there are several, what each was used for."""
-    used: dict[str, dict[str, None]] = {}
-    for r in records:
-        if r["method"]:
-            used.setdefault(str(r["method"]), {})[metric_name(str(r["metric"]))] = None
-    level = next((r["level"] for r in records if r["level"]), None)
-    if not used or level is None:
-        return None
-    first, *others = used
-    made = ", ".join([first, *(f"{method} ({', '.join(used[method])})" for method in others)])
-    once = " Every identity counts once." if any(r.get("weighting") == "identities" for r in records) else ""
-    return f"{level_text(level)} intervals, {made}.{once}{' ' + also if also else ''}"

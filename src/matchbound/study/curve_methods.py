@@ -11,6 +11,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import MatchboundWarning
 from matchbound.results.interval import named
+from matchbound.stats.curve.smooth import Smooth
 from matchbound.study.methods import OTHER, Draws, Method
 from matchbound.study.samples import Sample
 
@@ -38,7 +39,7 @@ class CurveBootstrapMethod:
     """Percentiles of bootstrap curves read at each FAR (vertical averaging), of steps or smoothed."""
 
     name: str
-    smooth: Any = None
+    smooth: Smooth | None = None
 
     def __call__(self, sample: Sample, levels: FloatArray, draws: Draws) -> FloatArray:
         limits = np.full((len(sample.cells), levels.size, 2), np.nan)

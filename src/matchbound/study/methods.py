@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.errors import MatchboundWarning
 from matchbound.results.interval import named
 from matchbound.stats import variance
@@ -187,7 +186,7 @@ def double_or_nothing_method(sample: Sample, levels: FloatArray, draws: Draws) -
     )
 
 
-def vertex_replicates(weights: FloatArray, pair_errors: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
+def vertex_replicates(weights: FloatArray, pair_errors: FloatArray, sizes: IntArray) -> FloatArray:
     """Vertex replicates of FAR in complete data, shape (cells, B).
 
     Parameters
@@ -206,7 +205,7 @@ def vertex_replicates(weights: FloatArray, pair_errors: FloatArray, sizes: NDArr
     return result
 
 
-def weighted_replicates(weights: FloatArray, pair_errors: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
+def weighted_replicates(weights: FloatArray, pair_errors: FloatArray, sizes: IntArray) -> FloatArray:
     """Replicates in which a comparison counts with the product of its identities' weights, shape (cells, B)."""
     return _forms(weights, pair_errors) / _compared(weights, sizes)
 
@@ -216,14 +215,14 @@ def _forms(weights: FloatArray, pair_errors: FloatArray) -> FloatArray:
     return np.array([np.einsum("bi,bi->b", weights @ n, weights) for n in pair_errors])
 
 
-def _compared(weights: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
+def _compared(weights: FloatArray, sizes: IntArray) -> FloatArray:
     """Σ_{i≠j} W_i·W_j·M_i·M_j, shape (B,)."""
     m = sizes.astype(np.float64)
     result: FloatArray = (weights @ m) ** 2 - (weights**2) @ (m * m)
     return result
 
 
-def _weighted(draws: Draws, scheme: str, errors: NDArray[np.int64], comparisons: NDArray[np.int64]) -> FloatArray:
+def _weighted(draws: Draws, scheme: str, errors: IntArray, comparisons: IntArray) -> FloatArray:
     """ΣW_i·errors_i / ΣW_i·comparisons_i, shape (cells, B)."""
     made = comparisons.astype(np.float64)
     weights = draws.double if scheme == "double-or-nothing" else draws.multinomial
@@ -234,8 +233,8 @@ def _weighted(draws: Draws, scheme: str, errors: NDArray[np.int64], comparisons:
 
 def _two_levels(
     draws: Draws,
-    errors: NDArray[np.int64],
-    comparisons: NDArray[np.int64],
+    errors: IntArray,
+    comparisons: IntArray,
     part: int,
     shared: bool = False,
 ) -> FloatArray:
@@ -296,7 +295,7 @@ def latent_method(sample: Sample, levels: FloatArray, draws: Draws) -> FloatArra
     return limits
 
 
-def _latent_limits(model: object, errors: NDArray[np.int64], levels: FloatArray) -> FloatArray:
+def _latent_limits(model: object, errors: IntArray, levels: FloatArray) -> FloatArray:
     from matchbound.stats.latent import LatentModel
 
     assert isinstance(model, LatentModel)

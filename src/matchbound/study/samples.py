@@ -1,14 +1,14 @@
-"""One data set of a study: all distances at once, counted by identity pair at many thresholds.
+"""One data set of a study: all scores at once, and the tallies and curves that methods ask of it.
 
-Studies repeat small problems thousands of times. Where `matchbound.evaluate` streams blocks of millions of pairs, this
-computes the few thousand distances of one sample as a matrix and counts them in one pass. The counts are the same.
+Studies repeat small problems thousands of times. Where `matchbound.evaluate` scores pairs one by one, this computes the
+few thousand scores of one sample as a matrix; they are counted as those of any table.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.tally import AllPairs, Tally
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import MatchboundWarning
 
@@ -126,39 +128,36 @@ class Sample:
     @cached_property
     def pair_errors(self) -> FloatArray:
         """n_ij at the thresholds of the FAR cells, symmetric, shape (cells, G, G)."""
-        return self._pair_errors(self._oriented([self.cells[c].threshold for c in self.far_cells])).astype(np.float64)
+        tables = self.far_tally.impostor.erred or ()
+        n = np.zeros((len(tables), self.n_identities, self.n_identities))
+        for k, table in enumerate(tables):
+            n[k, table.first, table.second] = n[k, table.second, table.first] = table.count
+        return n
 
     def tally(self, thresholds: Sequence[float] | FloatArray, *, pairs: bool = False) -> Tally:
         """The tally that ``matchbound.tally`` would give at these thresholds."""
-        grid = self._oriented(thresholds)
-        sizes = self.sizes
-        n = self._pair_errors(grid)
-        instances = int(sizes.sum())
-        squares = int((sizes**2).sum())
-        erred: tuple[PairTable, ...] | None = None
-        if pairs:
-            erred = tuple(_table(errors) for errors in n)
-        m = np.multiply.outer(sizes, sizes)
-        return Tally(
-            identities=np.arange(self.n_identities),
-            thresholds=np.asarray(thresholds, dtype=np.float64),
-            distance=self.distance,
-            instances=sizes,
-            genuine=self._genuine(grid),
-            impostor=ImpostorTally(
-                comparisons=sizes * (instances - sizes),
-                errors=n.sum(axis=2),
-                sum_mm=squares**2 - int((sizes**4).sum()),
-                sum_nm=np.einsum("kij,ij->k", n, m),
-                sum_nn=np.einsum("kij,kij->k", n, n),
-                compared=AllPairs(sizes),
-                erred=erred,
-            ),
-        )
+        made = tally_comparisons(self._comparisons, np.asarray(thresholds, dtype=np.float64).reshape(-1), pairs=pairs)
+        return replace(made, impostor=replace(made.impostor, compared=AllPairs(self.sizes)))
 
-    def _oriented(self, thresholds: Sequence[float] | FloatArray) -> FloatArray:
-        grid = np.asarray(thresholds, dtype=np.float64).reshape(-1)
-        return -grid if self.distance else grid
+    @cached_property
+    def _comparisons(self) -> Comparisons:
+        """All pairs of rows, with the scores of the matrix."""
+        layout = self._layout
+        scores = np.concatenate([self.impostor_scores, self.genuine_scores])
+        return Comparisons.from_fields(
+            identities=np.arange(self.n_identities),
+            a=layout.a,
+            b=layout.b,
+            score=-scores if self.distance else scores,
+            distance=self.distance,
+            instances=np.arange(int(self.sizes.sum())),
+            instance_a=np.concatenate([layout.impostor[0], layout.genuine[0]]),
+            instance_b=np.concatenate([layout.impostor[1], layout.genuine[1]]),
+            group=None,
+            notes=(),
+            origin=(),
+            anonymous=False,
+        )
 
     @cached_property
     def _layout(self) -> _Layout:
@@ -179,18 +178,6 @@ class Sample:
         negative: FloatArray = -np.sqrt(np.maximum(lengths[:, None] + lengths - 2.0 * product, 0.0))
         return negative
 
-    def _pair_errors(self, grid: FloatArray) -> IntArray:
-        """n_ij, the impostor comparisons of {i, j} with a score at or above each threshold; shape (K, G, G)."""
-        count = self.n_identities
-        reached = _reached(self.impostor_scores, grid, self._layout.pair, count * count)
-        n = reached.reshape(grid.size, count, count)
-        return n + n.transpose(0, 2, 1)
-
-    def _genuine(self, grid: FloatArray) -> GenuineTally:
-        comparisons = self.sizes * (self.sizes - 1) // 2
-        reached = _reached(self.genuine_scores, grid, self._layout.owner, self.n_identities)
-        return GenuineTally(comparisons, comparisons - reached)
-
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
@@ -198,15 +185,14 @@ class _Layout:
 
     impostor, genuine : pairs of int64 arrays, shapes (N,) and (T,)
         Rows and columns, above the diagonal.
-    pair : int64 array, shape (N,)
-        i·G + j of each impostor comparison.
-    owner : int64 array, shape (T,)
+    a, b : int64 arrays, shape (N + T,)
+        The identities of both sides, of impostor comparisons and then of genuine ones.
     """
 
     impostor: tuple[IntArray, IntArray]
     genuine: tuple[IntArray, IntArray]
-    pair: IntArray
-    owner: IntArray
+    a: IntArray
+    b: IntArray
 
 
 @lru_cache(maxsize=4)
@@ -216,19 +202,5 @@ def _layout_of(sizes: tuple[int, ...]) -> _Layout:
     same = owner[first] == owner[second]
     impostor = (first[~same], second[~same])
     genuine = (first[same], second[same])
-    pair = owner[impostor[0]] * len(sizes) + owner[impostor[1]]
-    return _Layout(impostor, genuine, pair, owner[genuine[0]])
-
-
-def _reached(scores: FloatArray, grid: FloatArray, owner: IntArray, n_owners: int) -> IntArray:
-    """How many scores of each owner are at or above each threshold, shape (K, n_owners)."""
-    distinct, place = np.unique(grid, return_inverse=True)
-    level = np.searchsorted(distinct, scores, side="right")
-    flat = np.bincount(level * np.int64(n_owners) + owner, minlength=(distinct.size + 1) * n_owners)
-    table = flat.reshape(distinct.size + 1, n_owners)[1:]
-    return np.cumsum(table[::-1], axis=0)[::-1][place.reshape(-1)].astype(np.int64)
-
-
-def _table(errors: IntArray) -> PairTable:
-    first, second = np.nonzero(np.triu(errors, k=1))
-    return PairTable(first.astype(np.int64), second.astype(np.int64), errors[first, second])
+    a, b = (owner[np.concatenate([impostor[side], genuine[side]])] for side in (0, 1))
+    return _Layout(impostor, genuine, a, b)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, merge
 from matchbound.errors import DataError, UsageError
@@ -36,7 +36,7 @@ def _comparisons(
     fields: Fields,
     who: tuple[int, int],
     instance: tuple[Coded, Coded],
-    score: NDArray[np.float64],
+    score: FloatArray,
     distance: bool | None,
 ) -> Comparisons:
     identities, (a, b) = merge(fields.coded(who[0]), fields.coded(who[1]))

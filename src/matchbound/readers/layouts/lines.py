@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.data.coded import coded_column, values_of
 from matchbound.data.comparisons import check_finite
 from matchbound.data.labels import Coded, merge
@@ -64,7 +64,7 @@ class Fields:
         """A column as labels."""
         return coded_column(self.columns[column], lambda row: f"{self.where(row)}: a name")
 
-    def numbers(self, column: int, name: str = "the score") -> NDArray[np.float64]:
+    def numbers(self, column: int, name: str = "the score") -> FloatArray:
         """A column of finite numbers, shape (n,)."""
         import pyarrow as pa
 
@@ -80,7 +80,7 @@ class Fields:
             exact[row] = raise_unless_number(text, name, where)
         return exact
 
-    def truths(self, column: int) -> NDArray[np.bool_]:
+    def truths(self, column: int) -> BoolArray:
         """A column that says genuine or impostor in any of the usual words, shape (n,)."""
         words, (codes,) = merge(self.coded(column))
         known = np.asarray([GENUINE_WORDS.get(str(word).lower(), -1) for word in words], dtype=np.int64)
@@ -205,7 +205,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def load_scores(source: Input, rows: int | None = None, of: str = "") -> NDArray[np.float64]:
+def load_scores(source: Input, rows: int | None = None, of: str = "") -> FloatArray:
     """One score per comparison, in order: from an ``.npy`` array, or text with one number per line."""
     if source.kind == "npy":
         from matchbound.readers.npy import load_npy

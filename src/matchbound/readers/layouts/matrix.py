@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons, check_finite
 from matchbound.data.labels import Coded, merge
 from matchbound.errors import DataError, UsageError
@@ -71,7 +71,7 @@ def _comparisons(
     name: str,
     identities: LabelArray,
     who: tuple[IntArray, IntArray],
-    score: NDArray[np.float64],
+    score: FloatArray,
     cell: tuple[IntArray, IntArray],
     distance: bool,
     notes: list[str],
@@ -113,9 +113,7 @@ def _square(name: str, matrix: NDArray[Any], labels: Coded, distance: bool) -> C
     return _comparisons(name, identities, (codes[first], codes[second]), score, (first, second), distance, notes)
 
 
-def _finite(
-    name: str, matrix: NDArray[Any], first: NDArray[np.int64], second: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _finite(name: str, matrix: NDArray[Any], first: IntArray, second: IntArray) -> FloatArray:
     score = np.asarray(matrix[first, second], dtype=np.float64)
     check_finite(score, lambda at: f"{name}, row {first[at]}, column {second[at]}: the score is")
     return score

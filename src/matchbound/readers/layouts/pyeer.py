@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import Input
@@ -46,7 +46,7 @@ def _kind_by_name(name: str) -> str:
     return "genuine" if any(word in stem for word in ("genuine", "mated", "true")) else ""
 
 
-def _scores(source: Input) -> NDArray[np.float64]:
+def _scores(source: Input) -> FloatArray:
     if source.kind not in ("text", "empty"):
         raise DataError(f"{source.name} is not a text file; write one score per line")
     values = [
@@ -59,7 +59,7 @@ def _scores(source: Input) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 
 
-def _unfold(source: Input, most: int) -> NDArray[np.float64]:
+def _unfold(source: Input, most: int) -> FloatArray:
     counts = _scores(source)
     bad = np.flatnonzero((counts < 0) | (counts != np.round(counts)))
     if bad.size:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, as_text, distinct_integers, merge, text_array
 from matchbound.data.missing import rejected_score, uncompared_pairs
@@ -59,10 +58,15 @@ def read_splink(
     numbers = ("match_weight", "match_probability", "clerical_match_score", *([score] if score else []))
     table = load_table(files[0], numbers)
     names = table.data.column_names
+    if len(files) == 2 and f"{unique_id}_l" not in names and unique_id in names:  # the clusters were named first
+        files = files[::-1]
+        table = load_table(files[0], numbers)
+        names = table.data.column_names
     chosen = score or next((name for name in ("match_weight", "match_probability") if name in names), None)
     if chosen is None or chosen not in names:
         raise DataError(
-            f"{table.source}: there is no column {chosen or 'match_weight'!r}; predictions of Splink have it"
+            f"{table.source}: there is no column {chosen or 'match_weight'!r}; predictions of Splink have it, and come "
+            "before labels or clusters"
         )
     if blocked not in ("miss", "leave"):
         raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
@@ -72,6 +76,8 @@ def read_splink(
         clusters = load_table(files[1], numbers)
         column = _cluster_column(clusters, unique_id, truth)
         if column is not None:
+            if "source_dataset" not in clusters.data.column_names and "source_dataset_l" in names:
+                record, (a, b) = merge(*_without_dataset(table, clusters, unique_id))
             pairs = Coded(record, a), Coded(record, b)
             return _clustered(table, clusters, column, pairs, values, bool(distance), unique_id, blocked)
     entity = truth or next((n for n in ("cluster", "cluster_id", "entity_id", "person_id") if f"{n}_l" in names), None)
@@ -220,6 +226,19 @@ def _record(table: Table, unique_id: str, side: str) -> Coded:
     return Coded(text_array([f"{of[pair // width]}/{name[pair % width]}" for pair in pairs.tolist()]), codes)
 
 
+def _without_dataset(table: Table, clusters: Table, unique_id: str) -> tuple[Coded, Coded]:
+    """The two records of each row by their ids alone, for clusters that do not name the dataset of a record."""
+    plain = tuple(table.coded(f"{unique_id}{side}") for side in ("_l", "_r"))
+    both = tuple(_records(table, unique_id))
+    ids, with_dataset = (merge(*pair)[0].size for pair in (plain, both))
+    if ids != with_dataset:
+        raise DataError(
+            f"{clusters.source}: records of several datasets share ids, and there is no column source_dataset to tell "
+            "them apart; add it"
+        )
+    return plain[0], plain[1]
+
+
 def _genuine(table: Table) -> Any:
     name = next(
         (n for n in ("clerical_match_score", "is_match", "label", "match") if n in table.data.column_names), None
@@ -237,10 +256,10 @@ def _labelled(
     labels: Table,
     a: Coded,
     b: Coded,
-    score: NDArray[np.float64],
+    score: FloatArray,
     unique_id: str,
     repeats: str | None,
-) -> tuple[IntArray, NDArray[np.bool_], int]:
+) -> tuple[IntArray, BoolArray, int]:
     """Rows of the predictions that are labelled, their labels, and how many labels found no prediction.
 
     A pair counts once. One that is predicted with two scores, or labelled both ways, is an error.

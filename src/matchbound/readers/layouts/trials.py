@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_labels, label_mapping, merge, text_array
 from matchbound.errors import DataError, UsageError, plainly, shorten
@@ -32,7 +32,7 @@ class Trials:
     source: str
     a: Coded
     b: Coded
-    genuine: NDArray[np.bool_]
+    genuine: BoolArray
     where: Callable[[int], str]
 
 
@@ -114,7 +114,7 @@ READERS = {"voxceleb": read_voxceleb, "kaldi": read_kaldi, "sre": read_sre}
 
 
 def attribute(
-    trials: Trials, score: NDArray[np.float64], identity: Callable[[str], str] | None, distance: bool | None
+    trials: Trials, score: FloatArray, identity: Callable[[str], str] | None, distance: bool | None
 ) -> Comparisons:
     """Comparisons from trials: identities by name where they are known, by genuine trials where not."""
     names, (first, second) = merge(trials.a, trials.b)
@@ -151,9 +151,7 @@ def _files(
     return inputs[0], score_file, map_file
 
 
-def _own_or_joined(
-    fields: Fields, trials: Trials, score_file: Input | None, reader: str, own: int = 3
-) -> NDArray[np.float64]:
+def _own_or_joined(fields: Fields, trials: Trials, score_file: Input | None, reader: str, own: int = 3) -> FloatArray:
     if score_file is None:
         if fields.width < 4:
             raise DataError(
@@ -165,7 +163,7 @@ def _own_or_joined(
     return _join(trials, *_pair_scores(score_file))
 
 
-def _pair_scores(source: Input) -> tuple[str, Coded, Coded, NDArray[np.float64], Callable[[int], str]]:
+def _pair_scores(source: Input) -> tuple[str, Coded, Coded, FloatArray, Callable[[int], str]]:
     """Scores with both names: ``a b score``, ``score a b`` or ``a b score label``."""
     fields = read_fields(source, (3, 4), "enroll test score")
     first = [fields.first(k) for k in range(fields.width)]
@@ -181,9 +179,9 @@ def _join(
     source: str,
     a: Coded,
     b: Coded,
-    score: NDArray[np.float64],
+    score: FloatArray,
     where: Callable[[int], str],
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """The score of each trial, whatever the order of the score file; a trial without one is an error."""
     names, (left, right, want_left, want_right) = merge(a, b, trials.a, trials.b)
     keys, wanted = left * np.int64(names.size) + right, want_left * np.int64(names.size) + want_right
@@ -331,7 +329,7 @@ def _sre_key(source: Input) -> Trials:
     return Trials(fields.source.name, a, b, fields.truths(at["label"]), fields.where)
 
 
-def _sre_scores(source: Input) -> tuple[str, Coded, Coded, NDArray[np.float64], Callable[[int], str]]:
+def _sre_scores(source: Input) -> tuple[str, Coded, Coded, FloatArray, Callable[[int], str]]:
     line = first_line(source)
     delimiter = _delimiter(line)
     width = len(line.split(delimiter))

@@ -151,9 +151,10 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
 
     z = ndtri((curve.false_matches + 0.5) / (curve.n_impostor + 1.0))
 
-    def ends(k: IntArray) -> tuple[FloatArray, FloatArray]:
-        far = models.far.limit(curve.false_matches[k], own, upper, tolerance=CLOSE / 20.0)
-        frr = models.frr.limit(curve.false_nonmatches[k], rest, upper, tolerance=CLOSE / 20.0)
+    def ends(k: IntArray, entries: IntArray) -> tuple[FloatArray, FloatArray]:
+        side, near = upper[entries], CLOSE / 20.0
+        far = models.far.limit(curve.false_matches[k], own[entries], side, tolerance=near)
+        frr = models.frr.limit(curve.false_nonmatches[k], rest[entries], side, tolerance=near)
         return ndtri(np.clip(far, 1e-12, 1.0 - 1e-12)), ndtri(np.clip(frr, 1e-12, 1.0 - 1e-12))
 
     size = own.size
@@ -162,22 +163,26 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
     at = np.full(size, min(int(np.searchsorted(crossed, True)), z.size - 1))
     value, best = np.zeros(size), np.full(size, np.inf)
     slope, before, gap_before = np.full(size, 2.0), np.full(size, np.nan), np.zeros(size)
+    left = np.arange(size)
     for _ in range(STEPS):
-        far, frr = ends(at)
+        here = at[left]
+        far, frr = ends(here, left)
         gap = far - frr
-        closer = np.abs(gap) < best
-        value, best = np.where(closer, (far + frr) / 2.0, value), np.where(closer, np.abs(gap), best)
-        low, high = np.where(gap < 0.0, np.maximum(low, at), low), np.where(gap >= 0.0, np.minimum(high, at), high)
-        if bool(np.all((best < CLOSE) | (high - low <= 1))):
-            break
-        moved = z[at] - before
+        closer = np.abs(gap) < best[left]
+        value[left[closer]], best[left[closer]] = (far + frr)[closer] / 2.0, np.abs(gap)[closer]
+        low[left] = np.where(gap < 0.0, np.maximum(low[left], here), low[left])
+        high[left] = np.where(gap >= 0.0, np.minimum(high[left], here), high[left])
+        moved = z[here] - before[left]
         known = np.isfinite(moved) & (np.abs(moved) > 1e-9)
-        found = np.divide(gap - gap_before, moved, out=slope.copy(), where=known)
-        slope = np.where(found > 0.2, np.minimum(found, 20.0), slope)
-        before, gap_before = z[at], gap
-        aimed = np.searchsorted(z, z[at] - gap / slope)
-        inside = (aimed > low) & (aimed < high)
-        at = np.where(inside, aimed, np.clip((low + high) // 2, 0, z.size - 1))
+        found = np.divide(gap - gap_before[left], moved, out=slope[left], where=known)
+        slope[left] = np.where(found > 0.2, np.minimum(found, 20.0), slope[left])
+        before[left], gap_before[left] = z[here], gap
+        aimed = np.searchsorted(z, z[here] - gap / slope[left])
+        inside = (aimed > low[left]) & (aimed < high[left])
+        at[left] = np.where(inside, aimed, np.clip((low[left] + high[left]) // 2, 0, z.size - 1))
+        left = left[(best[left] >= CLOSE) & (high[left] - low[left] > 1)]
+        if not left.size:
+            break
     result: FloatArray = ndtr(value)
     return result
 
