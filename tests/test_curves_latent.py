@@ -97,3 +97,21 @@ def test_areas_have_no_latent_interval(curve: RocCurve) -> None:
         curve.auc().interval("latent")
     with pytest.raises(mb.UsageError, match="it takes settings"):
         curve.eer().interval("latent", level_far=0.1)
+
+
+def test_large_tables_have_the_interval_of_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond some millions of comparisons, thresholds are counted by themselves and pairs are a sparse matrix."""
+    from matchbound.counting import curves
+    from matchbound.counts.curve import SortedCurve
+    from matchbound.stats.latent import fit
+
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(0, 60, size=(2, 20_000))
+    data = mb.Comparisons(a, b, rng.normal(size=a.size) + rng.normal(size=60)[a] / 2.0 + 2.0 * (a == b))
+    small = mb.roc(data).eer().interval()
+    monkeypatch.setattr(curves, "COUNTED_AGAIN", 100)
+    monkeypatch.setattr(fit, "SPARSE_PAIRS", 10)
+    monkeypatch.setattr(SortedCurve, "weighted_sums", None)
+    large = mb.roc(data).eer().interval()
+    assert small.method == large.method == "latent"
+    assert (large.low, large.high) == pytest.approx((small.low, small.high), rel=1e-12)

@@ -52,6 +52,17 @@ class TestWhichMethod:
             assert (made.low, made.high) == tuple(rate.interval("latent"))
             assert rate.upper_bound() == rate.interval("latent", side="upper").high
 
+    @given(tables(min_identities=3), st.sampled_from([0.5, 0.8, 0.95, 0.99]))
+    def test_of_decisions_it_holds_the_whole_of_wilsons(self, rows: list, level: float) -> None:
+        """So that it covers whatever Wilson's covers."""
+        rates = mb.evaluate(comparisons([(a, b, float(score > 0)) for a, b, score in rows]), 0.5)
+        for rate in (rates.far, rates.frr):
+            if rate.comparisons:
+                made, printed = rate.interval(level=level), rate.interval("wilson", level)
+                assert made.method == "wilson"
+                assert made.low <= printed.low + 1e-12
+                assert made.high >= printed.high - 1e-12
+
     def test_decisions_fall_back_and_say_so(self) -> None:
         far = mb.evaluate(decisions(), 0.5).far
         made = far.interval()

@@ -117,3 +117,13 @@ def test_see_also_names_what_is_there(name: str) -> None:
         for part in other.split("."):
             home = getattr(home, part)
             assert home is not None
+
+
+def test_methods_name_their_parameters() -> None:
+    silent = []
+    for name, function in _callables():
+        wanted = [one for one in inspect.signature(function).parameters if one not in ("self", "cls")]
+        text = inspect.getdoc(function) or ""
+        told = text.partition("Parameters\n----------")[2]
+        silent += [f"{name}: {one}" for one in wanted if not re.search(rf"^[\w, *]*\b{one}\b[^.]*$", told, re.M)]
+    assert silent == []

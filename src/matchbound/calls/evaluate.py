@@ -161,6 +161,8 @@ def tally(
         Keep the errors of each identity pair, which some bootstraps need.
     workers, executor, progress, checkpoint
         As in `evaluate`.
+    checkpoint_every
+        Seconds between two states that are written.
 
     Returns
     -------

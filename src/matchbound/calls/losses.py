@@ -130,6 +130,8 @@ def unit_rates(
     bipartite
         Whether the two sides are different people (probes and a gallery). By default where no identity is on
         both sides.
+    threshold
+        Where the decision is made, in the units of the scores.
 
     Returns
     -------

@@ -12,6 +12,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
 from matchbound.counting.recount import Kind, Recount, similarity_at
 from matchbound.counting.running import ANYHOW, How
+from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
@@ -27,6 +28,8 @@ CURVE_POINTS = 1500
 MOST_CELLS = 20_000_000
 TABLE_CELLS = 40_000_000
 TABLE_SAMPLE = 2_000_000
+COUNTED_AGAIN = 3_000_000
+"""Beyond so many comparisons, thresholds along a curve are counted by themselves, without the sums at every step."""
 REFINEMENTS = 8
 """Passes over the data, at most, that make the threshold of a target rate exact."""
 
@@ -75,7 +78,7 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     )
 
 
-def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 400_000) -> FloatArray:
+def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 200_000) -> FloatArray:
     """Thresholds for the curve of a large set, strictest first, shape (about `points`,).
 
     Half follow the impostor scores of a random sample of pairs, evenly in the probit of FAR with as many again in
@@ -254,9 +257,18 @@ class AlongCurve(Recount):
         memo: dict[Hashable, Any] = recount.memo
         return AlongCurve(recount.source, recount.workers, recount.executor, memo, curve)
 
+    @property
+    def counts_again(self) -> bool:
+        """Whether thresholds are counted by themselves: many comparisons, without the sums at every step so far."""
+        many = isinstance(self.source, Comparisons) and len(self.source) > COUNTED_AGAIN
+        return many and "sums" not in self._curve.__dict__
+
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
         curve = self._curve
+        if self.counts_again:
+            assert isinstance(self.source, Comparisons)
+            return tally_comparisons(self.source, np.asarray(thresholds, dtype=np.float64), pairs=pairs)
         points, place = np.unique(self._points(thresholds), return_inverse=True)
         made = curve.tally_at(points)
         number, table = curve.pairs

@@ -83,7 +83,17 @@ class LocalExecutor:
             raise UsageError(f"workers must be at least 1; got {self.workers}")
 
     def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
-        """Tally the blocks on this machine."""
+        """Tally the blocks on this machine.
+
+        Parameters
+        ----------
+        job
+            What to count.
+        blocks
+            Numbers of the blocks.
+        watch
+            Who is told when a block is done.
+        """
         count = max(1, min(self.workers or available_cores(), len(blocks)))
         with one_blas_thread():
             return _run_in_threads(job, blocks, count, watch)
@@ -115,7 +125,17 @@ class DaskExecutor:
     _sent: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def run(self, job: Job, blocks: Sequence[int], watch: Watch) -> Held:
-        """Tally the blocks on the cluster."""
+        """Tally the blocks on the cluster.
+
+        Parameters
+        ----------
+        job
+            What to count.
+        blocks
+            Numbers of the blocks.
+        watch
+            Who is told when a block is done.
+        """
         from matchbound.counting.cluster import run_on
 
         return run_on(self.client, job, blocks, watch, self._sent)

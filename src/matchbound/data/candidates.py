@@ -137,6 +137,8 @@ class Candidates:
             Whether small scores mean "same".
         floor
             The threshold below (for distances, above) which nobody was returned, where there was one.
+        notes
+            What a reader must know.
         """
         people = np.unique(as_labels(gallery, "gallery"))
         if not people.size:
@@ -251,6 +253,14 @@ class Candidates:
             The identity of each template.
         identity : array, shape (n,)
             Whom each probe shows.
+        scores
+            Shape (n, m).
+        distance
+            Whether small scores mean "same".
+        fuse
+            What several templates of one identity count as: their best score or their mean.
+        candidates
+            How many of each list are kept.
         """
         table = scores if isinstance(scores, np.ndarray) else np.asarray(scores, dtype=np.float64)
         templates, shown = as_labels(gallery, "gallery"), as_labels(identity, "identity")

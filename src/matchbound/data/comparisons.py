@@ -148,6 +148,16 @@ class Comparisons:
             Positions in `identities`, int64, shape (n,).
         names
             The names of instances, shape (k,); `instance_a` and `instance_b` are positions in it.
+        score
+            Shape (n,).
+        distance
+            Whether small scores mean "same".
+        instance_a, instance_b
+            Positions in `names`, int64, shape (n,).
+        group_a, group_b
+            An attribute of the identities, shape (n,).
+        notes
+            What a reader must know.
         """
         values = _scores(score, copy=False)
         _same_length({"a": a, "b": b, "score": values})
@@ -188,7 +198,19 @@ class Comparisons:
     def of_nobody(
         cls, score: FloatArray, genuine: BoolArray, *, distance: bool = False, notes: Sequence[str] = ()
     ) -> Comparisons:
-        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
+        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two.
+
+        Parameters
+        ----------
+        score
+            Shape (n,).
+        genuine
+            Which are genuine, shape (n,).
+        distance
+            Whether small scores mean "same".
+        notes
+            What a reader must know.
+        """
         first = np.arange(score.size, dtype=np.int64)
         impostors = int(np.count_nonzero(~genuine))
         second = first.copy()
@@ -241,12 +263,24 @@ class Comparisons:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def with_fields(self, **changes: Any) -> Comparisons:
-        """The same comparisons with some fields changed, which are known to be good: nothing is checked or encoded."""
+        """The same comparisons with some fields changed, which are known to be good: nothing is checked or encoded.
+
+        Parameters
+        ----------
+        changes
+            Fields by name.
+        """
         return Comparisons.from_fields(**{**self._fields(), **changes})
 
     @classmethod
     def from_fields(cls, **fields: Any) -> Comparisons:
-        """Comparisons of all their fields, which are known to be good: nothing is checked or encoded."""
+        """Comparisons of all their fields, which are known to be good: nothing is checked or encoded.
+
+        Parameters
+        ----------
+        fields
+            All fields by name.
+        """
         made = object.__new__(cls)
         made._set(fields)
         return made

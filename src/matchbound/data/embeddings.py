@@ -125,6 +125,16 @@ class Embeddings:
             Positions in `identities`, int64, shape (n,).
         where
             From a row number to its place in the source, for messages.
+        vectors
+            Shape (n, d).
+        similarity
+            ``"cosine"``, ``"dot"`` or ``"euclidean"``.
+        group
+            An attribute of the identity of each row, shape (n,).
+        instance
+            The name of each row, shape (n,).
+        notes
+            What a reader must know.
         """
         array = _as_vectors(vectors, similarity)
         _same_rows(array, Coded(identities, codes), "codes")
@@ -167,7 +177,13 @@ class Embeddings:
             object.__setattr__(self, name, value)
 
     def with_fields(self, **changes: Any) -> Embeddings:
-        """The same embeddings with some fields changed, which are known to be good: nothing is checked or encoded."""
+        """The same embeddings with some fields changed, which are known to be good: nothing is checked or encoded.
+
+        Parameters
+        ----------
+        changes
+            Fields by name.
+        """
         made = object.__new__(Embeddings)
         made._set({**{name: getattr(self, name) for name in self.__dataclass_fields__}, **changes})
         return made
@@ -268,6 +284,11 @@ class Embeddings:
 
         This is the definition of a score: each pair is summed in one fixed order, whatever other pairs
         are asked for with it, so that the same pair always gets the same bits.
+
+        Parameters
+        ----------
+        first, second
+            Row numbers, of one shape.
         """
         from matchbound.kernels.exact import pair_scores
 

@@ -95,7 +95,13 @@ class Failures:
 
     @classmethod
     def from_counts(cls, *, fta: tuple[int, int] | None = None, fte: tuple[int, int] | None = None) -> Failures:
-        """From totals, (failed, of how many): who failed is not known, and attempts count as independent."""
+        """From totals, (failed, of how many): who failed is not known, and attempts count as independent.
+
+        Parameters
+        ----------
+        fta, fte
+            (failed, of how many): attempts to give a sample, people who tried to enrol.
+        """
         if fta is None and fte is None:
             raise UsageError("give fta=(failed, attempts), fte=(failed, people), or both")
         for name, pair in (("fta", fta), ("fte", fte)):

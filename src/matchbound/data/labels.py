@@ -32,6 +32,9 @@ FIXED_WIDTH = 64
 """Up to this many characters, labels are kept in arrays of fixed width; beyond it, one long label must not make every
 other one as long, and they are kept as an array of strings."""
 
+PIECE = 1 << 15
+"""How many codes are looked up together: so few that they stay in the cache."""
+
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
 MISSING_WORDS = frozenset(("na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
@@ -114,11 +117,10 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
     said
         The beginning of a message about a row.
     """
-    occurs = np.zeros(len(values), dtype=np.bool_)
-    occurs[codes] = True
+    occurs = occurring(len(values), codes)
     if not occurs.all():
         new = np.cumsum(occurs, dtype=np.int64) - 1
-        values, codes = [value for value, used in zip(values, occurs.tolist(), strict=True) if used], new[codes]
+        values, codes = [value for value, used in zip(values, occurs.tolist(), strict=True) if used], taken(new, codes)
 
     def refuse(at: int, what: str, row: bool = True) -> None:
         rows = np.flatnonzero(codes == at)
@@ -368,15 +370,27 @@ def merge(*columns: Coded) -> tuple[LabelArray, tuple[IntArray, ...]]:
     names, places = encode(*(column.labels for column in columns))
     used = np.zeros(names.size, dtype=np.bool_)
     for column, place in zip(columns, places, strict=True):
-        occurs = np.zeros(place.size, dtype=np.bool_)
-        occurs[column.codes] = True
-        used[place[occurs]] = True
+        used[place[occurring(place.size, column.codes)]] = True
     new = np.cumsum(used, dtype=np.int64) - 1
-    codes = tuple(
-        (new[place])[column.codes] if column.codes.size else np.empty(0, np.int64)
-        for column, place in zip(columns, places, strict=True)
-    )
+    codes = tuple(taken(new[place], column.codes) for column, place in zip(columns, places, strict=True))
     return names[used], codes
+
+
+def occurring(size: int, codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Which of the numbers 0, 1, …, size − 1 occur, shape (size,)."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    for start in range(0, codes.size, PIECE):  # pieces, because numpy makes a wide copy of the codes
+        occurs[codes[start : start + PIECE]] = True
+    return occurs
+
+
+def taken(table: NDArray[Any], codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
+    """``table[codes]``, shape (n,), without a wide copy of the codes."""
+    found = np.empty(codes.size, dtype=table.dtype)
+    for start in range(0, codes.size, PIECE):
+        part = codes[start : start + PIECE]
+        found[start : start + part.size] = table[part]
+    return found
 
 
 def missing_words(labels: LabelArray, what: str) -> list[str]:

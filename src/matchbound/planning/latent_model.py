@@ -55,7 +55,13 @@ class Dependence:
     genuine_instance: float = 0.0
 
     def at(self, instances: int) -> Dependence:
-        """The average correlations of comparisons with M instances a person, shared instances counted in."""
+        """The average correlations of comparisons with M instances a person, shared instances counted in.
+
+        Parameters
+        ----------
+        instances
+            M, instances per person.
+        """
         if not (self.instance or self.genuine_instance):
             return self
         shared = min(self.shared + self.instance / instances, 0.49)
@@ -68,6 +74,11 @@ class Dependence:
 
         Below 1.5%, with d the distance in probits: ρ_s + 0.2·ρ_w·d, and 1 − ρ_w shrinks by exp(−d/4), as in the
         latent interval (docs/explanation/latent.md). Real sets show that people differ more where errors are rare.
+
+        Parameters
+        ----------
+        rate
+            The error rate, between 0 and 1.
         """
         from scipy.special import ndtri
 

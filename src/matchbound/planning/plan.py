@@ -72,7 +72,13 @@ class CostCurve(Shown):
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def cheapest(self, per_identity: float, per_instance: float) -> int:
-        """The place in the arrays that costs least, when a person and each of its instances have a price."""
+        """The place in the arrays that costs least, when a person and each of its instances have a price.
+
+        Parameters
+        ----------
+        per_identity, per_instance
+            What it costs to recruit a person, and to record one instance.
+        """
         return int(np.argmin(per_identity * self.n_identities + per_instance * self.recordings))
 
 
@@ -156,19 +162,41 @@ class Plan(Shown):
         ]
 
     def at(self, n_identities: int, instances: int | None = None) -> Expectation:
-        """What another number of people, or of instances, would say."""
+        """What another number of people, or of instances, would say.
+
+        Parameters
+        ----------
+        n_identities
+            How many people.
+        instances
+            Instances of each; by default those of the plan.
+        """
         with one_thread():
             return expect(self.target, self.stated, n_identities, instances or self.instances, self.seed)
 
     def power(self, claim: float, *, n_identities: int | None = None) -> float:
-        """Probability that the upper bound at the target's level will lie below a claimed rate."""
+        """Probability that the upper bound at the target's level will lie below a claimed rate.
+
+        Parameters
+        ----------
+        claim
+            The rate that is to be undercut.
+        n_identities
+            How many people; by default those of the plan.
+        """
         size = n_identities or self.n_identities
         with one_thread():
             foresight = draw(self.target, self.stated, size, self.instances, self.seed)
         return replace(self.target, goal="upper", value=claim).met(foresight)
 
     def cost_curve(self, instances: Sequence[int] = (1, 2, 3, 5, 10)) -> CostCurve:
-        """The people that the same goal needs with other numbers of instances."""
+        """The people that the same goal needs with other numbers of instances.
+
+        Parameters
+        ----------
+        instances
+            Numbers of instances per person.
+        """
         least = 2 if self.target.metric == "frr" else 1
         tried = np.array(sorted({m for m in (*instances, self.instances) if m >= least}), dtype=np.int64)
         with one_thread():
@@ -222,6 +250,10 @@ def plan(
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
         A rate that is to be undercut; with neither `width` nor `upper` it is the goal.
+    level
+        The confidence of the interval or the bound that is planned for.
+    rng
+        Seed or generator of what is simulated.
 
     Returns
     -------

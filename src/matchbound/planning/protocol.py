@@ -89,13 +89,25 @@ class Protocol(Shown):
         )
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
-        """Write columns id_a, instance_a, id_b, instance_b as CSV; the file appears whole or not at all."""
+        """Write columns id_a, instance_a, id_b, instance_b as CSV; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to; written whole or not at all.
+        """
         from matchbound.planning.protocol_files import write_protocol
 
         return write_protocol(self, path, format="csv")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write columns id_a, instance_a, id_b, instance_b as Parquet; the file appears whole or not at all."""
+        """Write columns id_a, instance_a, id_b, instance_b as Parquet; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to; written whole or not at all.
+        """
         from matchbound.planning.protocol_files import write_protocol
 
         return write_protocol(self, path, format="parquet")

@@ -15,6 +15,8 @@ from matchbound.files.opening import MAX_LINE, Input, report_progress
 
 BLOCK_BYTES = 8 << 20
 """How much text is parsed at once."""
+SLACK_BYTES = 1 << 16
+"""Room beyond that for the part of a line that a piece before it ended with."""
 
 
 @dataclass(frozen=True)
@@ -57,21 +59,26 @@ def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
     with source.open() as stream, ThreadPoolExecutor(workers) as pool:
         for _ in range(layout.header_at):
             stream.readline(MAX_LINE)
-        waiting: deque[tuple[int, Future[Any]]] = deque()
+        waiting: deque[tuple[memoryview, Future[Any]]] = deque()
+        spare: list[bytearray] = []
+
+        def parsed() -> Any:
+            nonlocal done
+            block, first = waiting.popleft()
+            made = first.result()
+            done += len(block)
+            report_progress(done, total or 0)
+            spare.append(block.obj)  # type: ignore[arg-type]
+            return made
+
         try:
-            for number, block in enumerate(_whole_lines(stream, source.name, layout.delimiter)):
+            for number, block in enumerate(_whole_lines(stream, source.name, layout.delimiter, spare)):
                 marked = number > 0 or layout.header_at > 0
-                waiting.append((len(block), pool.submit(_parse, _kept_mark(block) if marked else block, layout)))
+                waiting.append((block, pool.submit(_parse, _kept_mark(block) if marked else block, layout)))
                 if len(waiting) > workers:
-                    size, first = waiting.popleft()
-                    yield first.result()
-                    done += size
-                    report_progress(done, total or 0)
+                    yield parsed()
             while waiting:
-                size, first = waiting.popleft()
-                yield first.result()
-                done += size
-                report_progress(done, total or 0)
+                yield parsed()
         finally:
             for _, future in waiting:
                 future.cancel()
@@ -88,27 +95,38 @@ def _last_row(room: bytearray, filled: int, delimiter: str) -> int:
     return filled
 
 
-def _whole_lines(stream: IO[bytes], name: str, delimiter: str = ",") -> Iterator[memoryview]:
+def _whole_lines(
+    stream: IO[bytes], name: str, delimiter: str = ",", spare: list[bytearray] | None = None
+) -> Iterator[memoryview]:
     """The rest of a stream in pieces that end with a line; each is read once and copied nowhere.
 
     Rows at the end that hold nothing but delimiters, as spreadsheets write them, are left out.
+
+    Parameters
+    ----------
+    spare
+        Memory of pieces that nobody looks at any more, to be used again: new memory costs as much as reading.
     """
+    spare = [] if spare is None else spare
     rest = b""
     while True:
-        room = bytearray(len(rest) + BLOCK_BYTES)
+        size = len(rest) + BLOCK_BYTES
+        room = next((spare.pop(at) for at, old in enumerate(spare) if len(old) >= size), None) or bytearray(
+            size + SLACK_BYTES
+        )
         room[: len(rest)] = rest
-        filled = len(rest) + _fill(stream, memoryview(room)[len(rest) :])
-        if filled < len(room):
+        filled = len(rest) + _fill(stream, memoryview(room)[len(rest) : size])
+        if filled < size:
             filled = _last_row(room, filled, delimiter)
             if not _is_blank(memoryview(room)[:filled]):
                 yield memoryview(room)[:filled]
             return
-        cut = room.rfind(b"\n", len(rest)) + 1
+        cut = room.rfind(b"\n", len(rest), filled) + 1
         if not cut and filled > MAX_LINE:
             raise DataError(f"{name}: a line is longer than {MAX_LINE:,} bytes: not a table of text")
         if cut and not _is_blank(memoryview(room)[:cut]):
             yield memoryview(room)[:cut]
-        rest = bytes(memoryview(room)[cut:])
+        rest = bytes(memoryview(room)[cut:filled])
 
 
 def _kept_mark(block: memoryview) -> memoryview:

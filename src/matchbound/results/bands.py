@@ -67,7 +67,13 @@ class Band(Shown):
         return [dict(zip(("far", "frr", "low", "high"), row, strict=True)) for row in zip(*columns, strict=True)]
 
     def contains(self, far: ArrayLike, frr: ArrayLike) -> bool:
-        """Whether a curve lies within the band at the FARs given (limits between grid points on a straight line)."""
+        """Whether a curve lies within the band at the FARs given (limits between grid points on a straight line).
+
+        Parameters
+        ----------
+        far, frr
+            The points of the curve, of one shape.
+        """
         x, y = np.asarray(far, dtype=np.float64), np.asarray(frr, dtype=np.float64)
         return bool(np.all((y >= np.interp(x, self.far, self.low)) & (y <= np.interp(x, self.far, self.high))))
 
@@ -141,13 +147,25 @@ class CurveBootstrap(Shown):
         return self.band().to_records()
 
     def band(self, level: float = 0.95) -> Band:
-        """Pointwise percentile limits at each FAR."""
+        """Pointwise percentile limits at each FAR.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        """
         tail = tail_of(level, "two-sided")
         low, high = np.quantile(self.frr, [tail, 1.0 - tail], axis=0, method="weibull")
         return Band(self.far, self.estimate, low, high, level, False, -NormalDist().inv_cdf(tail))
 
     def eer_limits(self, level: float = 0.95) -> tuple[float, float]:
-        """Percentile limits of EER."""
+        """Percentile limits of EER.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        """
         tail = tail_of(level, "two-sided")
         return percentile(self.eer, tail), percentile(self.eer, 1.0 - tail)
 
@@ -176,11 +194,23 @@ class SmoothCurve(Shown):
         return [{"model": self.model, "eer": self.eer, "auc": self.auc}]
 
     def frr_at(self, far: float) -> float:
-        """FRR at a FAR."""
+        """FRR at a FAR.
+
+        Parameters
+        ----------
+        far
+            The FAR, between 0 and 1.
+        """
         return float(self.rates.frr_at(np.array([far]))[0, 0])
 
     def far_at(self, frr: float) -> float:
-        """FAR at an FRR."""
+        """FAR at an FRR.
+
+        Parameters
+        ----------
+        frr
+            The FRR, between 0 and 1.
+        """
         return float(self.rates.far_at(np.array([frr]))[0, 0])
 
     @property

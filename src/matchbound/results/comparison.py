@@ -179,6 +179,15 @@ class Difference(Shown):
         standard error, so that the interval leaves out 1 exactly when that of the difference leaves out 0. (The
         usual variance of log r would vanish where the errors of both systems are those of the same identity.) The limit
         away from 1 is the farther of that and of the latent model's.
+
+        Parameters
+        ----------
+        method
+            As for `interval`.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         tail = tail_of(level, side)
         self._check(method)

@@ -71,6 +71,11 @@ class ErrorRates(Shown):
 
         Precision = π(1−FRR)/(π(1−FRR) + (1−π)FAR). Without `prior`, π is the share of genuine comparisons in the
         sample, and the result belongs to a sample of this size.
+
+        Parameters
+        ----------
+        prior
+            The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
         self._pooled("precision")
         return LinkageMeasure("precision", self.far, self.frr, prior)
@@ -80,7 +85,13 @@ class ErrorRates(Shown):
         return Recall(self.frr)
 
     def f1(self, prior: float | None = None) -> LinkageMeasure:
-        """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`."""
+        """The harmonic mean of precision and recall, at a prior of genuine comparisons; see `precision`.
+
+        Parameters
+        ----------
+        prior
+            The share of genuine comparisons, between 0 and 1; by default that of the sample.
+        """
         self._pooled("F1")
         return LinkageMeasure("f1", self.far, self.frr, prior)
 
@@ -102,6 +113,11 @@ class ErrorRates(Shown):
 
         For a single attempt GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR) and GFAR = (1−FTE)(1−FTA)·FMR, with FNMR and FMR what
         this library calls FRR and FAR.
+
+        Parameters
+        ----------
+        failures
+            Who failed to enrol, and which attempts gave no sample.
         """
         self._pooled("GFAR and GFRR")
         return GeneralisedRates(
@@ -112,6 +128,15 @@ class ErrorRates(Shown):
         """Whether a requirement is shown at this threshold: ``"far < 1e-3"``, ``"precision@prior=0.01 > 0.9"``.
 
         Metrics: ``far``, ``frr``, ``precision``, ``recall``, ``f1``.
+
+        Parameters
+        ----------
+        text
+            The requirement.
+        level
+            The confidence of the one-sided bounds.
+        method
+            Of the bounds; by default that of the number.
 
         Examples
         --------

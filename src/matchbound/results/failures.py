@@ -162,6 +162,8 @@ class GeneralisedRate(Claimable):
             The coverage promised.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        options
+            As for `Rate.interval`.
         """
         tail = tail_of(level, side)
         if method is not None:

@@ -90,11 +90,27 @@ class GroupGap(Difference):
             ``"latent"``: the limits of the two rates by that method, combined (MOVER); better for rates near
             0. ``"auto"``: the dyadic limit towards 0, so that the interval leaves out 0 when the p-value says so, and
             away from 0 the farther of that and of the combined default limits.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        n_resamples, rng
+            As for `Difference.interval`.
         """
         return super().interval(method, level, side=side, n_resamples=n_resamples, rng=rng)
 
     def ratio_interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """A confidence interval for rate_a / rate_b: on the log scale (``"dyadic"``), or from both rates' limits."""
+        """A confidence interval for rate_a / rate_b: on the log scale (``"dyadic"``), or from both rates' limits.
+
+        Parameters
+        ----------
+        method
+            As for `interval`.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        """
         if method == "dyadic":
             return super().ratio_interval(method, level, side=side)
         self._check(method)
@@ -212,7 +228,15 @@ class CrossRate(Shown):
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 
     def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """Wilson's interval with Student's t, degrees of freedom from the smaller side."""
+        """Wilson's interval with Student's t, degrees of freedom from the smaller side.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        """
         if not self.comparisons:
             raise DataError(f"no impostor comparisons between {self.group_a} and {self.group_b}")
         freedom = max(min(self.cell.sizes) - 1.0, 1.0)

@@ -159,7 +159,13 @@ class GroupRates(Shown):
         return tuple(group for group in self.groups if group not in self.too_small)
 
     def between(self, group_a: str, group_b: str) -> CrossRate:
-        """The impostor rate of comparisons between two groups."""
+        """The impostor rate of comparisons between two groups.
+
+        Parameters
+        ----------
+        group_a, group_b
+            Names of groups; the same one twice for its own impostor comparisons.
+        """
         return CrossRate(group_a, group_b, self._cell(self._place(group_a), self._place(group_b)))
 
     @cached_property
@@ -172,6 +178,13 @@ class GroupRates(Shown):
         """Interval for the difference of two entries of the matrix, which may have people in common.
 
         D_ij = 1₁(n − p₁m)/N₁ − 1₂(n − p₂m)/N₂; the estimate is the middle of the interval.
+
+        Parameters
+        ----------
+        one, two
+            Pairs of names of groups.
+        level
+            The coverage promised.
         """
         a, b = self.between(*one), self.between(*two)
         for rate in (a, b):
@@ -184,7 +197,15 @@ class GroupRates(Shown):
         return Interval(max(d - half, -1.0), min(d + half, 1.0), level, "dyadic")
 
     def gap(self, metric: Metric, group_a: str, group_b: str) -> GroupGap:
-        """The rate of one group minus that of another, each within its own group."""
+        """The rate of one group minus that of another, each within its own group.
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        group_a, group_b
+            Names of groups.
+        """
         rates = [getattr(self[group], _metric(metric)) for group in (group_a, group_b)]
         for group, rate in zip((group_a, group_b), rates, strict=True):
             if rate.comparisons == 0:
@@ -219,6 +240,17 @@ class GroupRates(Shown):
         The critical value is a quantile of the largest studentised gap if the groups were equal
         (`matchbound.stats.families.groups`; a normal approximation where errors are many). P-values count ties half
         (mid-P), and an interval by ``"auto"`` or ``"dyadic"`` leaves out 0 when its p-value is at most 1 − level.
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        level
+            Of all intervals together.
+        method
+            As for `GroupGap.interval`.
+        n_resamples, rng
+            For the distribution of the largest gap.
         """
         made = self._family(metric)
         if not made:
@@ -232,6 +264,15 @@ class GroupRates(Shown):
         """The largest gap: the group with the highest rate minus the one with the lowest.
 
         Which groups these are was read from the data, so the interval is the simultaneous one over all pairs.
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        level
+            The coverage promised.
+        method
+            As for `GroupGap.ratio_interval`.
         """
         rows = self.gaps(metric, level, method=method)
         if not rows:
@@ -240,7 +281,17 @@ class GroupRates(Shown):
         return top if top.gap.estimate >= 0.0 else _turned(top, self)
 
     def ratio_of_worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> Interval:
-        """A simultaneous interval for the highest rate of a group over the lowest."""
+        """A simultaneous interval for the highest rate of a group over the lowest.
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        level
+            The coverage promised.
+        method
+            As for `GroupGap.ratio_interval`.
+        """
         made = self._family(metric)
         worst = self.worst_to_best(metric, level).gap
         found = worst.ratio_interval(method, Together(made, _gaussian(made)).adjusted(level))
@@ -249,7 +300,19 @@ class GroupRates(Shown):
     def intervals(
         self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto", simultaneous: bool = True
     ) -> dict[str, Interval]:
-        """The interval of each group's own rate; by default they hold together (groups share nobody: Šidák's level)."""
+        """The interval of each group's own rate; by default they hold together (groups share nobody: Šidák's level).
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        level
+            The coverage promised.
+        method
+            As for `Rate.interval`.
+        simultaneous
+            Whether all of them hold at once.
+        """
         rates = {group: getattr(self[group], _metric(metric)) for group in self.groups}
         known = {group: rate for group, rate in rates.items() if rate.comparisons}
         within = level ** (1.0 / max(len(known), 1)) if simultaneous else level

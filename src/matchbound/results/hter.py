@@ -10,6 +10,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.interval import Interval, Side, named, one_side, tail_of
 from matchbound.results.linkage import AtThreshold, linkage_counts
 from matchbound.stats.budget import Operating, shared_limits
@@ -87,7 +88,7 @@ class HalfTotalError(AtThreshold):
 
         tail = tail_of(level, side)
         name = named(method, METHODS)
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         rates = (self.far, self.frr)
         reasons = [latent.why_not(r.metric, r.tally, r.errors, r.recount) for r in rates] if name == "auto" else []
         reason = next((found for found in reasons if found is not None), None)
@@ -98,7 +99,7 @@ class HalfTotalError(AtThreshold):
         elif reason is not None:
             ends = [rate.interval(level=level, side=side) for rate in rates]
             low, high = sum(end.low for end in ends) / 2.0, sum(end.high for end in ends) / 2.0
-            name, notes = ends[0].method, (str(reason),)
+            name, notes = ends[0].method, (reason,)
         else:
             low, high, name = *self._latent(level, side), "latent"
         return Interval(*one_side(low, min(high, 1.0), side), level, name, side, notes)

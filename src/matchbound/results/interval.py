@@ -282,6 +282,15 @@ class Bootstrap(Shown):
         """Percentile interval, or Wilson's with the replicates' variance.
 
         Percentiles are order statistics at (B+1)·tail and (B+1)·(1−tail); beyond the extreme replicates, those.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        method
+            ``"percentile"`` or ``"wilson"``.
         """
         tail = tail_of(level, side)
         if method == "wilson":

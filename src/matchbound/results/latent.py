@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
@@ -124,7 +125,9 @@ def tally_along(curve: CurveTally, recount: Recount) -> Tally:
     made: tuple[CurveTally, Tally] | None = recount.memo.get("tally along")
     if made is None or made[0] is not curve:
         points = np.unique(np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)))
-        made = (curve, curve.tally_at(points[points < curve.thresholds.size]))
+        points = points[points < curve.thresholds.size]
+        again = isinstance(recount, AlongCurve) and recount.counts_again
+        made = (curve, recount.tally(curve.thresholds[points]) if again else curve.tally_at(points))
         recount.memo["tally along"] = made
     return made[1]
 

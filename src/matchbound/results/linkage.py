@@ -208,16 +208,17 @@ class LinkageMeasure(Claimable):
         name = named(method, METHODS)
         if math.isnan(self.estimate):
             raise DataError(f"nothing matches at threshold {self.threshold:g}, so that precision is not defined")
-        notes = self.notes
+        notes: tuple[Note | str, ...] = self.notes
         if name == "auto" and self._reason is not None:
-            notes = (*notes, str(self._reason))
+            notes = (*notes, self._reason)
             low, high, name = self._without_models(level, side)
         elif name == "auto":
             try:
                 low, high = self._latent(level, side)
                 name = "naive" if self._anonymous else "latent"
             except DataError as error:
-                name, notes = "logit-t", (*notes, f"the latent model cannot be fitted ({error}); logit-t was used")
+                told = Note("no-model", f"the latent model cannot be fitted ({error}); logit-t was used")
+                name, notes = "logit-t", (*notes, told)
                 low, high = self._logit_t(tail)
         elif name == "latent":
             low, high = self._latent(level, side)
@@ -316,7 +317,17 @@ class Recall(AtThreshold):
     def interval(
         self, method: str | None = None, level: float = 0.95, *, side: Side = "two-sided", **options: Any
     ) -> Interval:
-        """1 minus the limits of FRR; see `Rate.interval` for the methods."""
+        """1 minus the limits of FRR; see `Rate.interval` for the methods.
+
+        Parameters
+        ----------
+        method, options
+            As for `Rate.interval`.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        """
         other: Side = "two-sided" if side == "two-sided" else "lower" if side == "upper" else "upper"
         if method is not None:
             options["method"] = method

@@ -92,7 +92,19 @@ class MeanLoss(Shown):
         n_resamples: int = 2000,
         rng: int | np.random.Generator | None = None,
     ) -> Interval:
-        """A confidence interval: ± t standard errors, or a bootstrap (``"vertex"``, ``"double-or-nothing"``)."""
+        """A confidence interval: ± t standard errors, or a bootstrap (``"vertex"``, ``"double-or-nothing"``).
+
+        Parameters
+        ----------
+        method
+            ``"t"``, ``"vertex"`` or ``"double-or-nothing"``.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        n_resamples, rng
+            For bootstraps: replicates, seed or generator.
+        """
         tail = tail_of(level, side)
         if method == "t":
             half = t_quantile(tail, self.freedom) * math.sqrt(self.variance)
@@ -112,7 +124,15 @@ class MeanLoss(Shown):
     def bootstrap(
         self, method: str = "vertex", n_resamples: int = 2000, rng: int | np.random.Generator | None = None
     ) -> Bootstrap:
-        """Replicates of the mean loss."""
+        """Replicates of the mean loss.
+
+        Parameters
+        ----------
+        method
+            ``"vertex"`` or ``"double-or-nothing"``.
+        n_resamples, rng
+            Replicates, seed or generator.
+        """
         method = named(method, LOSS_METHODS[1:])
         if self.draw is None:
             raise UsageError("bootstraps need units that each comparison has one or two of; use method='t'")

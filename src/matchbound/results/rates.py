@@ -396,6 +396,11 @@ class Rate(Claimable):
         """The latent model fitted to these comparisons, for its correlation curves and further limits.
 
         ``settings="reference"`` gives the constants as first published; see docs/explanation/latent.md.
+
+        Parameters
+        ----------
+        settings
+            ``"default"``, ``"guarded"``, ``"reference"``, ``"light"``, or `LatentSettings`.
         """
         from matchbound.results import latent
 

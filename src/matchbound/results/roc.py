@@ -311,7 +311,13 @@ class RocCurve(Shown):
         return curve_variances(t.sums, t.false_matches, t.n_impostor, t.false_nonmatches, t.n_genuine)
 
     def at_threshold(self, threshold: float) -> ThresholdPoint:
-        """Rates and variances at any threshold."""
+        """Rates and variances at any threshold.
+
+        Parameters
+        ----------
+        threshold
+            Where the decision is made, in the units of the scores.
+        """
         similarity = -threshold if self.distance else threshold
         k = int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1
         k = max(k, 0)
@@ -331,6 +337,11 @@ class RocCurve(Shown):
         ``"FMR20"``, ``"FMR100"``, ``"FMR1000"`` (FRR at FAR 5%, 1%, 0.1%), ``"ZeroFMR"`` (FRR where no impostor
         comparison matches), ``"ZeroFNMR"`` (FAR where every genuine comparison matches), with FMR and FNMR what this
         library calls FAR and FRR.
+
+        Parameters
+        ----------
+        name
+            Such as ``"FMR100"``, whatever the capitals.
 
         Examples
         --------
@@ -374,14 +385,26 @@ class RocCurve(Shown):
         return self.at_far(rate).threshold if name == "far" else self.at_frr(rate).threshold
 
     def at_far(self, far: float) -> OperatingPoint:
-        """FRR at the most lenient threshold whose FAR is at most `far`."""
+        """FRR at the most lenient threshold whose FAR is at most `far`.
+
+        Parameters
+        ----------
+        far
+            The target FAR, between 0 and 1.
+        """
         _rate("far", far)
         exact = self.refined(far=[far])
         k = index_at_far(exact.far, far)
         return OperatingPoint(exact.tally, self.recount, float(exact.frr[k]), k, float(far), "far")
 
     def at_frr(self, frr: float) -> OperatingPoint:
-        """FAR at the strictest threshold whose FRR is at most `frr`."""
+        """FAR at the strictest threshold whose FRR is at most `frr`.
+
+        Parameters
+        ----------
+        frr
+            The target FRR, between 0 and 1.
+        """
         _rate("frr", frr)
         exact = self.refined(frr=[frr])
         k = index_at_frr(exact.frr, frr)
@@ -392,6 +415,11 @@ class RocCurve(Shown):
 
         A curve with every step is returned as it is. Otherwise each threshold takes two passes or so over the data;
         asking for all of them at once costs no more than asking for one.
+
+        Parameters
+        ----------
+        far, frr
+            Rates whose thresholds are to be exact.
         """
         curve = self.tally
         if not isinstance(curve, SteppedCurve):
@@ -413,7 +441,13 @@ class RocCurve(Shown):
         return Eer(self.tally, self.recount, found.estimate, found.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
-        """The area under the ROC curve, or its part up to a FAR divided by that FAR."""
+        """The area under the ROC curve, or its part up to a FAR divided by that FAR.
+
+        Parameters
+        ----------
+        max_far
+            Up to which FAR.
+        """
         if not 0.0 < max_far <= 1.0:
             raise UsageError(f"max_far must lie above 0 and be at most 1; got {max_far!r}")
         found = area_terms(self.tally, float(max_far))
@@ -444,6 +478,13 @@ class RocCurve(Shown):
         """The normalised detection cost at the threshold log(C_f(1−π)/(C_m·π)), for scores that are natural log-LRs.
 
         See `min_dcf` for the parameters.
+
+        Parameters
+        ----------
+        prior
+            The prior probability of a genuine comparison, or the name of an evaluation.
+        cost_miss, cost_false_accept
+            What the two errors cost.
         """
         return costs.actual_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
 
@@ -464,6 +505,15 @@ class RocCurve(Shown):
         Metrics: ``frr@far``, ``far@frr``, ``eer``, ``auc``, ``mindcf``, ``actdcf`` (with ``@prior=0.01``), ``cllr``,
         ``mincllr``. FAR and FRR at a threshold are claims of `ErrorRates`.
 
+        Parameters
+        ----------
+        text
+            The requirement.
+        level
+            The confidence of the one-sided bounds.
+        method
+            Of the bounds; by default that of the number.
+
         Examples
         --------
         >>> import matchbound as mb
@@ -476,7 +526,13 @@ class RocCurve(Shown):
         return self.claimed(said).claim(below, above=above, level=level, method=method)
 
     def claimed(self, said: Statement) -> CurveStatistic | CostStatistic:
-        """The number that a claim is about."""
+        """The number that a claim is about.
+
+        Parameters
+        ----------
+        said
+            The requirement in parts.
+        """
         options = dict(said.options)
         made: CurveStatistic | CostStatistic
         if said.metric == "frr@far":
@@ -506,7 +562,13 @@ class RocCurve(Shown):
         return CurveModels(self.tally, self.recount)
 
     def partial_auc(self, max_far: float) -> Auc:
-        """The mean of 1 − FRR over FARs up to `max_far`."""
+        """The mean of 1 − FRR over FARs up to `max_far`.
+
+        Parameters
+        ----------
+        max_far
+            Up to which FAR.
+        """
         return self.auc(max_far)
 
     def limits_at(
@@ -603,6 +665,8 @@ class RocCurve(Shown):
             `at_far` at some twenty FARs, joined by straight lines on the probit scale.
         n_resamples, rng
             Of the multiplier bootstrap.
+        points
+            At how many FARs.
         """
         tail_of(level, "two-sided")
         method = named(method, ("influence", "latent"))  # type: ignore[assignment]
@@ -640,6 +704,10 @@ class RocCurve(Shown):
             Threads; the replicates do not depend on it.
         options
             ``swap`` (not ``"recentre"``), ``fixed_sizes`` and ``correction="drop-one"``, as for `Rate.bootstrap`.
+        n_resamples, rng
+            Replicates, seed or generator.
+        points
+            At how many FARs.
         """
         seed, grid = seed_of(rng), self._grid(far, None, points, BAND_ERRORS)
         scheme = curve_scheme(self.tally, method, n_resamples, options)
@@ -653,7 +721,13 @@ class RocCurve(Shown):
         return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, method, seed)
 
     def smooth(self, model: Smooth = "binormal") -> SmoothCurve:
-        """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``."""
+        """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``.
+
+        Parameters
+        ----------
+        model
+            ``"binormal"``, ``"log-normal"`` or ``"kernel"``.
+        """
         return SmoothCurve(model, smooth_rates(self.tally, model))
 
     def threshold_for(
@@ -808,6 +882,13 @@ class RocCurve(Shown):
 
     def costs_by_prior(self, reach: float = 7.0, points: int = 201) -> dict[str, FloatArray]:
         """The probability of error against the log odds of the prior, from −reach to reach.
+
+        Parameters
+        ----------
+        reach
+            The largest log odds.
+        points
+            How many priors.
 
         Returns
         -------

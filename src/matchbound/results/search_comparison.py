@@ -310,7 +310,13 @@ class SearchGroups(Shown):
         ]
 
     def gap_records(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """The gaps between all pairs of groups with their intervals; see `gap`."""
+        """The gaps between all pairs of groups with their intervals; see `gap`.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        """
         made = []
         for metric in ("fpir", "fnir", "cmc"):
             known = [group for group in self.groups if getattr(group, metric) is not None]
@@ -352,6 +358,15 @@ class SearchGroups(Shown):
 
         The groups share the gallery, whose part of their errors partly cancels in the difference: the interval is then
         wider than it need be.
+
+        Parameters
+        ----------
+        metric
+            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
+        first, second
+            Names of groups.
+        level
+            The coverage promised.
         """
         rates = [getattr(self[name], metric) for name in (first, second)]
         if any(rate is None for rate in rates):

@@ -98,6 +98,12 @@ class FnirAtFpir(Claimable):
             ``"latent"``: the latent models of FPIR and FNIR share one error budget. ``"union"``: FPIR's and FNIR's
             Wilson intervals, each at half the error; wide, for searches that the models cannot be fitted to.
             ``"auto"``: the first where it can be fitted.
+        level
+            The coverage promised.
+        gallery
+            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         chosen = named(method, ("auto", "latent", "union"))
         kind = gallery_named(gallery)
@@ -234,6 +240,10 @@ class RateAtSize(Claimable):
         method
             ``"auto"``: ``"u-statistic"`` for smaller galleries, ``"latent"`` (a probit-normal model) to eight times the
             gallery searched, ``"bound"`` beyond. ``"bound"``: a bracket without a model.
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         from matchbound.stats.search import sizes
         from matchbound.stats.search.latent import t_deviate
@@ -277,7 +287,13 @@ class RateAtSize(Claimable):
         return Interval(*one_side(low, high, side), level, chosen, side, notes)
 
     def bracket(self, level: float = 0.95) -> Interval:
-        """The interval without a model, to print beside the other; the same one for smaller galleries."""
+        """The interval without a model, to print beside the other; the same one for smaller galleries.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
             return self.interval("auto" if self.reach <= 1.0 else "bound", level)

@@ -425,12 +425,28 @@ class Selectivity(Shown):
         return self.hits.searches
 
     def variance(self, gallery: str = "random") -> float:
-        """Variance of the estimate."""
+        """Variance of the estimate.
+
+        Parameters
+        ----------
+        gallery
+            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+        """
         hits = self.hits if gallery_named(gallery) == "random" else replace(self.hits, probe=None, holder=None)
         return hits.variance(lambda h: h)
 
     def interval(self, level: float = 0.95, *, gallery: str = "random", side: Side = "two-sided") -> Interval:
-        """An interval on the logarithm of the selectivity, with a t quantile; without a hit, from Wilson's bound."""
+        """An interval on the logarithm of the selectivity, with a t quantile; without a hit, from Wilson's bound.
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        gallery
+            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        """
         from scipy.special import ndtr
 
         from matchbound.stats.search.latent import effective_people, t_deviate
@@ -445,5 +461,13 @@ class Selectivity(Shown):
         return Interval(0.0 if side == "upper" else low, math.inf if side == "lower" else high, level, "log-t", side)
 
     def upper_bound(self, level: float = 0.95, *, gallery: str = "random") -> float:
-        """The one-sided bound that the selectivity stays below with the given confidence."""
+        """The one-sided bound that the selectivity stays below with the given confidence.
+
+        Parameters
+        ----------
+        level
+            The confidence.
+        gallery
+            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+        """
         return self.interval(level, gallery=gallery, side="upper").high

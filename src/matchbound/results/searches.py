@@ -194,6 +194,11 @@ class Searches(Shown):
         """False positive identification rate: the share of searches without a mate that return anybody.
 
         FPIR(t) = #{non-mated searches with a candidate ≥ t} / #{non-mated searches}.
+
+        Parameters
+        ----------
+        threshold
+            Where the decision is made, in the units of the scores.
         """
         oriented = self._oriented(threshold)
         people = int(np.count_nonzero(self.curve.searches_of))
@@ -207,6 +212,13 @@ class Searches(Shown):
 
         FNIR(t, R) = #{mated searches with mate < t or rank > R} / #{mated searches}. A mate tied with a non-mate is
         ahead of it.
+
+        Parameters
+        ----------
+        threshold
+            Where the decision is made, in the units of the scores.
+        rank
+            The mate must be among so many best.
         """
         oriented = self._oriented(threshold)
         ranked = self.ranked(rank)
@@ -215,12 +227,26 @@ class Searches(Shown):
         )
 
     def cmc(self, rank: int = 1) -> Misses:
-        """Cumulative match characteristic: the share of mated searches whose mate is within the best R candidates."""
+        """Cumulative match characteristic: the share of mated searches whose mate is within the best R candidates.
+
+        Parameters
+        ----------
+        rank
+            The mate must be among so many best.
+        """
         ranked = self.ranked(rank)
         return Misses("cmc", None, rank, ranked.misses(-np.inf), ranked.searches, ranked.people, ranked, -np.inf)
 
     def fnir_at_fpir(self, fpir: float, rank: int = 1) -> FnirAtFpir:
-        """FNIR at the threshold where at most a share `fpir` of searches without a mate return anybody."""
+        """FNIR at the threshold where at most a share `fpir` of searches without a mate return anybody.
+
+        Parameters
+        ----------
+        fpir
+            The target FPIR, between 0 and 1.
+        rank
+            The mate must be among so many best.
+        """
         from matchbound.stats.search.budget import threshold_at
 
         _check_rate(fpir, "fpir")
@@ -238,7 +264,13 @@ class Searches(Shown):
         )
 
     def selectivity(self, threshold: float) -> Selectivity:
-        """SEL: the mean number of enrolled people who reach the threshold in a search without a mate."""
+        """SEL: the mean number of enrolled people who reach the threshold in a search without a mate.
+
+        Parameters
+        ----------
+        threshold
+            Where the decision is made, in the units of the scores.
+        """
         return Selectivity(float(threshold), self.hits(threshold))
 
     def at_gallery_size(self, size: int, threshold: float | None = None, *, rank: int | None = None) -> RateAtSize:
@@ -276,6 +308,17 @@ class Searches(Shown):
     ) -> SearchThreshold:
         """The most lenient threshold whose one-sided upper bound on FPIR meets a target.
 
+        Parameters
+        ----------
+        fpir
+            The FPIR to stay below.
+        confidence
+            With which it does.
+        gallery
+            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+        method
+            Of the upper bound; see `FalsePositives.interval`.
+
         Raises
         ------
         DataError
@@ -308,7 +351,13 @@ class Searches(Shown):
         return SearchThreshold(rate.threshold, float(fpir), float(confidence), rate.estimate, upper, used)
 
     def among(self, people: Collection[Any]) -> Searches:
-        """The searches for some people only, in the same gallery."""
+        """The searches for some people only, in the same gallery.
+
+        Parameters
+        ----------
+        people
+            Identities to keep.
+        """
         chosen = set(people)
         tally = self.tally
         searched, mated = tally.nonmated, tally.mated
@@ -335,6 +384,10 @@ class Searches(Shown):
         ----------
         group
             From identity to group; by default the groups of the probes.
+        threshold
+            Where the decision is made, in the units of the scores.
+        rank
+            The mate must be among so many best.
         """
         from matchbound.results.search_comparison import by_group
 
@@ -344,21 +397,51 @@ class Searches(Shown):
         return by_group(replace(self, group=known), threshold, rank)
 
     def trade_off(self, rank: int = 1, level: float = 0.95, *, gallery: str = "random") -> TradeOff:
-        """FNIR against FPIR with a pointwise band that accounts for the estimated thresholds."""
+        """FNIR against FPIR with a pointwise band that accounts for the estimated thresholds.
+
+        Parameters
+        ----------
+        rank
+            The mate must be among so many best.
+        level
+            Of the band.
+        gallery
+            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+        """
         from matchbound.results.search_curves import trade_off
 
         self._must_have_both()
         return trade_off(self, rank, level, gallery_named(gallery))
 
     def cmc_curve(self, ranks: int = 20, level: float = 0.95, *, gallery: str = "random") -> CmcCurve:
-        """CMC to a rank, with a pointwise band."""
+        """CMC to a rank, with a pointwise band.
+
+        Parameters
+        ----------
+        ranks
+            Up to which rank.
+        level
+            Of the band.
+        gallery
+            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+        """
         from matchbound.results.search_curves import cmc_curve
 
         self.cmc(1)._must_have_searches()
         return cmc_curve(self, min(ranks, self.tally.ranks, self.gallery_size), level, gallery_named(gallery))
 
     def size_curve(self, threshold: float, sizes: Sequence[int] | None = None, level: float = 0.95) -> SizeCurve:
-        """FPIR at a threshold against the size of the gallery, to eight times the one searched, with a band."""
+        """FPIR at a threshold against the size of the gallery, to eight times the one searched, with a band.
+
+        Parameters
+        ----------
+        threshold
+            Where the decision is made, in the units of the scores.
+        sizes
+            Numbers of enrolled people.
+        level
+            Of the band.
+        """
         from matchbound.results.search_curves import size_curve
 
         return size_curve(self, threshold, sizes, level)
@@ -374,6 +457,19 @@ class Searches(Shown):
         ax: Axes | None = None,
     ) -> Axes:
         """Draw FNIR against FPIR, the CMC, or FPIR against the size of the gallery (at a threshold).
+
+        Parameters
+        ----------
+        kind
+            ``"trade-off"``, ``"cmc"`` or ``"size"``.
+        threshold, rank
+            At which it is drawn.
+        level
+            Of the band.
+        gallery
+            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
+        ax
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -401,6 +497,13 @@ class Searches(Shown):
 
         Counted are searches without a mate in which one enrolled person alone reaches the threshold: those would be
         right if that person were not enrolled. One person under two names looks like a hub too.
+
+        Parameters
+        ----------
+        threshold
+            Where the decision is made, in the units of the scores.
+        top
+            How many, most hits first.
         """
         searched, oriented = self.tally.nonmated, self._oriented(threshold)
         alone = (searched.score[:, 0] >= oriented) & (searched.score[:, 1] < oriented)
@@ -410,7 +513,13 @@ class Searches(Shown):
         return tuple(Hub(self._label(int(g)), int(u[g]), float(u[g]) / total) for g in order if u[g])
 
     def people_with_half(self, threshold: float) -> int:
-        """How many enrolled people receive half of the false hits of `hubs`; 0 where there is none."""
+        """How many enrolled people receive half of the false hits of `hubs`; 0 where there is none.
+
+        Parameters
+        ----------
+        threshold
+            Where the decision is made, in the units of the scores.
+        """
         searched, oriented = self.tally.nonmated, self._oriented(threshold)
         alone = (searched.score[:, 0] >= oriented) & (searched.score[:, 1] < oriented)
         u = -np.sort(-np.bincount(searched.holder[alone, 0], minlength=self.tally.size))
@@ -426,7 +535,13 @@ class Searches(Shown):
         )
 
     def ranked(self, rank: int) -> Ranked:
-        """The searches of enrolled people at a rank."""
+        """The searches of enrolled people at a rank.
+
+        Parameters
+        ----------
+        rank
+            The mate must be among so many best.
+        """
         if not (isinstance(rank, (int, np.integer)) and rank >= 1):
             raise UsageError(f"rank must be a whole number, at least 1; got {rank!r}")
         if rank > self.tally.ranks:
@@ -447,7 +562,13 @@ class Searches(Shown):
         return made
 
     def hits(self, threshold: float) -> HitList:
-        """Who reaches a threshold in the searches without a mate."""
+        """Who reaches a threshold in the searches without a mate.
+
+        Parameters
+        ----------
+        threshold
+            Where the decision is made, in the units of the scores.
+        """
         from matchbound.stats.search.sizes import HitList
 
         searched, oriented = self.tally.nonmated, self._oriented(threshold)

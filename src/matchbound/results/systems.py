@@ -115,7 +115,13 @@ class SystemsTable(Shown):
         return plot_differences(chosen, ax=ax)
 
     def rates(self, metric: str = "far") -> dict[str, float]:
-        """The rate of each system, by name."""
+        """The rate of each system, by name.
+
+        Parameters
+        ----------
+        metric
+            ``"far"``, ``"frr"`` or another metric of the comparisons.
+        """
         found: dict[str, float] = {}
         for (a, b), comparison in self.comparisons.items():
             difference = _of(comparison, metric)

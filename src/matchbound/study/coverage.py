@@ -137,7 +137,13 @@ class CoverageStudy(Shown):
         return [record for row in self.rows for record in row.to_records()]
 
     def select(self, **wanted: Any) -> list[CoverageRow]:
-        """Rows whose fields have the given values: ``study.select(metric="far", method="wilson")``."""
+        """Rows whose fields have the given values: ``study.select(metric="far", method="wilson")``.
+
+        Parameters
+        ----------
+        wanted
+            Values of fields by name; a row must have all of them.
+        """
         names = {item.name for item in fields(CoverageRow)}
         for name in wanted:
             if name not in names:
@@ -149,13 +155,27 @@ class CoverageStudy(Shown):
         return {item.name: [getattr(row, item.name) for row in self.rows] for item in fields(CoverageRow)}
 
     def to_csv(self, path: str | os.PathLike[str], header: Mapping[str, Any] | None = None) -> None:
-        """Write the rows as CSV, after lines ``# key: value`` that say where they come from."""
+        """Write the rows as CSV, after lines ``# key: value`` that say where they come from.
+
+        Parameters
+        ----------
+        path
+            Where to; written whole or not at all.
+        header
+            What the first lines say, by key.
+        """
         from matchbound.files.writing import write_atomically
 
         write_atomically(path, rows_csv(self.rows, {"source": self.source, "seed": self.seed, **(header or {})}))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as Parquet, with the same facts in the metadata."""
+        """Write the rows as Parquet, with the same facts in the metadata.
+
+        Parameters
+        ----------
+        path
+            Where to; written whole or not at all.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -166,7 +186,15 @@ class CoverageStudy(Shown):
     def plot(
         self, kind: Literal["nominal", "rate", "identities", "width"] = "nominal", **options: Any
     ) -> Sequence[Axes]:
-        """Draw the study: coverage against the nominal level, the rate or the number of identities, or widths."""
+        """Draw the study: coverage against the nominal level, the rate or the number of identities, or widths.
+
+        Parameters
+        ----------
+        kind
+            ``"nominal"``, ``"rate"``, ``"identities"`` or ``"width"``: what coverage is drawn against, or widths.
+        options
+            Of that picture.
+        """
         from matchbound.study.plots import plot_study
 
         return plot_study(self.rows, kind, **options)

@@ -58,7 +58,15 @@ class Geometric:
             raise UsageError(f"Geometric needs most ≥ least; got least={self.least}, most={self.most}")
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        """Numbers of instances of `count` identities, shape (count,)."""
+        """Numbers of instances of `count` identities, shape (count,).
+
+        Parameters
+        ----------
+        count
+            How many sizes.
+        rng
+            The generator.
+        """
         sizes = rng.geometric(1.0 / (1.0 + self.mean - self.least), count) - 1 + self.least
         return sizes.astype(np.int64) if self.most is None else np.minimum(sizes, self.most).astype(np.int64)
 
@@ -161,11 +169,25 @@ class SyntheticModel:
             raise UsageError(f"sizes must be whole numbers ≥ 1 or Geometric; got {self.sizes!r}")
 
     def with_sizes(self, sizes: Sizes) -> SyntheticModel:
-        """The same people with another number of instances each."""
+        """The same people with another number of instances each.
+
+        Parameters
+        ----------
+        sizes
+            Instances of each person, or how they are drawn.
+        """
         return replace(self, sizes=sizes)
 
     def sample(self, n_identities: int, rng: int | np.random.Generator | None = None) -> Embeddings:
-        """A data set of `n_identities` new people, as `Embeddings` with Euclidean distance."""
+        """A data set of `n_identities` new people, as `Embeddings` with Euclidean distance.
+
+        Parameters
+        ----------
+        n_identities
+            How many people.
+        rng
+            Seed or generator.
+        """
         if n_identities < 1:
             raise UsageError(f"n_identities must be at least 1; got {n_identities!r}")
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
@@ -175,7 +197,19 @@ class SyntheticModel:
     def draw(
         self, n_identities: int, rng: np.random.Generator, sizes: IntArray | None = None, dtype: Any = np.float64
     ) -> tuple[NDArray[Any], IntArray]:
-        """Normalised vectors, shape (ΣM_i, d), identity after identity, and M_i, shape (G,)."""
+        """Normalised vectors, shape (ΣM_i, d), identity after identity, and M_i, shape (G,).
+
+        Parameters
+        ----------
+        n_identities
+            How many people.
+        rng
+            The generator.
+        sizes
+            Instances of each; by default they are drawn.
+        dtype
+            Of the vectors.
+        """
         if sizes is None:
             sizes = self.draw_sizes(n_identities, rng)
         centres, scale = self._people(n_identities, rng, dtype)
@@ -187,7 +221,15 @@ class SyntheticModel:
         return vectors, sizes
 
     def draw_sizes(self, n_identities: int, rng: np.random.Generator) -> IntArray:
-        """M_i, shape (G,)."""
+        """M_i, shape (G,).
+
+        Parameters
+        ----------
+        n_identities
+            How many people.
+        rng
+            The generator.
+        """
         if isinstance(self.sizes, Geometric):
             return self.sizes.draw(n_identities, rng)
         if isinstance(self.sizes, tuple):

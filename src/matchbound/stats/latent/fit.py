@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +38,9 @@ from matchbound.stats.latent.model import (
 from matchbound.stats.latent.probabilities import implied_correlation
 from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 from matchbound.stats.weighting import UnitRate
+
+SPARSE_PAIRS = 1_000_000
+"""From so many identity pairs on, sums over the rows of their table are products of a sparse matrix."""
 
 N_RANKS = 60
 FEWEST = 3
@@ -109,8 +114,9 @@ def fit_far(
     identities = effective_identities(whole.impostor.comparisons if sizes is None else np.where(taking_part, sizes, 0))
     left_out = tally if leave_out is None else leave_out
     own = far_own_variance(whole.impostor, mirrored, identities)
+    left = LeaveOneOut(left_out)
     if whole is tally:
-        own = with_jackknife(own, left_out, mirrored)
+        own = with_jackknife(own, left_out, mirrored, left)
     return LatentModel(
         metric="far",
         design=design,
@@ -122,7 +128,7 @@ def fit_far(
         pair=smooth(
             curves.z, np.maximum(curves.found.pair, 0.0), curves.errors, FAR_POOL, constants.bandwidth, NO_PAIR_DATA
         ),
-        beta=_slope(left_out, mirrored, constants),
+        beta=_slope(left_out, left, mirrored, constants),
         settings=constants,
         mirrored=mirrored,
         own=own,
@@ -231,7 +237,7 @@ def _curves(
     return _Points(ndtri(rate[kept]), count[kept], correlations(design, chosen))
 
 
-def _slope(tally: Tally, mirrored: bool, settings: LatentSettings) -> float:
+def _slope(tally: Tally, left: LeaveOneOut, mirrored: bool, settings: LatentSettings) -> float:
     """β: the slope of the mean ρ_s on the mean probit rate over samples that each leave one identity out."""
     from scipy.special import ndtri
 
@@ -246,7 +252,7 @@ def _slope(tally: Tally, mirrored: bool, settings: LatentSettings) -> float:
         k = int(np.argmin(np.abs(rates - rate)))
         if abs(rates[k] - rate) > 0.15 * rate or rates[k] * total / 2.0 < FEWEST:
             continue
-        design, products = without_each(tally, k)
+        design, products = left.at(k)
         p = 1.0 - products.rate if mirrored else products.rate
         if np.any(taking_part & ((design.comparisons <= 0.0) | (p <= 0.0) | (p >= 1.0))):
             continue
@@ -255,9 +261,9 @@ def _slope(tally: Tally, mirrored: bool, settings: LatentSettings) -> float:
         middle.append(MIDDLE.start <= place < MIDDLE.stop)
     if not any(middle):
         return 0.0
-    left = Design(*np.array(designs)[:, :, taking_part].transpose(1, 0, 2))
+    without = Design(*np.array(designs)[:, :, taking_part].transpose(1, 0, 2))
     seen = Products(*np.array(moments)[:, :, taking_part].transpose(1, 0, 2))
-    rho, probit = identity_correlation(left, seen), ndtri(seen.rate[np.array(middle)])
+    rho, probit = identity_correlation(without, seen), ndtri(seen.rate[np.array(middle)])
     x, y = probit.mean(axis=0), rho.mean(axis=0)
     spread = float(((x - x.mean()) ** 2).sum())
     if spread <= 0.0:
@@ -376,55 +382,124 @@ def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
 
 
 def without_each(tally: Tally, k: int) -> tuple[Design, Products]:
-    """Design and moments of impostor errors at threshold k with each identity left out, arrays of shape (G,).
+    """Design and moments of impostor errors at threshold k with each identity left out; see `LeaveOneOut`."""
+    return LeaveOneOut(tally).at(k)
+
+
+class LeaveOneOut:
+    """Design and moments of impostor errors with each identity left out, arrays of shape (G,).
 
     All of it in one pass over the identity pairs. Leaving out h takes row and column h from every sum: with
     S_i = Σ_j n_ij and m_i = Σ_j m_ij, Σ_{i≠h}(S_i − n_ih)² = ΣS² − S_h² − 2Σ_i S_i·n_ih + Σ_i n_ih², and so on for the
     products with m.
-    The tally must have kept its pairs. An identity without comparisons has the moments of all the data.
+    The tally must have kept its pairs. An identity without comparisons has the moments of all the data. What does not
+    depend on the threshold is worked out once, and so is what is asked for twice.
     """
-    impostor = tally.impostor
-    assert impostor.erred is not None
-    assert impostor.compared is not None
-    size = tally.n_identities
-    m, s = impostor.comparisons.astype(np.float64), impostor.errors[k].astype(np.float64)
-    erred, compared = impostor.erred[k], impostor.compared
-    n = erred.count.astype(np.float64)
 
-    def rows(table: PairTable, values: FloatArray, partner: FloatArray | None = None) -> FloatArray:
-        """Σ_i values_ih (times partner_i) for each h, shape (G,)."""
-        right = values if partner is None else values * partner[table.second]
-        left = values if partner is None else values * partner[table.first]
-        both = np.bincount(table.first, right, size) + np.bincount(table.second, left, size)
+    def __init__(self, tally: Tally) -> None:
+        self._impostor, self._size = tally.impostor, tally.n_identities
+        self._known: dict[int, tuple[Design, Products]] = {}
+
+    def at(self, k: int) -> tuple[Design, Products]:
+        """At the k-th threshold of the tally."""
+        if k not in self._known:
+            self._known[k] = self._found(k)
+        return self._known[k]
+
+    @cached_property
+    def _compared(self) -> _Rows:
+        compared = self._impostor.compared
+        assert isinstance(compared, PairTable)
+        return _Rows(compared, compared.count.astype(np.float64), self._size)
+
+    @cached_property
+    def _without_errors(self) -> tuple[FloatArray, FloatArray]:
+        """Σ_i m_ih² and Σ_i m_ih·m_i for each h."""
+        compared, m = self._impostor.compared, self._impostor.comparisons.astype(np.float64)
+        if isinstance(compared, AllPairs):
+            sizes = compared.instances.astype(np.float64)
+            return sizes**2 * (float(sizes @ sizes) - sizes**2), sizes * (float(sizes @ m) - sizes * m)
+        return self._compared.of(self._compared.values**2), self._compared.times(m)
+
+    def _found(self, k: int) -> tuple[Design, Products]:
+        impostor = self._impostor
+        assert impostor.erred is not None
+        assert impostor.compared is not None
+        m, s = impostor.comparisons.astype(np.float64), impostor.errors[k].astype(np.float64)
+        erred, compared = impostor.erred[k], impostor.compared
+        wrong_pairs = _Rows(erred, erred.count.astype(np.float64), self._size)
+        n = wrong_pairs.values
+        nn, ns, nm_i = wrong_pairs.of(n * n), wrong_pairs.times(s), wrong_pairs.times(m)
+        mm, mm_i = self._without_errors
+        if isinstance(compared, AllPairs):
+            sizes = compared.instances.astype(np.float64)
+            ms = sizes * (float(sizes @ s) - sizes * s)
+            both = n * compared.look_up_in(erred)
+        else:
+            ms = self._compared.times(s)
+            both = n * self._compared.at(erred)
+        nm = wrong_pairs.of(both)
+        ordered, wrong = float(m.sum()) - 2.0 * m, float(s.sum()) - 2.0 * s
+        p = _ratio(wrong, ordered)
+        sum_ss = float(s @ s) - s * s - 2.0 * ns + nn
+        sum_sm = float(s @ m) - s * m - ms - nm_i + nm
+        sum_mm = float(m @ m) - m * m - 2.0 * mm_i + mm
+        pair_nn = float(impostor.sum_nn[k]) - 2.0 * nn
+        pair_nm = float(impostor.sum_nm[k]) - 2.0 * nm
+        pair_mm = float(impostor.sum_mm) - 2.0 * mm
+        q = pair_nn - 2.0 * p * pair_nm + p * p * pair_mm
+        r = sum_ss - 2.0 * p * sum_sm + p * p * sum_mm
+        within = np.maximum((pair_mm - ordered) / 2.0, 0.0)
+        sharing = np.maximum(sum_mm - pair_mm, 0.0)
+        total = ordered / 2.0
+        disjoint = np.maximum(total * (total - 1.0) - within - sharing, 0.0)
+        return Design(total, within, sharing, disjoint), Products(p, q / 2.0, r - q)
+
+
+class _Rows:
+    """Sums over the rows of a symmetric table of identity pairs, shape (G,)."""
+
+    def __init__(self, table: PairTable, values: FloatArray, size: int) -> None:
+        self.values = values
+        self._table, self._size = table, size
+
+    def of(self, values: FloatArray) -> FloatArray:
+        """Σ_i values_ih for each h."""
+        first, second = self._table.first, self._table.second
+        both = np.bincount(first, values, self._size) + np.bincount(second, values, self._size)
         return both.astype(np.float64)
 
-    nn, ns, nm_i = rows(erred, n * n), rows(erred, n, s), rows(erred, n, m)
-    if isinstance(compared, AllPairs):
-        sizes = compared.instances.astype(np.float64)
-        mm = sizes**2 * (float(sizes @ sizes) - sizes**2)
-        ms = sizes * (float(sizes @ s) - sizes * s)
-        mm_i = sizes * (float(sizes @ m) - sizes * m)
-        both = n * compared.look_up_in(erred)
-    else:
-        made = compared.count.astype(np.float64)
-        mm, ms, mm_i = rows(compared, made * made), rows(compared, made, s), rows(compared, made, m)
-        both = n * erred.look_up(compared, size)
-    nm = rows(erred, both)
-    ordered, wrong = float(m.sum()) - 2.0 * m, float(s.sum()) - 2.0 * s
-    p = _ratio(wrong, ordered)
-    sum_ss = float(s @ s) - s * s - 2.0 * ns + nn
-    sum_sm = float(s @ m) - s * m - ms - nm_i + nm
-    sum_mm = float(m @ m) - m * m - 2.0 * mm_i + mm
-    pair_nn = float(impostor.sum_nn[k]) - 2.0 * nn
-    pair_nm = float(impostor.sum_nm[k]) - 2.0 * nm
-    pair_mm = float(impostor.sum_mm) - 2.0 * mm
-    q = pair_nn - 2.0 * p * pair_nm + p * p * pair_mm
-    r = sum_ss - 2.0 * p * sum_sm + p * p * sum_mm
-    within = np.maximum((pair_mm - ordered) / 2.0, 0.0)
-    sharing = np.maximum(sum_mm - pair_mm, 0.0)
-    total = ordered / 2.0
-    disjoint = np.maximum(total * (total - 1.0) - within - sharing, 0.0)
-    return Design(total, within, sharing, disjoint), Products(p, q / 2.0, r - q)
+    def times(self, partner: FloatArray) -> FloatArray:
+        """Σ_i value_ih·partner_i for each h."""
+        if self._matrix is not None:
+            return np.asarray(self._matrix @ partner + self._matrix.T @ partner, dtype=np.float64)
+        first, second = self._table.first, self._table.second
+        right, left = self.values * partner[second], self.values * partner[first]
+        both = np.bincount(first, right, self._size) + np.bincount(second, left, self._size)
+        return both.astype(np.float64)
+
+    def at(self, other: PairTable) -> IntArray:
+        """The counts of the pairs of another table, 0 where there are none."""
+        found = np.searchsorted(self._keys, other.first * np.int64(self._size) + other.second)
+        if not self._keys.size:
+            return np.zeros(other.first.size, dtype=np.int64)
+        found[found == self._keys.size] = 0
+        there = self._keys[found] == other.first * np.int64(self._size) + other.second
+        return np.where(there, self._table.count[found], 0)
+
+    @cached_property
+    def _keys(self) -> IntArray:
+        return self._table.first * np.int64(self._size) + self._table.second
+
+    @cached_property
+    def _matrix(self) -> Any:
+        """The upper half as a sparse matrix, where it is large: its product is many times as fast. Else None."""
+        if self._table.first.size < SPARSE_PAIRS:
+            return None
+        from scipy.sparse import csr_array
+
+        starts = np.searchsorted(self._table.first, np.arange(self._size + 1))
+        return csr_array((self.values, self._table.second, starts), shape=(self._size, self._size))
 
 
 def smooth(
@@ -464,7 +539,12 @@ def impostor_clusters(tally: ImpostorTally) -> Clusters:
         pairs = np.multiply.outer(members, members).astype(np.float64)
         pairs[np.diag_indices(sizes.size)] -= members
         return _grouped(products.reshape(-1), pairs.reshape(-1) / 2.0)
-    return _grouped(compared.count.astype(np.float64), np.ones(compared.count.size))
+    most = int(compared.count.max(initial=0))
+    if most > compared.count.size + 1_000_000:
+        return _grouped(compared.count.astype(np.float64), np.ones(compared.count.size))
+    times = np.bincount(compared.count)
+    sizes = np.flatnonzero(times)
+    return _grouped(sizes.astype(np.float64), times[sizes].astype(np.float64))
 
 
 def genuine_clusters(tally: GenuineTally) -> Clusters:
@@ -525,7 +605,7 @@ def frr_own_variance(tally: GenuineTally, mirrored: bool, identities: float) -> 
     return _known(q, total, factor * spread / total**2, noise, mirrored)
 
 
-def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool) -> OwnVariance:
+def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool, without: LeaveOneOut | None = None) -> OwnVariance:
     """The same with noise at least (G−1)/G·Σ(V_h − V̄)²/V̂² over samples that each leave one identity h out.
 
     V_h = max(0, 4R − 2Q)/N2² without h, and V̂ = max(4R − 2Q, 2Q)/N2². Known at the thresholds of `tally`, which must
@@ -533,6 +613,7 @@ def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool) -> OwnVarianc
     """
     if not tally.has_pairs or not own.errors.size:
         return own
+    without = without or LeaveOneOut(tally)
     taking_part = tally.impostor.comparisons > 0
     size = int(np.count_nonzero(taking_part))
     total = float(tally.impostor.comparisons.sum()) / 2.0
@@ -542,7 +623,7 @@ def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool) -> OwnVarianc
         seen = total - wrong if mirrored else wrong
         if not 1.0 <= seen <= total / 2.0 + 1.0:
             continue
-        design, products = without_each(tally, k)
+        design, products = without.at(k)
         with np.errstate(divide="ignore", invalid="ignore"):
             left = np.maximum(0.0, products.sharing + products.within) / design.comparisons**2
         left = left[taking_part]

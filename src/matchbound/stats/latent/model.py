@@ -321,6 +321,13 @@ class LatentModel:
         """The t quantile with f·(G_e − 1) degrees of freedom, or the lesser of 6 and G_e − 1 where that is more.
 
         Limits have a tail of Φ(−deviate).
+
+        Parameters
+        ----------
+        level
+            The coverage promised.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
         from scipy.special import stdtrit
 
@@ -364,6 +371,17 @@ class LatentModel:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
         `errors` need not be whole; `upper` says which limit. They are right to `tolerance` in probits.
+
+        Parameters
+        ----------
+        errors
+            Numbers of errors, any shape.
+        deviate
+            Normal deviates of the tails, broadcast with them.
+        upper
+            Where upper limits are wanted, and not lower ones.
+        tolerance
+            Of the limit, in probits.
         """
         x, d, up = np.broadcast_arrays(
             np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)
