@@ -1,6 +1,9 @@
-"""Book the comparisons of an identity with others, from their bins laid side by side.
+"""Book the comparisons of a block of which every one has its bin.
 
-What each comparison of an identity pair adds to Σn² comes from comparing its bin with the others, 32 at a time.
+Three sums are kept by bin for the identity of the rows, side by side in one word: what its comparisons add to Σn², how
+many they are, and the rows of the identities they are with. What each comparison of an identity pair adds to Σn² comes
+from comparing its bin with the others of the pair, 32 at a time. The identities of the columns are counted column by
+column afterwards where they are so many that the counts that are being added to would not stay in the cache.
 """
 
 from __future__ import annotations
@@ -12,16 +15,18 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.bits import bits_set
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, SHORT, cgutils, data_of, load, number, splat, store
 
 FEW = 128
 MOST_COLS = 1024
+FEW_ROWS = 63
+"""Of identities with at most so many rows, comparisons with the rows of a task fit 16 bits."""
 # A word of `packed` holds three sums over the comparisons of one identity with up to MOST_COLS rows, in pairs of
 # at most FEW comparisons: Σn² ≤ FEW²·MOST_COLS = 2²⁴, n ≤ FEW·MOST_COLS = 2¹⁷ and ΣnM_j ≤ FEW·MOST_COLS = 2¹⁷.
 COUNT_BIT = 26
 WEIGHT_BIT = 45
+BIN = 0x7FFF
 
 
 @intrinsic
@@ -51,107 +56,55 @@ def _emit_reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any)
 _reached32: Any = _emit_reached32
 
 
-def _load_pair(context: Any, builder: Any, signature: Any, args: Any) -> tuple[Any, Any]:
-    """The pointer to bins[at], and the vector of the first n of 32 bins from there, the others −1."""
-    vector = ir.VectorType(SHORT, 32)
-    at = builder.gep(data_of(context, builder, signature.args[0], args[0]), [args[1]], source_etype=SHORT)
-    block = load(builder, at, number(0), vector)
-    one = ir.Constant(ir.IntType(64), 1)
-    word = builder.trunc(builder.sub(builder.shl(one, args[2]), one), ir.IntType(32))
-    lanes = builder.bitcast(word, ir.VectorType(ir.IntType(1), 32))
-    return at, builder.select(lanes, block, ir.Constant(vector, [-1] * 32))
-
-
-def _keys_of(builder: Any, block: Any) -> Any:
-    """32·bin + lane for each lane with a bin and 0 for the others: all different, in the order of the bins."""
-    vector = block.type
-    shifted = builder.shl(block, ir.Constant(vector, [5] * 32))
-    keys = builder.or_(shifted, ir.Constant(vector, list(range(32))))
-    zeros = ir.Constant(vector, [0] * 32)
-    return builder.select(builder.icmp_signed(">=", block, zeros), keys, zeros)
-
-
-def _book_one(context: Any, builder: Any, signature: Any, args: Any, at: Any, keys: Any, p: Any) -> None:
-    """packed[b] += unit + 2·#{q: keys[q] > keys[p]} and columns[offset + b] += 1, where b = at[p]."""
-    packed, columns = (data_of(context, builder, signature.args[k], args[k]) for k in (3, 5))
-    whole = INDEX
-    b = builder.zext(load(builder, at, p, SHORT), whole)
-    key = builder.trunc(builder.or_(builder.shl(b, ir.Constant(whole, 5)), p), ir.IntType(16))
-    every = splat(builder, key, keys.type)
-    above = builder.bitcast(builder.icmp_unsigned(">", keys, every), ir.IntType(32))
-    twice = builder.shl(builder.zext(builder.ctpop(above), whole), ir.Constant(whole, 1))
-    store(builder, builder.add(load(builder, packed, b, INDEX), builder.add(args[4], twice)), packed, b)
-    place = builder.add(args[6], b)
-    store(builder, builder.add(load(builder, columns, place, SHORT), ir.Constant(SHORT, 1)), columns, place)
-
-
 @intrinsic
-def _emit_book_all(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any) -> Any:
-    """Book the n <= 32 comparisons of an identity pair with bins[at..]; see `_book_one`.
+def _emit_book32(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any) -> Any:
+    """Book the n <= 32 comparisons of an identity pair with bins[at..]: all but those in bin 0.
+
+    packed[b] += unit + 2·#{q: bin q is stricter than b, or the same and behind it} and columns[offset + b] += 1, b the
+    bin of each. Bins are below 2048, so that 32·bin + lane fits 16 bits: these keys are all different, in the order of
+    the bins.
 
     bins : int16; packed : int64; columns : uint16; all flat, 32 bins readable from `at` on, nothing is checked.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer, block = _load_pair(context, builder, signature, args)
-        keys = _keys_of(builder, block)
-        with cgutils.for_range(builder, args[2]) as loop:
-            _book_one(context, builder, signature, args, pointer, keys, loop.index)
+        vector, word = ir.VectorType(SHORT, 32), ir.IntType(32)
+        row = builder.gep(data_of(context, builder, signature.args[0], args[0]), [args[1]], source_etype=SHORT)
+        packed, columns = (data_of(context, builder, signature.args[k], args[k]) for k in (3, 5))
+        zeros, one = ir.Constant(vector, [0] * 32), ir.Constant(INDEX, 1)
+        asked = builder.trunc(builder.sub(builder.shl(one, args[2]), one), word)
+        block = builder.select(
+            builder.bitcast(asked, ir.VectorType(ir.IntType(1), 32)), load(builder, row, number(0), vector), zeros
+        )
+        shifted = builder.shl(block, ir.Constant(vector, [5] * 32))
+        keys = builder.or_(shifted, ir.Constant(vector, list(range(32))))
+        hits = builder.bitcast(builder.icmp_signed(">", block, zeros), word)
+        left = cgutils.alloca_once_value(builder, hits)
+        head, body, after = (builder.append_basic_block(name) for name in ("hits", "hit", "booked"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        bits = builder.load(left)
+        builder.cbranch(builder.icmp_unsigned("!=", bits, ir.Constant(word, 0)), body, after)
+        builder.position_at_end(body)
+        builder.store(builder.and_(bits, builder.sub(bits, ir.Constant(word, 1))), left)
+        place = builder.zext(builder.cttz(bits, ir.Constant(ir.IntType(1), 1)), INDEX)
+        b = builder.zext(load(builder, row, place, SHORT), INDEX)
+        key = builder.trunc(builder.or_(builder.shl(b, ir.Constant(INDEX, 5)), place), SHORT)
+        above = builder.bitcast(builder.icmp_unsigned(">", keys, splat(builder, key, vector)), word)
+        # Lanes that are not asked for, or in bin 0, have keys below 32 and are never above a hit.
+        twice = builder.shl(builder.zext(builder.ctpop(above), INDEX), one)
+        store(builder, builder.add(load(builder, packed, b, INDEX), builder.add(args[4], twice)), packed, b)
+        cell = builder.add(args[6], b)
+        store(builder, builder.add(load(builder, columns, cell, SHORT), ir.Constant(SHORT, 1)), columns, cell)
+        builder.branch(head)
+        builder.position_at_end(after)
         return context.get_dummy_value()
 
     whole = types.int64
     return types.void(bins, whole, whole, packed, whole, columns, whole), generate
 
 
-book_all: Any = _emit_book_all
-
-
-@intrinsic
-def _emit_book_hits(
-    typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any, word: Any
-) -> Any:
-    """The same for the comparisons whose bits are set in `word` only."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer, block = _load_pair(context, builder, signature, args)
-        keys = _keys_of(builder, block)
-        left = cgutils.alloca_once_value(builder, args[7])
-        head = builder.append_basic_block("hits")
-        body = builder.append_basic_block("hit")
-        after = builder.append_basic_block("booked")
-        builder.branch(head)
-        builder.position_at_end(head)
-        bits = builder.load(left)
-        zero, one = ir.Constant(bits.type, 0), ir.Constant(bits.type, 1)
-        builder.cbranch(builder.icmp_unsigned("!=", bits, zero), body, after)
-        builder.position_at_end(body)
-        builder.store(builder.and_(bits, builder.sub(bits, one)), left)
-        place = builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
-        _book_one(context, builder, signature, args, pointer, keys, place)
-        builder.branch(head)
-        builder.position_at_end(after)
-        return context.get_dummy_value()
-
-    whole = types.int64
-    return types.void(bins, whole, whole, packed, whole, columns, whole, types.uint64), generate
-
-
-_book_hits: Any = _emit_book_hits
-
-
-@intrinsic
-def _emit_positive32(typing: Any, bins: Any, at: Any, n: Any) -> Any:
-    """Bit q of the answer says whether bins[at + q] > 0, for q < n <= 32; `bins` is a flat int16 array."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _, block = _load_pair(context, builder, signature, args)
-        word = builder.icmp_signed(">", block, ir.Constant(block.type, [0] * 32))
-        return builder.zext(builder.bitcast(word, ir.IntType(32)), ir.IntType(64))
-
-    return types.uint64(bins, types.int64, types.int64), generate
-
-
-_positive32: Any = _emit_positive32
+book32: Any = _emit_book32
 
 
 @intrinsic
@@ -170,33 +123,43 @@ _copy8: Any = _emit_copy8
 
 
 @inlined
-def book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
-    """Book the comparisons of an identity with the identities of the columns from `begin` on, from books.bins."""
-    owner, stop, sizes = data.owner, data.stop, data.size
-    bins, packed, columns, impostor = books.bins, books.packed, books.columns, sums.impostor
-    col0, cols, size, stride = tile.col0, tile.cols, data.size[i], tile.cols + 64
-    base, levels = books.base, packed.shape[0]
-    side = begin
+def book_identity(i: int, at: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
+    """Book the comparisons of an identity of the rows with the identities of the columns from `begin` on.
+
+    at : where the bins of its first row begin in books.bins
+    """
+    sizes, bins, packed, columns, impostor = data.size, books.bins, books.packed, books.columns, sums.impostor
+    cols, size, levels = tile.cols, data.size[i], packed.shape[0]
+    spare = columns.shape[0] - levels
+    side = at + begin
     if size > 1:
-        side = size * stride
-        _lay_side_by_side(i, begin, tile, data, bins)
+        side = tile.rows * (cols + 64)
+        _lay_side_by_side(at, size, begin, side, tile, data, bins)
     c = begin
+    j = data.owner[tile.col0 + begin] if begin < cols else 0
     while c < cols:
-        j = owner[col0 + c]
-        width = stop[j] - (col0 + c)
+        width = sizes[j]
         n = width * size
         unit = 1 + (1 << COUNT_BIT) + (width << WEIGHT_BIT)
-        offset = (j - base) * levels
+        offset = spare if books.by_column else (j - books.base) * levels
         if n == 1:
-            b = bins[side]
+            b = bins[side] & BIN
             packed[b] += unit
             columns[offset + b] += np.uint16(1)
+        elif n <= 3:
+            x, y = bins[side] & BIN, bins[side + 1] & BIN
+            packed[x] += unit + 2 * (y >= x)
+            packed[y] += unit + 2 * (x > y)
+            columns[offset + x] += np.uint16(1)
+            columns[offset + y] += np.uint16(1)
+            if n == 3:
+                z = bins[side + 2] & BIN
+                packed[x] += 2 * (z >= x)
+                packed[y] += 2 * (z >= y)
+                packed[z] += unit + 2 * ((x > z) + (y > z))
+                columns[offset + z] += np.uint16(1)
         elif n <= 32 and levels <= 2048:
-            word = _positive32(bins, side, n)
-            if 2 * bits_set(word) > n:
-                book_all(bins, side, n, packed, unit, columns, offset)
-            else:
-                _book_hits(bins, side, n, packed, unit, columns, offset, word)
+            book32(bins, side, n, packed, unit, columns, offset)
         elif n <= FEW:
             whole = n // 32
             rest = np.uint32((np.uint64(1) << np.uint64(n % 32)) - np.uint64(1))
@@ -207,28 +170,32 @@ def book_identity(i: int, begin: int, tile: Any, data: Any, books: Any, sums: An
                     for w in range(whole):
                         step += _reached32(bins, side + 32 * w, b, np.uint32(0xFFFFFFFF))
                     packed[b] += unit - 1 + step
-                    impostor[j, b - 1] += 1
+                    if not books.by_column:
+                        impostor[j, b - 1] += 1
         else:
-            _book_many(i, j, side, n, sizes, books, sums)
+            _book_many(i, j, side, n, data, books, sums)
         side += n
         c += width
-    unpack(packed, size, sums.impostor[i], sums.moments[0], sums.moments[1])
+        j += 1
+    unpack(packed, size, impostor[i], sums.moments[0], sums.moments[1])
 
 
 @inlined
-def _book_many(i: int, j: int, side: int, n: int, sizes: Any, books: Any, sums: Any) -> None:
-    """Book n comparisons of an identity pair by counting them by bin."""
+def _book_many(i: int, j: int, side: int, n: int, data: Any, books: Any, sums: Any) -> None:
+    """Book the n comparisons of an identity pair by counting them by bin."""
     impostor, moments, tally, bins = sums.impostor, sums.moments, books.tally, books.bins
+    m = data.size[i] * data.size[j]
     for p in range(side, side + n):
-        tally[bins[p]] += 1
+        tally[bins[p] & BIN] += 1
     crossed = 0
     for b in range(tally.shape[0] - 1, 0, -1):
         k = tally[b]
         if k:
             impostor[i, b - 1] += k
-            impostor[j, b - 1] += k
+            if not books.by_column:
+                impostor[j, b - 1] += k
             moments[0, b - 1] += k * (k + 2 * crossed)
-            moments[1, b - 1] += k * sizes[i] * sizes[j]
+            moments[1, b - 1] += k * m
             crossed += k
             tally[b] = 0
     tally[0] = 0
@@ -248,27 +215,49 @@ def unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) ->
 
 
 @inlined
-def _lay_side_by_side(i: int, begin: int, tile: Any, data: Any, bins: Any) -> None:
-    """Copy the bins of an identity behind them, those of each identity of the columns together."""
-    owner, stop, col0, cols, size = data.owner, data.stop, tile.col0, tile.cols, data.size[i]
+def _lay_side_by_side(at: int, size: int, begin: int, to: int, tile: Any, data: Any, bins: Any) -> None:
+    """Copy the bins of an identity to bins[to..], those of each identity of the columns together."""
+    sizes, cols = data.size, tile.cols
     stride = cols + 64
-    to = size * stride
     c = begin
+    j = data.owner[tile.col0 + begin] if begin < cols else 0
     while c < cols:
-        width = stop[owner[col0 + c]] - (col0 + c)
-        at = c
-        if width <= 8:
-            for _ in range(size):
-                _copy8(bins, at, to)
-                at += stride
-                to += width
-        else:
-            for _ in range(size):
-                for k in range(0, width, 8):
-                    _copy8(bins, at + k, to + k)
-                at += stride
-                to += width
+        width = sizes[j]
+        source = at + c
+        for _ in range(size):
+            _copy8(bins, source, to)
+            for k in range(8, width, 8):
+                _copy8(bins, source + k, to + k)
+            source += stride
+            to += width
         c += width
+        j += 1
+
+
+@inlined
+def count_columns(tile: Any, data: Any, books: Any, impostor: Any) -> None:
+    """Count the comparisons of each identity of the columns by bin; of a diagonal block, those behind the row."""
+    sizes, bins, columns = data.size, books.bins, books.columns
+    cols, levels, stride = tile.cols, books.packed.shape[0], tile.cols + 64
+    j = data.owner[tile.col0]
+    c = 0
+    while c < cols:
+        width = sizes[j]
+        rows = tile.rows
+        if tile.diagonal:
+            rows = min(rows, max(tile.col0 + c - tile.row0, 0))
+        offset = (j - books.base) * levels
+        for k in range(c, c + width):
+            if width <= FEW_ROWS:
+                for p in range(k, k + rows * stride, stride):
+                    columns[offset + (bins[p] & BIN)] += np.uint16(1)
+            else:
+                for p in range(k, k + rows * stride, stride):
+                    b = bins[p] & BIN
+                    if b > 0:
+                        impostor[j, b - 1] += 1
+        c += width
+        j += 1
 
 
 @compiled()

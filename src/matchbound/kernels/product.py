@@ -9,7 +9,7 @@ blocks are multiplied by the BLAS.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -93,22 +93,30 @@ def _emit_sums(
     return totals
 
 
+class Operands(NamedTuple):
+    """Arrays of a product, flat and float32: `width` numbers per row; panels; results, `stride` per row."""
+
+    rows: NDArray[np.float32]
+    panels: NDArray[np.float32]
+    out: NDArray[np.float32]
+    width: int
+    stride: int
+
+
 @intrinsic
-def _emit_products(
-    typing: Any, rows: Any, panels: Any, out: Any,
-    first: Any, last: Any, panel: Any, width: Any, to: Any, stride: Any,
-) -> Any:  # fmt: skip
+def _emit_products(typing: Any, operands: Any, first: Any, last: Any, panel: Any, to: Any) -> Any:
     """Products of ROWS rows from `first` on (`last` again where there are fewer) with the 64 columns of a panel.
 
     out[to + m·stride + c] = Σ_k rows[first + m]_k·columns[c]_k. Nothing is checked.
 
-    rows : float32, flat, `width` per row; out : float32, flat
-    panels : float32, flat; the k-th numbers of the columns of a panel side by side
+    In a panel the k-th numbers of its columns are side by side.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data, packed, result = (data_of(context, builder, signature.args[k], args[k]) for k in range(3))
-        first, last, panel, width, to, stride = args[3:]
+        kinds, parts = signature.args[0].types, cgutils.unpack_tuple(builder, args[0])
+        data, packed, result = (data_of(context, builder, kinds[k], parts[k]) for k in range(3))
+        width, stride = parts[3:]
+        first, last, panel, to = args[1:]
         begins = [builder.mul(p, width) for p in _places_of(builder, first, last)]
         lines = [builder.gep(data, [begin], source_etype=SINGLE) for begin in begins]
         column0 = builder.mul(builder.mul(panel, width), number(PANEL))
@@ -133,7 +141,7 @@ def _emit_products(
                 store(builder, builder.load(total), result, at)
         return context.get_dummy_value()
 
-    return types.void(rows, panels, out, *[types.int64] * 6), generate
+    return types.void(operands, *[types.int64] * 4), generate
 
 
 products_of_strip: Any = _emit_products
@@ -143,17 +151,18 @@ products_of_strip: Any = _emit_products
 def fill_product(rows: Any, panels: Any, width: int, tile: Any, stride: int, out: Any) -> None:
     """The products of a block, `stride` a row; the first column is the first one of the first panel.
 
-    rows, panels : see `products_of_strip`
+    rows, panels : see `Operands`
     out : float32, flat, shape (≥ (rows of the tile + ROWS − 1)·stride,)
         Where rows and columns overlap, products behind the diagonal may be left as they were.
     """
+    operands = Operands(rows, panels, out, width, stride)
     row0, end = tile.row0, tile.row0 + tile.rows
     first_panel = tile.col0 // PANEL
     for w in range((tile.col0 + tile.cols - 1) // PANEL - first_panel + 1):
         panel = first_panel + w
         stop = min(end, (panel + 1) * PANEL) if tile.diagonal else end
         for g in range(row0, stop, ROWS):
-            products_of_strip(rows, panels, out, g, end - 1, panel, width, (g - row0) * stride + PANEL * w, stride)
+            products_of_strip(operands, g, end - 1, panel, (g - row0) * stride + PANEL * w)
 
 
 def pack_columns(right: NDArray[np.float32], start: int, stop: int, panels: NDArray[np.float32]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from matchbound.errors import UsageError
 from matchbound.results.interval import Interval
 from matchbound.show.claims import claim_record
-from matchbound.show.numbers import level_text
+from matchbound.show.numbers import level_text, percent
 from matchbound.show.shown import Shown
 
 Verdict = Literal["shown", "not shown", "refuted"]
@@ -425,7 +425,7 @@ def rules_of_thumb(statistic: Any, target: float) -> tuple[str, ...]:
         bound = 3.0 / comparisons
         verdict = "meet" if bound <= target else "miss"
         said.append(
-            f"Rule of 3: no error in {comparisons:,} comparisons would bound the rate by {bound:.3g} at "
+            f"Rule of 3: no error in {comparisons:,} comparisons would bound the rate by {percent(bound)} at "
             f"95%, and so {verdict} the target; {shared}"
         )
     enough = "has" if errors >= 30 else "lacks"
