@@ -423,6 +423,17 @@ def test_an_interval_at_no_false_accept_holds_its_estimate() -> None:
             assert low <= point.estimate <= high
 
 
+def test_an_equal_error_rate_of_nothing_is_within_its_interval() -> None:
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(30), 3)
+    people = rng.standard_normal((30, 32))
+    data = mb.Embeddings(people[codes] + 0.1 * rng.standard_normal((90, 32)), codes)
+    rate = mb.roc(data).eer()
+    assert rate.estimate == 0.0
+    assert rate.interval().low == 0.0
+    assert 0.0 < rate.interval().high < 0.2
+
+
 def test_methods_are_named_with_what_they_made(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["roc", str(files / "scores.csv"), "--far", "0.01", "--quiet"]) == 0
     assert "95% intervals, latent, influence (AUC)." in capsys.readouterr().out
