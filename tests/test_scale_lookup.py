@@ -7,13 +7,13 @@ from typing import Any
 import numba
 import numpy as np
 
-from matchbound.kernels import lookup
+from matchbound.kernels import dense
 from matchbound.kernels.grid import CELLS, cell_of, make_grid
 
 
 @numba.njit
 def look(product: Any, table: Any, bins: Any, at: int, to: int, low: Any, per_cell: Any) -> Any:
-    return lookup.look64(product, table, bins, at, to, low, per_cell)
+    return dense.look64(product, table, bins, at, to, low, per_cell)
 
 
 def test_64_values_at_once() -> None:

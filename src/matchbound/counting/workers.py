@@ -133,8 +133,7 @@ class AllPairsWorker(PieceWorker):
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block
         from matchbound.kernels.blocks import Books
-        from matchbound.kernels.booking import MOST_COLS, add_columns
-        from matchbound.kernels.dense import bin_dense_block, share_of_hits
+        from matchbound.kernels.dense import MOST_COLS, add_columns, bin_dense_block, share_of_hits
 
         job, total, layout, sums = self._job, self.partial, self._job.layout, self._sums()
         grid = self._grid_of_all()

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from matchbound.kernels.blocks import AT_ONCE
-from matchbound.kernels.booking import FEW_ROWS
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.count import COLUMN, expect_genuine, list_block, values_of
+from matchbound.kernels.dense import FEW_ROWS
 from matchbound.kernels.grid import cell_of, exact_bin, fine_bin
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import IntArray
 from matchbound.kernels.blocks import oriented64
 from matchbound.kernels.compiling import inlined
-from matchbound.kernels.dots import dot_wide
+from matchbound.kernels.product import dot_wide
 
 CELLS = 1 << 14
 GROUP = 4

@@ -88,6 +88,11 @@ class Statement:
     given: float | None = None
     options: Mapping[str, float] = field(default_factory=dict)
 
+    def judge(self, number: Bounded, *, level: float = 0.95, method: str | None = None, **options: Any) -> Claim:
+        """The verdict on the number that it is about."""
+        below, above = (self.target, None) if self.relation == "<" else (None, self.target)
+        return claim_of(number, below=below, above=above, level=level, method=method, **options)
+
     def __str__(self) -> str:
         name = self.metric if self.given is None else f"{self.metric}={self.given:g}"
         if self.options:
