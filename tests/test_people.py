@@ -75,6 +75,15 @@ def test_groups_ask_too(files: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert question(False) in capsys.readouterr().err
 
 
+def test_the_system_that_points_the_other_way_is_named(
+    files: Path, distances: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(files / "scores.csv"), str(distances), "--threshold", "0.5"]) == 0
+    assert "the scores of dissimilar.csv point the other way" in capsys.readouterr().err
+    assert main(["compare", str(files / "scores.csv"), str(files / "scores-b.csv"), "--threshold", "0.5"]) == 0
+    assert "point the other way" not in capsys.readouterr().err
+
+
 def test_the_question_is_not_asked_of_chance() -> None:
     rng = np.random.default_rng(3)
     asked = [direction_question(rng.random(n), rng.random(4 * n), bool(n % 2)) for n in (1, 2, 5, 20, 100, 1000) * 20]
