@@ -70,4 +70,4 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "pygments_light_style": "tango",
 }
-html_sidebars = {"index": [], "gallery": [], "cheat-sheet": [], "which-number": []}
+html_sidebars = {"index": [], "gallery": [], "cheat-sheet": [], "which-number": [], "notebooks/*": []}

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 import matchbound as mb
 from matchbound.calls.comparison import compare_all
 from matchbound.calls.groups import by_group
-from matchbound.stats.differences import t_quantile
 from matchbound.stats.families.critical import DECIMALS, Largest, adjusted_level, gaussian_largest, normal_scores
 from matchbound.stats.families.groups import Within, permuted_frr, thrown_far
 from matchbound.stats.families.systems import MOST_TERMS, GenuineTerms, ImpostorTerms, flipped_far, flipped_frr
 from matchbound.stats.group_differences import welch
+from matchbound.stats.intervals import t_quantile
 
 PEOPLE, OFFSETS = 50, [0, 8, 16, 24, 32]
 GROUPS, MEMBERS = 8, 25

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -66,3 +69,16 @@ def test_the_page_leads_to_the_file(sought: str) -> None:
 def test_the_text_of_a_warning_stands_in_one_place(words: str, package: str) -> None:
     found = [path for path in module_map.SOURCE.rglob("*.py") if words in path.read_text("utf-8")]
     assert [path.relative_to(module_map.SOURCE).parts[0] for path in found] == [package]
+
+
+@pytest.mark.parametrize("folder", ["studies", "benchmarks", "fuzz"])
+def test_what_scripts_import_is_there(folder: str) -> None:
+    missing = []
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "matchbound":
+                home = importlib.import_module(node.module)
+                for name in (one.name for one in node.names):
+                    if not hasattr(home, name) and importlib.util.find_spec(f"{node.module}.{name}") is None:
+                        missing.append(f"{path.name}: {node.module}.{name}")
+    assert missing == []

@@ -48,6 +48,15 @@ def test_linkage_along_thresholds(curve: mb.RocCurve) -> None:
             assert along.high[k] == pytest.approx(single.high, abs=0.02)
 
 
+def test_a_score_far_from_all_others_does_not_stretch_the_picture(tmp_path: Path) -> None:
+    assert main(["demo", "--files", str(tmp_path), "--quiet"]) == 0
+    data = mb.read([tmp_path / "predictions.csv", tmp_path / "clusters.csv"], reader="splink")
+    lowest = float(data.score.min())  # of true pairs that blocking did not propose
+    low, high = mb.roc(data).plot("thresholds", prior=0.05).get_xlim()
+    assert low > lowest + 10.0
+    assert high > float(data.score.max())
+
+
 def test_costs_by_prior(curve: mb.RocCurve) -> None:
     made = curve.costs_by_prior()
     assert np.all(made["minimum"] <= made["actual"] + 1e-12)

@@ -166,6 +166,9 @@ def test_the_real_report(tmp_path: Path) -> None:
     assert 'id="groups-far"' in made.html
     assert str(tmp_path) not in made.html
     assert [item["verdict"] for item in made.verdicts] == ["shown", "refuted"]
+    assert made.verdicts[0]["claim"] == "FAR below 5% at threshold 0.5"
+    assert "FAR below 5% at threshold 0.5" in made.html  # what is saved has the verdicts too
+    assert Settings.read({"far": "1%, 0.001", "threshold": "0.5"}).far == (0.01, 0.001)
     with pytest.raises(UsageError, match="needs a threshold"):
         maker(READING, 0)([str(tmp_path / "audit.csv")], Settings(claim=("far < 5%",)), lambda d, t: None)
 

@@ -75,6 +75,15 @@ def test_groups_ask_too(files: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert question(False) in capsys.readouterr().err
 
 
+def test_the_system_that_points_the_other_way_is_named(
+    files: Path, distances: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(files / "scores.csv"), str(distances), "--threshold", "0.5"]) == 0
+    assert "the scores of dissimilar.csv point the other way" in capsys.readouterr().err
+    assert main(["compare", str(files / "scores.csv"), str(files / "scores-b.csv"), "--threshold", "0.5"]) == 0
+    assert "point the other way" not in capsys.readouterr().err
+
+
 def test_the_question_is_not_asked_of_chance() -> None:
     rng = np.random.default_rng(3)
     asked = [direction_question(rng.random(n), rng.random(4 * n), bool(n % 2)) for n in (1, 2, 5, 20, 100, 1000) * 20]
@@ -421,6 +430,17 @@ def test_an_interval_at_no_false_accept_holds_its_estimate() -> None:
             point = curve.at(name)
             low, high = point.interval()
             assert low <= point.estimate <= high
+
+
+def test_an_equal_error_rate_of_nothing_is_within_its_interval() -> None:
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(30), 3)
+    people = rng.standard_normal((30, 32))
+    data = mb.Embeddings(people[codes] + 0.1 * rng.standard_normal((90, 32)), codes)
+    rate = mb.roc(data).eer()
+    assert rate.estimate == 0.0
+    assert rate.interval().low == 0.0
+    assert 0.0 < rate.interval().high < 0.2
 
 
 def test_methods_are_named_with_what_they_made(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

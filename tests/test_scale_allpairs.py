@@ -95,6 +95,28 @@ def test_counts_equal_a_loop(
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=pairs)
 
 
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    similarity=st.sampled_from(["cosine", "euclidean"]),
+    limit=st.sampled_from([0, 1 << 18]),
+    sizes=st.lists(st.sampled_from([1, 1, 2, 3, 5, 20, 70]), min_size=2, max_size=8),
+)
+def test_dense_blocks_count_columns_either_way(seed: int, similarity: Any, limit: int, sizes: list[int]) -> None:
+    """Pairs of 1 to 4,900 comparisons, all thresholds reached by many; columns counted at once and afterwards."""
+    rng = np.random.default_rng(seed)
+    identity = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    data = Embeddings(np.round(rng.standard_normal((identity.size, 4)), 1) + 0.05, identity, similarity)
+    scores = np.sort(data.comparisons().score)
+    thresholds = np.concatenate([scores[:: max(1, scores.size // 30)], [scores[0] - 1.0, scores[-1] + 1.0]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers_module, "CELLS_IN_CACHE", limit)
+        patch.setattr(workers_module, "DENSE_SHARE", -1.0)
+        patch.setattr(layout_module.lay_out, "__defaults__", (128, layout_module.PIECE_ROWS))
+        tally = tally_embeddings(data, thresholds, workers=1, prune="none")
+    assert_equal(tally, tally_by_loop(data, thresholds), pairs=False)
+
+
 def test_nan_threshold_is_refused() -> None:
     data = random_embeddings(np.random.default_rng(0), "cosine", np.float32)
     with pytest.raises(UsageError, match="NaN"):

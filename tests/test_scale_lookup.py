@@ -1,4 +1,4 @@
-"""Looking values up in the table of a grid, with and without an instruction that gathers."""
+"""Looking values up in the table of a grid."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ from typing import Any
 
 import numba
 import numpy as np
-import pytest
 
-from matchbound.kernels import lookup
+from matchbound.kernels import dense
 from matchbound.kernels.grid import CELLS, cell_of, make_grid
 
 
 @numba.njit
-def native(product: Any, table: Any, bins: Any, at: int, to: int, low: Any, per_cell: Any) -> Any:
-    return lookup.look64(product, table, bins, at, to, low, per_cell)
+def look(product: Any, table: Any, bins: Any, at: int, to: int, low: Any, per_cell: Any) -> Any:
+    return dense.look64(product, table, bins, at, to, low, per_cell)
 
 
-@numba.njit
-def anywhere(product: Any, table: Any, bins: Any, at: int, to: int, low: Any, per_cell: Any) -> Any:
-    return lookup.look64_anywhere(product, table, bins, at, to, low, per_cell)
-
-
-@pytest.mark.parametrize("look", [native, anywhere])
-def test_64_values_at_once(look: Any) -> None:
+def test_64_values_at_once() -> None:
     """Values between, at, and far beyond the ends of the grid; every entry a number of its own."""
     rng = np.random.default_rng(6)
     grid = make_grid(np.linspace(-0.3, 0.4, 50), np.linspace(-0.3, 0.4, 50), 1e-6, 1e-6, 1e-7)
@@ -46,3 +39,16 @@ def test_the_last_cell_is_within_the_table() -> None:
     assert last == CELLS + 1
     assert grid.short.size == last + 2
     assert grid.short[last] == 2
+
+
+def test_a_threshold_far_from_the_others_does_not_widen_the_cells() -> None:
+    """Beyond the grid one threshold is near, and it is looked at; everywhere else the bins are those of a search."""
+    values = np.array([-0.9, *np.linspace(0.1, 0.2, 40), 0.8])
+    grid = make_grid(values, values, 1e-6, 1e-6, 1e-7)
+    assert grid.low > 0.09
+    assert grid.low + CELLS / grid.per_cell < 0.21
+    low, per_cell = np.float32(grid.low), np.float32(grid.per_cell)
+    for v in np.linspace(-1.0, 1.0, 4001).astype(np.float32):
+        entry = int(grid.short[cell_of(v, low, per_cell)])
+        expected = int(np.searchsorted(values, float(v), side="right"))
+        assert entry == expected if entry >= 0 else expected in (-1 - entry, -entry)

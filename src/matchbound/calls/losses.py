@@ -48,7 +48,7 @@ def mean_loss(
         `Comparisons`, `Embeddings` of which all pairs are scored, or a table on disk or a file, which is read.
     loss
         ``"cllr"`` (scores are log-likelihood ratios), ``"cross-entropy"``, ``"brier"`` (scores are
-        probabilities of "same"), or a function ``loss(score, genuine)`` of two arrays that gives one number a
+        probabilities of "same"), or a function ``loss(score, genuine)`` of two arrays that gives one number per
         comparison; see `matchbound.stats.losses.detection_cost` for costs of errors at a threshold.
     prior
         The share of genuine comparisons to weigh by; by default that of the loss (½ for Cllr), or all

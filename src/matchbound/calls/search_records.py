@@ -150,8 +150,7 @@ def search_claim(
         method = method if method in ("auto", "latent") else "union"
     else:
         raise UsageError(f"the claim {said} is not about searches; write fpir, fnir, cmc or fnir@fpir=RATE")
-    below, above = (said.target, None) if said.relation == "<" else (None, said.target)
-    return rate.claim(below, above, level, method, gallery=target)
+    return said.judge(rate, level=level, method=method, gallery=target)
 
 
 def claim_record(claim: Claim) -> Record:

@@ -81,8 +81,7 @@ def _generalised(said: Statement, rates: ErrorRates, failures: Failures | None, 
     if failures is None:
         raise UsageError(f"a claim about {said.metric} needs --fta, --fte or --failures")
     both = rates.generalised(failures)
-    below, above = (said.target, None) if said.relation == "<" else (None, said.target)
-    return (both.gfar if said.metric == "gfar" else both.gfrr).claim(below, above=above, level=level)
+    return said.judge(both.gfar if said.metric == "gfar" else both.gfrr, level=level)
 
 
 def with_plans(made: Verdicts, data: object) -> Verdicts:

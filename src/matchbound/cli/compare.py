@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -22,7 +24,9 @@ from matchbound.cli.options import (
     Weighting,
     Working,
 )
-from matchbound.errors import UsageError
+from matchbound.data.comparisons import Comparisons, direction_question
+from matchbound.data.embeddings import Embeddings
+from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.results.interval import named
 
 Systems = Annotated[str, Parameter(help="One file per system, two or more: score tables or embeddings.")]
@@ -72,6 +76,7 @@ def compare(
     names = common.system_names(files)
     with common.listening(quiet) as told:
         systems = [in_memory(reading.load_or_scan([name])) for name in files]
+        _one_way(names, systems)
         with working.started(quiet) as how:
             if len(files) == 2:
                 made = run(systems[0], systems[1], threshold=grid, far=far, frr=frr, weighting=weighting, **how)
@@ -97,3 +102,20 @@ def compare(
     )
     answer.deliver(records, partial(comparison_text, records), told.texts, source)
     return 0
+
+
+def _one_way(names: Sequence[str], systems: Sequence[Comparisons | Embeddings]) -> None:
+    """Say which systems have scores that point the other way, where only some have."""
+    asked = [
+        name
+        for name, data in zip(names, systems, strict=True)
+        if isinstance(data, Comparisons)
+        and direction_question(data.score[data.genuine], data.score[~data.genuine], data.distance)
+    ]
+    if asked and len(asked) < len(systems):
+        warnings.warn(
+            f"the scores of {', '.join(asked)} point the other way than those of the other systems: a column that is "
+            "called distance is read as one",
+            MatchboundWarning,
+            stacklevel=2,
+        )

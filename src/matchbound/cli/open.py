@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.claims import ClaimOption, needs_curve, needs_threshold, read_claims, verdicts
+from matchbound.cli.claims import ClaimOption, needs_threshold, read_claims
 from matchbound.cli.options import READING, Files, Quiet, Reading, Seed, Threshold, at_least
-from matchbound.cli.report import Group, Targets, Title, grouped
+from matchbound.cli.report import Group, Targets, Title, grouped, in_options
 from matchbound.errors import MatchboundWarning, UsageError, without_secrets
+from matchbound.show.claims import required
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Progress
@@ -81,8 +82,6 @@ def maker(reading: Reading, seed: int) -> Make:
     from dataclasses import replace
 
     def make(files: Sequence[str], settings: Settings, progress: Progress) -> Made:
-        from matchbound.calls.evaluate import evaluate
-        from matchbound.calls.roc import roc
         from matchbound.report import render
         from matchbound.report.local.work import Made
         from matchbound.report.make import make_report
@@ -106,23 +105,22 @@ def maker(reading: Reading, seed: int) -> Make:
                 far=settings.far or None,
                 threshold=settings.threshold or None,
                 group=attribute,
+                claims=settings.claim,
                 title=settings.title,
                 progress=progress,
                 rng=seed,
                 provenance=common.provenance(files, seed, parameters),
             )
-            series = list(evaluate(data, list(settings.threshold))) if needs_threshold(claims) else []
-            curve = roc(data) if needs_curve(claims) else None
-            decided = verdicts(claims, series, curve, level=0.95)
         said = [
             {
-                "claim": made.statement + ("" if at is None else f" at threshold {at:g}"),
-                "verdict": made.verdict,
-                "reason": made.reason,
+                "claim": required(item.claim) + ("" if item.threshold is None else f" at threshold {item.threshold:g}"),
+                "verdict": item.claim.verdict,
+                "reason": item.claim.reason,
             }
-            for made, at in decided
+            for item in report.verdicts
         ]
         told = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
+        report = in_options(report)
         return Made(render(report), said, [without_secrets(text) for text in dict.fromkeys(told)])
 
     return make

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.executors import Executor, Progress
@@ -53,7 +55,9 @@ def tally_embeddings(
     """
     given, distinct, place = sorted_thresholds(thresholds, source.distance)
     kept = pairs or sums_may_wrap(source.instance_counts)  # sums of exact numbers per pair cannot wrap around
-    job = make_job(source, distinct, kept, prune, workers)
+    # Identities of the same size come together: then the loops that book their pairs repeat themselves.
+    numbers = np.argsort(np.argsort(source.instance_counts, kind="stable")) if distinct.size > 1 else None
+    job = make_job(source, distinct, kept, prune, workers, numbers)
     partial = run_job(source, job, "tally", How(workers, executor, progress, checkpoint, checkpoint_every))
     return finish(
         partial,
@@ -64,6 +68,7 @@ def tally_embeddings(
         source.distance,
         kept,
         workers,
+        numbers,
     )
 
 
@@ -74,7 +79,7 @@ def run_job(source: Embeddings, job: AllPairsJob | Any, purpose: str, how: How) 
 
     def mark() -> str:
         return fingerprint(
-            purpose, source.settled, source.codes, label_bytes(source.identities), source.similarity,
+            purpose, source.settled, source.codes, base.layout.order, label_bytes(source.identities), source.similarity,
             base.thresholds, base.pairs, base.layout.block_edges, base.layout.edges,
         )  # fmt: skip
 

@@ -78,7 +78,7 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     )
 
 
-def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 400_000) -> FloatArray:
+def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 200_000) -> FloatArray:
     """Thresholds for the curve of a large set, strictest first, shape (about `points`,).
 
     Half follow the impostor scores of a random sample of pairs, evenly in the probit of FAR with as many again in

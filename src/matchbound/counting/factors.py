@@ -78,7 +78,7 @@ class Factors:
         return rounding_band(count, self.similarity, reach_rows, reach_cols) + self.underflow
 
     def brief_band(self, reach_rows: float, reach_cols: float) -> float:
-        """The same for `matchbound.kernels.dots.dot32`, whose sums are as many as 32 and so, each, short.
+        """The same for `matchbound.kernels.product.dot32`, whose sums are as many as 32 and so, each, short.
 
         The error bound grows with the roundings that a product goes through (Higham, §4.2). Their order is fixed
         in the kernel, and the compiler is not allowed to change it: width // 32 in a running sum (one more where
@@ -118,7 +118,7 @@ def make_factors(
         As `matchbound.kernels.exact.row_lengths` gives them, in the order of the data.
     """
     from matchbound.kernels.exact import frozen
-    from matchbound.kernels.prepare import fill_rows, largest_offset
+    from matchbound.kernels.product import fill_rows, largest_offset
 
     n, d = vectors.shape
     extra = 2 if similarity == "euclidean" else 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.layout import PIECE_ROWS, Layout, lay_out
 from matchbound.counting.screen import FEWEST_ROWS, screen_that_pays
@@ -118,6 +118,7 @@ def make_job(
     pairs: bool,
     prune: Pruning | None = None,
     workers: int | None = None,
+    numbers: IntArray | None = None,
 ) -> AllPairsJob:
     """Prepare a run at distinct thresholds among oriented scores, ascending.
 
@@ -127,13 +128,16 @@ def make_job(
         to a sample of the data. The counts are the same.
     workers
         Threads to prepare with; by default one per core.
+    numbers
+        The number that each identity has in the run, shape (G,); by default its own.
     """
     raw = source.settled
     if raw.dtype == np.float16:
         wide = room_for((raw.shape[0], raw.shape[1]))
         wide[:] = raw
         raw = wide
-    return prepare_job(raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers)
+    codes = source.codes if numbers is None else numbers[source.codes]
+    return prepare_job(raw, codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers)
 
 
 def prepare_job(

@@ -146,6 +146,7 @@ def finish(
     distance: bool,
     pairs: bool,
     workers: int | None = 1,
+    numbers: IntArray | None = None,
 ) -> Tally:
     """The tally of complete data.
 
@@ -153,7 +154,11 @@ def finish(
         As the user wrote them.
     place : int64, shape (K',)
         Where each is among the sorted distinct ones.
+    numbers : int64, shape (G,)
+        The number that each identity has in `partial`; by default its own.
     """
+    if numbers is None:
+        numbers = np.arange(identities.size)
     impostor_errors = np.empty((place.size, identities.size), dtype=np.int64)
     genuine_errors = np.empty(impostor_errors.shape, dtype=np.int64)
 
@@ -161,8 +166,9 @@ def finish(
         step = max(64, SUMMED_AT_ONCE // max(partial.impostor.shape[1], 1))
         for first in range(start, stop, step):
             part = slice(first, min(first + step, stop))
-            impostor_errors[:, part] = np.cumsum(partial.impostor[part, ::-1].T, axis=0)[::-1][place]
-            genuine_errors[:, part] = np.cumsum(partial.genuine[part].T, axis=0)[place]
+            rows = numbers[part]
+            impostor_errors[:, part] = np.cumsum(partial.impostor[rows].T[::-1], axis=0)[::-1][place]
+            genuine_errors[:, part] = np.cumsum(partial.genuine[rows].T, axis=0)[place]
 
     in_slices(sum_up, identities.size, workers, FEWEST_IN_A_SLICE)
     moments = 2 * _from_the_end(partial.moments)[:, place]
@@ -170,7 +176,7 @@ def finish(
     sum_mm, _, _ = pair_moments(compared, (), identities.size)
     erred = None
     if pairs:
-        tables = _pair_tables(partial, identities.size, np.unique(place))
+        tables = _pair_tables(partial, numbers, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)
     sum_nm, sum_nn = moments[1], moments[0]
     if sum_mm > LARGEST_SUM:  # the running sums may have wrapped around
@@ -202,15 +208,18 @@ def _from_the_end(values: IntArray) -> IntArray:
     return np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
 
 
-def _pair_tables(partial: Partial, n_identities: int, levels: IntArray) -> dict[int, PairTable]:
-    """n_ij at each of the sorted thresholds asked for."""
+def _pair_tables(partial: Partial, numbers: IntArray, levels: IntArray) -> dict[int, PairTable]:
+    """n_ij at each of the sorted thresholds asked for; numbers as of `finish`."""
     none = np.empty(0, dtype=np.int64)
     keys = np.concatenate([none, *partial.keys])
     bins = np.concatenate([none, *partial.bins])
     counts = np.concatenate([none, *partial.counts])
+    size = max(numbers.size, 1)
+    own = np.argsort(numbers)
+    one, other = own[keys // size], own[keys % size]
+    keys = np.minimum(one, other) * size + np.maximum(one, other)
     order = np.argsort(keys, kind="stable")
     keys, bins, counts = keys[order], bins[order], counts[order]
-    size = max(n_identities, 1)
     tables = {}
     for level in levels:
         kept = bins >= level

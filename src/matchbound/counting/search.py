@@ -170,7 +170,7 @@ class SearchWorker:
         self, rows: NDArray[np.float32], places: IntArray, least: FloatArray, score: FloatArray, holder: IntArray
     ) -> None:
         """Fill the lists of some probes, whose factors are given."""
-        from matchbound.kernels.search import keep_best
+        from matchbound.kernels.search import Columns, Lists, keep_best
 
         scores = self._scores
         coarse = scores.bytes
@@ -179,10 +179,8 @@ class SearchWorker:
             return
         for at in range(0, scores.columns, PIECE_COLUMNS):
             end = min(at + PIECE_COLUMNS, scores.columns)
-            keep_best(
-                scores.product(rows, at, end), end - at, scores.band, scores.scale, scores.probes, scores.enrolled,
-                places, at, least, score, holder,
-            )  # fmt: skip
+            columns = Columns(scores.product(rows, at, end), end - at, at, end - at, scores.band, scores.scale)
+            keep_best(columns, scores.probes, scores.enrolled, places, Lists(score, holder, least))
 
     def _search_bytes(
         self,
@@ -195,21 +193,20 @@ class SearchWorker:
     ) -> None:
         from matchbound.kernels.blocks import Tile
         from matchbound.kernels.screen import STRIP, WORD, fill_bits
-        from matchbound.kernels.search import keep_best_of_bits, set_cuts
+        from matchbound.kernels.search import Columns, Lists, keep_best_of_bits, set_cuts
 
         scores, n = self._scores, rows.shape[0]
         screen, offset, shift = coarse.screen(rows, scores.enrolled.raw.shape[1])
         bits = np.empty((n + STRIP) * (PIECE_COLUMNS // WORD), dtype=np.uint64)
-        kind = scores.enrolled.kind
+        kind, lists = scores.enrolled.kind, Lists(score, holder, least)
         for at in range(0, scores.columns, PIECE_COLUMNS):
-            columns = min(PIECE_COLUMNS, scores.columns - at)
-            wide = -(-columns // WORD)
-            set_cuts(score, least, scores.band, scores.scale, kind, offset, shift, 1.0 / coarse.unit, screen.cuts)
-            tile = Tile(0, n, at, columns, False, False, 0.0, 0.0)
+            count = min(PIECE_COLUMNS, scores.columns - at)
+            wide = -(-count // WORD)
+            columns = Columns(bits, WORD * wide, at, count, scores.band, scores.scale)
+            set_cuts(lists, columns, kind, offset, shift, 1.0 / coarse.unit, screen.cuts)
+            tile = Tile(0, n, at, count, False, False, 0.0, 0.0)
             fill_bits(screen, tile, wide, bits)
-            keep_best_of_bits(
-                bits, wide, columns, scores.scale, scores.probes, scores.enrolled, places, at, least, score, holder
-            )
+            keep_best_of_bits(columns, scores.probes, scores.enrolled, places, lists)
 
 
 def make_job(
@@ -281,7 +278,7 @@ class Reached:
 
 def reached(job: SearchJob, least: FloatArray, strict: bool = False, workers: int | None = None) -> Reached:
     """Enrolled people, other than the probe's own, who reach (or exceed) the least score of each probe, shape (n,)."""
-    from matchbound.kernels.search import list_hits
+    from matchbound.kernels.search import Columns, list_hits
 
     scores = job.scores
     n = job.probes.shape[0]
@@ -294,13 +291,10 @@ def reached(job: SearchJob, least: FloatArray, strict: bool = False, workers: in
         found: list[IntArray] = []
         for at in range(0, scores.columns, PIECE_COLUMNS):
             end = min(at + PIECE_COLUMNS, scores.columns)
-            product = scores.product(rows, at, end)
+            columns = Columns(scores.product(rows, at, end), end - at, at, end - at, scores.band, scores.scale)
             room = np.empty((4096, 2), dtype=np.int64)
             while True:
-                count = list_hits(
-                    product, end - at, scores.band, scores.scale, scores.probes, scores.enrolled, start, at,
-                    least[start:stop], strict, room, 0,
-                )  # fmt: skip
+                count = list_hits(columns, scores.probes, scores.enrolled, start, least[start:stop], strict, room, 0)
                 if count <= room.shape[0]:
                     break
                 room = np.empty((count, 2), dtype=np.int64)

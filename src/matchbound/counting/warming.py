@@ -6,9 +6,12 @@ import numpy as np
 
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.job import Pruning
+from matchbound.counting.screen import FEWEST_ROWS
+from matchbound.counting.small import tally_small
 from matchbound.data.embeddings import Embeddings
 
-ROWS = 1100
+ROWS = FEWEST_ROWS + 4
+FEW_ROWS = 100
 
 
 def warm() -> None:
@@ -20,6 +23,7 @@ def warm() -> None:
     ways: tuple[Pruning | None, ...] = (None, "none", "best")
     for dtype in (np.float32, np.float64):
         data = Embeddings(vectors.astype(dtype), identity)
+        tally_small(Embeddings(data.vectors[:FEW_ROWS], identity[:FEW_ROWS]), many)
         for prune in ways:
             tally_embeddings(data, many[-1:], prune=prune, workers=1)
         tally_embeddings(data, many, prune="none", workers=1)

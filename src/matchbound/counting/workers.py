@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matchbound.kernels.blocks import Block, Sums, Tile
     from matchbound.kernels.grid import Grid
 
-DENSE_SHARE = 0.04
+DENSE_SHARE = 0.05
+CELLS_IN_CACHE = 1 << 18
 WORD = 64
 
 
@@ -40,13 +41,15 @@ class PieceWorker:
 
     def _cut(self, first: int, second: int) -> tuple[float, float]:
         """The product below which a task's comparisons reach no threshold, and the band of its full products."""
-        job = self._job
-        lengths = self._reach[first], self._reach[second]
-        if job.screen is None:
-            band = job.factors.band(*lengths, self._roundings)
-        else:
-            band = job.factors.brief_band(*lengths)
+        band = self._band(self._reach[first], self._reach[second])
         return _round_down(float(self._values[0]) - band), band
+
+    def _band(self, rows: float, columns: float) -> float:
+        """How far full products of rows and columns of at most these lengths can be off."""
+        factors = self._job.factors
+        if self._job.screen is None:
+            return factors.band(rows, columns, self._roundings)
+        return factors.brief_band(rows, columns)
 
     def _tile(self, piece: Piece, cut: float, band: float) -> Tile:
         from matchbound.kernels.blocks import Tile
@@ -97,7 +100,7 @@ class AllPairsWorker(PieceWorker):
         self._last = scratch(span, many) - 1
         self._bins = scratch(2 * (size + (span + 64) * 65), many, np.int16)
         self._packed, self._tally = scratch(count + 1, many), scratch(count + 1, many)
-        self._columns = scratch((count + 1) * layout.span_identities, many, np.uint16)
+        self._columns = scratch((count + 1) * (layout.span_identities + 1), many, np.uint16)
         self._grid: Grid | None = None
 
     def add(self, block: int) -> None:
@@ -130,11 +133,10 @@ class AllPairsWorker(PieceWorker):
     def _bin(self, first: int, second: int, cut: float, band: float) -> None:
         from matchbound.kernels.bins import bin_block
         from matchbound.kernels.blocks import Books
-        from matchbound.kernels.booking import MOST_COLS, add_columns
-        from matchbound.kernels.dense import bin_dense_block, share_of_hits
+        from matchbound.kernels.dense import MOST_COLS, add_columns, bin_dense_block, share_of_hits
 
         job, total, layout, sums = self._job, self.partial, self._job.layout, self._sums()
-        grid = self._grid_for(band, first, second)
+        grid = self._grid_of_all()
         large = layout.edges[first + 1] - layout.edges[first] > layout.span_rows
         owners = layout.owner[[layout.edges[second], layout.edges[second + 1] - 1]]
         n_columns = int(owners[1] - owners[0]) + 1
@@ -142,7 +144,7 @@ class AllPairsWorker(PieceWorker):
         books = Books(
             self._found, self._level, self._order, self._near, self._seen, self._last, self._packed,
             self._tally, self._columns, carry, np.zeros(2, dtype=np.int64), self._bins,
-            int(owners[0]),
+            int(owners[0]), n_columns * (job.thresholds.size + 1) > CELLS_IN_CACHE,
         )  # fmt: skip
         may_be_dense = job.screen is None and not (
             large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
@@ -159,15 +161,14 @@ class AllPairsWorker(PieceWorker):
         if not large:
             add_columns(self._columns, int(owners[0]), n_columns, total.impostor)
 
-    def _grid_for(self, band: float, first: int, second: int) -> Grid:
-        if self._grid is None or self._grid.band != band:
+    def _grid_of_all(self) -> Grid:
+        """One grid for all tasks, with the bands of the longest rows."""
+        if self._grid is None:
             from matchbound.kernels.grid import make_grid
 
-            reach = self._reach[first], self._reach[second]
-            factors = self._job.factors
-            self._grid = make_grid(
-                self._values, self._job.thresholds, band, factors.brief_band(*reach), factors.fine_band(*reach)
-            )
+            reach, factors = (max(self._reach),) * 2, self._job.factors
+            bands = (self._band(*reach), factors.brief_band(*reach), factors.fine_band(*reach))
+            self._grid = make_grid(self._values, self._job.thresholds, *bands)
         return self._grid
 
 

@@ -50,12 +50,12 @@ class UnitCurve(CurveTally):
         curve, size = self.pooled, self.n_identities
         matched, accepted = np.zeros((2, points.size, size))
         for row, k in enumerate(points):
-            stop, kin = int(curve.false_matches[k]), int(curve.genuine_matches[k])
+            stop, reached = int(curve.false_matches[k]), int(curve.genuine_matches[k])
             weight = self.impostor_weights[:stop]
             matched[row] = np.bincount(curve.first[:stop], weight, size) + np.bincount(
                 curve.second[:stop], weight, size
             )
-            accepted[row] = np.bincount(curve.owner[:kin], self.genuine_weights[:kin], size)
+            accepted[row] = np.bincount(curve.owner[:reached], self.genuine_weights[:reached], size)
         left = np.maximum(self.genuine_comparisons - accepted, 0.0)
         return PointErrors(left, matched)  # type: ignore[arg-type]
 
@@ -109,9 +109,9 @@ def unit_curve(curve: SortedCurve) -> UnitCurve:
     size = curve.n_identities
     present = curve.genuine_comparisons > 0
     matched = _running((1.0 / table.count)[number], curve.false_matches)
-    kin = (1.0 / np.maximum(curve.genuine_comparisons, 1))[curve.owner]
+    weights = (1.0 / np.maximum(curve.genuine_comparisons, 1))[curve.owner]
     people = int(np.count_nonzero(present))
-    missed = np.clip(people - _running(kin, curve.genuine_matches), 0.0, people)
+    missed = np.clip(people - _running(weights, curve.genuine_matches), 0.0, people)
     missed[curve.false_nonmatches == 0] = 0.0
     matched[curve.false_matches == curve.n_impostor] = table.count.size
     partners = np.bincount(table.first, minlength=size) + np.bincount(table.second, minlength=size)

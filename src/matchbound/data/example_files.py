@@ -22,6 +22,8 @@ EXAMPLE_FILES = (
     "vox_scores.txt",
     "vendor.csv",
     "audit.csv",
+    "predictions.csv",
+    "clusters.csv",
 )
 """What is written."""
 
@@ -43,6 +45,7 @@ def write_examples(folder: Path) -> list[Path]:
     voxceleb_files(folder / "veri_test.txt", folder / "vox_scores.txt")
     vendor_file(folder / "vendor.csv")
     audit_file(folder / "audit.csv")
+    linkage_files(folder / "predictions.csv", folder / "clusters.csv")
     return [folder / name for name in EXAMPLE_FILES]
 
 
@@ -118,6 +121,31 @@ def vendor_file(path: Path) -> None:
         ),
         delimiter=";",
     )
+
+
+def linkage_files(predictions: Path, clusters: Path) -> None:
+    """Pairs of records with match weights in Splink's columns, and the true cluster of each record.
+
+    There are 150 people with one to four records. Blocking proposes most true pairs and few others.
+    """
+    rng = np.random.default_rng(31)
+    cluster = np.repeat(np.arange(150), rng.integers(1, 5, 150))
+    common = rng.standard_normal(150)  # a common name is taken for others
+    first, second = np.triu_indices(cluster.size, 1)
+    same = cluster[first] == cluster[second]
+    proposed = rng.random(first.size) < np.where(same, 0.94, 0.04)
+    first, second, same = first[proposed], second[proposed], same[proposed]
+    weight = np.where(same, 7.0, -6.0) + 0.8 * (common[cluster[first]] + common[cluster[second]])
+    weight += 2.5 * rng.standard_normal(first.size)
+    _write(
+        predictions,
+        ["match_weight", "match_probability", "unique_id_l", "unique_id_r"],
+        (
+            [f"{w:.4f}", f"{1.0 / (1.0 + 2.0**-w):.6f}", f"r{i:03d}", f"r{j:03d}"]
+            for w, i, j in zip(weight.tolist(), first.tolist(), second.tolist(), strict=True)
+        ),
+    )
+    _write(clusters, ["unique_id", "cluster"], ([f"r{k:03d}", f"c{c:03d}"] for k, c in enumerate(cluster.tolist())))
 
 
 def audit_file(path: Path) -> None:

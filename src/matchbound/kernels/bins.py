@@ -15,10 +15,8 @@ import numpy as np
 from matchbound.kernels.blocks import AT_ONCE
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.count import COLUMN, expect_genuine, list_block, values_of
+from matchbound.kernels.dense import FEW_ROWS
 from matchbound.kernels.grid import cell_of, exact_bin, fine_bin
-
-FEW_ROWS = 63
-"""Of identities with at most so many rows, comparisons with the rows of a task fit 16 bits."""
 
 
 @compiled()

@@ -75,18 +75,6 @@ def hits_of_row(scores: Any, at: int, c: int, cols: int, threshold: Any) -> Any:
 
 
 @inlined
-def hits_of_bits(bits: Any, first: int, stop: int) -> Any:
-    """Bits first..min(first + 64, stop) − 1 of many, 64 to a word."""
-    w, low = first >> 6, first & 63
-    word = bits[w] >> np.uint64(low)
-    if low and stop > (w + 1) << 6:
-        word |= bits[w + 1] << np.uint64(64 - low)
-    if stop - first < 64:
-        word &= (np.uint64(1) << np.uint64(stop - first)) - np.uint64(1)
-    return word
-
-
-@inlined
 def list_hits_of_bits(bits: Any, bit: int, start: int, cols: int, tag: int, n: int, found: Any) -> int:
     """Write tag + c of the columns c = start..cols − 1 with bit number bit + c set to found[n..], and count on.
 

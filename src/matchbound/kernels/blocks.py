@@ -113,13 +113,15 @@ class Books(NamedTuple):
     seen, last : int64, shape (≥ identities of the columns,), zeros and −1
         Comparisons of each pair so far; its last event.
     packed, tally : int64, shape (K + 1,), zeros
-    columns : uint16, flat, (identities of the columns of a task)·(K + 1)
-        Impostor comparisons by identity of the columns and bin; `add_columns` books them when the task is done.
+    columns : uint16, flat, (identities of the columns of a task + 1)·(K + 1)
+        Impostor comparisons by identity of the columns and bin; `add_columns` books them when the task is done. What
+        is in the last row does not matter.
     carry : int64, shape (identities of the columns, K), or (0, K)
         Where an identity is scanned in more than one block, its n_ij by bin, carried from block to block.
     counts : int64, shape (2,). The second: how many of `Sums.events` are filled.
     bins : int16. Bins of all comparisons of an identity, for dense blocks.
     base : int. The first identity of the columns of the task.
+    by_column : bool. Whether dense blocks count the identities of the columns after all rows, column by column.
     """
 
     found: Array
@@ -135,6 +137,7 @@ class Books(NamedTuple):
     counts: Array
     bins: Array
     base: int
+    by_column: bool
 
 
 class Sums(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from matchbound.kernels.bits import hits64, list_bits
 from matchbound.kernels.blocks import AT_ONCE, oriented64
 from matchbound.kernels.compiling import compiled, inlined
-from matchbound.kernels.dots import dot32
+from matchbound.kernels.product import dot32
 
 COLUMN = (1 << 32) - 1
 """A hit is row·2³² + column, both counted from the corner of the block."""

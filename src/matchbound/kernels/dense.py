@@ -1,7 +1,10 @@
 """Tally a block of float32 scores at many thresholds when most comparisons reach one of them.
 
-Then lists of hits do not pay: every comparison gets its bin, and `matchbound.kernels.booking` books whole
-identities.
+Then lists of hits do not pay: every comparison gets its bin from the table of a grid, and whole identities are booked.
+Three sums are kept by bin for the identity of the rows, side by side in one word: what its comparisons add to Σn², how
+many they are, and the rows of the identities they are with. What each comparison of an identity pair adds to Σn² comes
+from comparing its bin with the others of the pair, 32 at a time. The identities of the columns are counted column by
+column afterwards where they are so many that the counts that are being added to would not stay in the cache.
 """
 
 from __future__ import annotations
@@ -9,13 +12,328 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import types
+from numba.extending import intrinsic
 
 from matchbound.kernels.bits import bits_set, hits64, list_bits
-from matchbound.kernels.booking import book_identity
 from matchbound.kernels.compiling import compiled, inlined
-from matchbound.kernels.dots import dot32
-from matchbound.kernels.grid import MANY, exact_bin, fine_bin
-from matchbound.kernels.lookup import look64
+from matchbound.kernels.emit import INDEX, SHORT, SINGLE, WHOLE, cgutils, data_of, load, number, splat, store
+from matchbound.kernels.grid import CELLS, MANY, exact_bin, fine_bin
+from matchbound.kernels.product import dot32
+
+LANES = 16
+
+
+def _entries(builder: Any, table: Any, cells: Any) -> Any:
+    """table[cells], LANES of them, as int16; one by one, which is no slower than AVX-512's instruction for it."""
+    found = ir.Constant(ir.VectorType(SHORT, LANES), ir.Undefined)
+    for lane in range(LANES):
+        place = ir.Constant(WHOLE, lane)
+        cell = builder.zext(builder.extract_element(cells, place), INDEX)
+        found = builder.insert_element(found, load(builder, table, cell, SHORT), place)
+    return found
+
+
+def _emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """See `_emit_look64`."""
+    product, table, bins = (data_of(context, builder, signature.args[k], args[k]) for k in range(3))
+    at, to, low, per_cell = args[3:]
+    floats, shorts, word = ir.VectorType(SINGLE, LANES), ir.VectorType(SHORT, LANES), INDEX
+
+    def every(value: float) -> Any:
+        return ir.Constant(floats, [value] * LANES)
+
+    lows, scales = splat(builder, low, floats), splat(builder, per_cell, floats)
+    negative = ir.Constant(word, 0)
+    for k in range(0, 64, LANES):
+        x = builder.fmul(builder.fsub(load(builder, product, builder.add(at, number(k)), floats), lows), scales)
+        x = builder.select(builder.fcmp_ordered(">", x, every(-1.0)), x, every(-1.0))
+        x = builder.select(builder.fcmp_ordered("<", x, every(float(CELLS))), x, every(float(CELLS)))
+        cells = builder.fptosi(builder.fadd(x, every(1.0)), ir.VectorType(WHOLE, LANES))
+        found = _entries(builder, table, cells)
+        store(builder, found, bins, builder.add(to, number(k)))
+        below = builder.icmp_signed("<", found, ir.Constant(shorts, [0] * LANES))
+        part = builder.zext(builder.bitcast(below, ir.IntType(LANES)), word)
+        negative = builder.or_(negative, builder.shl(part, ir.Constant(word, k)))
+    return negative
+
+
+def _signature(product: Any, table: Any, bins: Any) -> Any:
+    whole, single = types.int64, types.float32
+    return types.uint64(product, table, bins, whole, whole, single, single)
+
+
+@intrinsic
+def _emit_look64(
+    typing: Any, product: Any, table: Any, bins: Any, at: Any, to: Any, low: Any, per_cell: Any
+) -> Any:  # fmt: skip
+    """bins[to + k] = table[cell_of(product[at + k])], k = 0..63; bit k of the answer says whether it is negative.
+
+    product : float32; table : int16, with one entry more than cells; bins : int16; all flat, nothing is checked.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _emit(context, builder, signature, args)
+
+    return _signature(product, table, bins), generate
+
+
+look64: Any = _emit_look64
+
+
+FEW = 128
+MOST_COLS = 1024
+FEW_ROWS = 63
+"""Of identities with at most so many rows, comparisons with the rows of a task fit 16 bits."""
+# A word of `packed` holds three sums over the comparisons of one identity with up to MOST_COLS rows, in pairs of
+# at most FEW comparisons: Σn² ≤ FEW²·MOST_COLS = 2²⁴, n ≤ FEW·MOST_COLS = 2¹⁷ and ΣnM_j ≤ FEW·MOST_COLS = 2¹⁷.
+COUNT_BIT = 26
+WEIGHT_BIT = 45
+BIN = 0x7FFF
+
+
+@intrinsic
+def _emit_reached32(typing: Any, bins: Any, offset: Any, value: Any, lanes: Any) -> Any:
+    """#{q: bins[offset + q] > value} + #{q: bins[offset + q] >= value}, q among the set bits of `lanes`.
+
+    `bins` is a flat int16 array with at least 32 elements from `offset` on; nothing is checked.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(SHORT, 32)
+        block = load(builder, data_of(context, builder, signature.args[0], args[0]), args[1], vector)
+        every = splat(builder, args[2], vector)
+        words = [
+            builder.and_(builder.bitcast(builder.icmp_signed(op, block, every), ir.IntType(32)), args[3])
+            for op in (">", ">=")
+        ]
+        both = builder.or_(
+            builder.shl(builder.zext(words[0], ir.IntType(64)), ir.Constant(ir.IntType(64), 32)),
+            builder.zext(words[1], ir.IntType(64)),
+        )
+        return builder.ctpop(both)
+
+    return types.int64(bins, types.int64, types.int16, types.uint32), generate
+
+
+_reached32: Any = _emit_reached32
+
+
+@intrinsic
+def _emit_book32(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any, columns: Any, offset: Any) -> Any:
+    """Book the n <= 32 comparisons of an identity pair with bins[at..]: all but those in bin 0.
+
+    packed[b] += unit + 2·#{q: bin q is stricter than b, or the same and behind it} and columns[offset + b] += 1, b the
+    bin of each. Bins are below 2048, so that 32·bin + lane fits 16 bits: these keys are all different, in the order of
+    the bins.
+
+    bins : int16; packed : int64; columns : uint16; all flat, 32 bins readable from `at` on, nothing is checked.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector, word = ir.VectorType(SHORT, 32), ir.IntType(32)
+        row = builder.gep(data_of(context, builder, signature.args[0], args[0]), [args[1]], source_etype=SHORT)
+        packed, columns = (data_of(context, builder, signature.args[k], args[k]) for k in (3, 5))
+        zeros, one = ir.Constant(vector, [0] * 32), ir.Constant(INDEX, 1)
+        asked = builder.trunc(builder.sub(builder.shl(one, args[2]), one), word)
+        block = builder.select(
+            builder.bitcast(asked, ir.VectorType(ir.IntType(1), 32)), load(builder, row, number(0), vector), zeros
+        )
+        shifted = builder.shl(block, ir.Constant(vector, [5] * 32))
+        keys = builder.or_(shifted, ir.Constant(vector, list(range(32))))
+        hits = builder.bitcast(builder.icmp_signed(">", block, zeros), word)
+        left = cgutils.alloca_once_value(builder, hits)
+        head, body, after = (builder.append_basic_block(name) for name in ("hits", "hit", "booked"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        bits = builder.load(left)
+        builder.cbranch(builder.icmp_unsigned("!=", bits, ir.Constant(word, 0)), body, after)
+        builder.position_at_end(body)
+        builder.store(builder.and_(bits, builder.sub(bits, ir.Constant(word, 1))), left)
+        place = builder.zext(builder.cttz(bits, ir.Constant(ir.IntType(1), 1)), INDEX)
+        b = builder.zext(load(builder, row, place, SHORT), INDEX)
+        key = builder.trunc(builder.or_(builder.shl(b, ir.Constant(INDEX, 5)), place), SHORT)
+        above = builder.bitcast(builder.icmp_unsigned(">", keys, splat(builder, key, vector)), word)
+        # Lanes that are not asked for, or in bin 0, have keys below 32 and are never above a hit.
+        twice = builder.shl(builder.zext(builder.ctpop(above), INDEX), one)
+        store(builder, builder.add(load(builder, packed, b, INDEX), builder.add(args[4], twice)), packed, b)
+        cell = builder.add(args[6], b)
+        store(builder, builder.add(load(builder, columns, cell, SHORT), ir.Constant(SHORT, 1)), columns, cell)
+        builder.branch(head)
+        builder.position_at_end(after)
+        return context.get_dummy_value()
+
+    whole = types.int64
+    return types.void(bins, whole, whole, packed, whole, columns, whole), generate
+
+
+book32: Any = _emit_book32
+
+
+@intrinsic
+def _emit_copy8(typing: Any, bins: Any, source: Any, target: Any) -> Any:
+    """bins[target + q] = bins[source + q], q = 0..7; `bins` is a flat int16 array."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = data_of(context, builder, signature.args[0], args[0])
+        store(builder, load(builder, data, args[1], ir.VectorType(SHORT, 8)), data, args[2])
+        return context.get_dummy_value()
+
+    return types.void(bins, types.int64, types.int64), generate
+
+
+_copy8: Any = _emit_copy8
+
+
+@inlined
+def book_identity(i: int, at: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
+    """Book the comparisons of an identity of the rows with the identities of the columns from `begin` on.
+
+    at : where the bins of its first row begin in books.bins
+    """
+    sizes, bins, packed, columns, impostor = data.size, books.bins, books.packed, books.columns, sums.impostor
+    cols, size, levels = tile.cols, data.size[i], packed.shape[0]
+    spare = columns.shape[0] - levels
+    side = at + begin
+    if size > 1:
+        side = tile.rows * (cols + 64)
+        _lay_side_by_side(at, size, begin, side, tile, data, bins)
+    c = begin
+    j = data.owner[tile.col0 + begin] if begin < cols else 0
+    while c < cols:
+        width = sizes[j]
+        n = width * size
+        unit = 1 + (1 << COUNT_BIT) + (width << WEIGHT_BIT)
+        offset = spare if books.by_column else (j - books.base) * levels
+        if n == 1:
+            b = bins[side] & BIN
+            packed[b] += unit
+            columns[offset + b] += np.uint16(1)
+        elif n <= 3:
+            x, y = bins[side] & BIN, bins[side + 1] & BIN
+            packed[x] += unit + 2 * (y >= x)
+            packed[y] += unit + 2 * (x > y)
+            columns[offset + x] += np.uint16(1)
+            columns[offset + y] += np.uint16(1)
+            if n == 3:
+                z = bins[side + 2] & BIN
+                packed[x] += 2 * (z >= x)
+                packed[y] += 2 * (z >= y)
+                packed[z] += unit + 2 * ((x > z) + (y > z))
+                columns[offset + z] += np.uint16(1)
+        elif n <= 32 and levels <= 2048:
+            book32(bins, side, n, packed, unit, columns, offset)
+        elif n <= FEW:
+            whole = n // 32
+            rest = np.uint32((np.uint64(1) << np.uint64(n % 32)) - np.uint64(1))
+            for p in range(side, side + n):
+                b = bins[p]
+                if b > 0:
+                    step = _reached32(bins, side + 32 * whole, b, rest)
+                    for w in range(whole):
+                        step += _reached32(bins, side + 32 * w, b, np.uint32(0xFFFFFFFF))
+                    packed[b] += unit - 1 + step
+                    if not books.by_column:
+                        impostor[j, b - 1] += 1
+        else:
+            _book_many(i, j, side, n, data, books, sums)
+        side += n
+        c += width
+        j += 1
+    unpack(packed, size, impostor[i], sums.moments[0], sums.moments[1])
+
+
+@inlined
+def _book_many(i: int, j: int, side: int, n: int, data: Any, books: Any, sums: Any) -> None:
+    """Book the n comparisons of an identity pair by counting them by bin."""
+    impostor, moments, tally, bins = sums.impostor, sums.moments, books.tally, books.bins
+    m = data.size[i] * data.size[j]
+    for p in range(side, side + n):
+        tally[bins[p] & BIN] += 1
+    crossed = 0
+    for b in range(tally.shape[0] - 1, 0, -1):
+        k = tally[b]
+        if k:
+            impostor[i, b - 1] += k
+            if not books.by_column:
+                impostor[j, b - 1] += k
+            moments[0, b - 1] += k * (k + 2 * crossed)
+            moments[1, b - 1] += k * m
+            crossed += k
+            tally[b] = 0
+    tally[0] = 0
+
+
+@inlined
+def unpack(packed: Any, size: int, matched: Any, squares: Any, products: Any) -> None:
+    """Add the three sums of each bin of an identity to where they belong, and forget them."""
+    packed[0] = 0
+    words = packed[1:]
+    for b in range(matched.shape[0]):
+        word = words[b]
+        words[b] = 0
+        matched[b] += (word >> COUNT_BIT) & ((1 << (WEIGHT_BIT - COUNT_BIT)) - 1)
+        squares[b] += word & ((1 << COUNT_BIT) - 1)
+        products[b] += (word >> WEIGHT_BIT) * size
+
+
+@inlined
+def _lay_side_by_side(at: int, size: int, begin: int, to: int, tile: Any, data: Any, bins: Any) -> None:
+    """Copy the bins of an identity to bins[to..], those of each identity of the columns together."""
+    sizes, cols = data.size, tile.cols
+    stride = cols + 64
+    c = begin
+    j = data.owner[tile.col0 + begin] if begin < cols else 0
+    while c < cols:
+        width = sizes[j]
+        source = at + c
+        for _ in range(size):
+            _copy8(bins, source, to)
+            for k in range(8, width, 8):
+                _copy8(bins, source + k, to + k)
+            source += stride
+            to += width
+        c += width
+        j += 1
+
+
+@inlined
+def count_columns(tile: Any, data: Any, books: Any, impostor: Any) -> None:
+    """Count the comparisons of each identity of the columns by bin; of a diagonal block, those behind the row."""
+    sizes, bins, columns = data.size, books.bins, books.columns
+    cols, levels, stride = tile.cols, books.packed.shape[0], tile.cols + 64
+    j = data.owner[tile.col0]
+    c = 0
+    while c < cols:
+        width = sizes[j]
+        rows = tile.rows
+        if tile.diagonal:
+            rows = min(rows, max(tile.col0 + c - tile.row0, 0))
+        offset = (j - books.base) * levels
+        for k in range(c, c + width):
+            if width <= FEW_ROWS:
+                for p in range(k, k + rows * stride, stride):
+                    columns[offset + (bins[p] & BIN)] += np.uint16(1)
+            else:
+                for p in range(k, k + rows * stride, stride):
+                    b = bins[p] & BIN
+                    if b > 0:
+                        impostor[j, b - 1] += 1
+        c += width
+        j += 1
+
+
+@compiled()
+def add_columns(columns: Any, base: int, n_columns: int, impostor: Any) -> None:
+    """Book what a task counted for the n_columns identities from `base` on, and forget it."""
+    stride = impostor.shape[1] + 1
+    for j in range(n_columns):
+        matched, counted = impostor[base + j], columns[j * stride + 1 : (j + 1) * stride]
+        for b in range(matched.shape[0]):
+            matched[b] += counted[b]
+            counted[b] = 0
+        columns[j * stride] = 0
 
 
 @compiled()
@@ -36,79 +354,70 @@ def share_of_hits(product: Any, cut: Any) -> float:
 def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any) -> None:
     """Tally a block of products at K thresholds, K < 2¹⁴; its identities are whole. Arguments as of `bin_block`.
 
-    books.bins : int16, shape (≥ 2·(rows of an identity)·(cols + 64) + 64,)
+    books.bins : int16, shape (≥ (rows of the block + rows of an identity)·(cols + 64) + 64,)
     """
     owner, stop, bins, genuine = data.owner, data.stop, books.bins, sums.genuine
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     n_levels = grid.thresholds.shape[0]
     stride = cols + 64
-    listed = np.empty(cols + 4, dtype=np.int64)
     end = row0 + tile.rows
+    for r in range(row0, end):
+        begin = r + 1 - col0 if tile.diagonal and r >= col0 else 0
+        _bins_of_row(block, tile, data, grid, books, r, begin)
     g = row0
     while g < end:
         i = owner[g]
-        begin = min(max(stop[i] - col0, 0), cols) if tile.diagonal else 0
-        for q in range(stop[i] - g):
-            start = max(g + q + 1 - col0, 0) if tile.diagonal else 0
-            _bins_of_row(block, tile, data, grid, bins[q * stride :], listed, g + q, start)
-            for c in range(start, begin):
-                b = np.int64(bins[q * stride + c])
-                if b < n_levels:
-                    genuine[i, b] += 1
-        book_identity(i, begin, tile, data, books, sums)
+        at = (g - row0) * stride
+        begin = 0
+        if tile.diagonal:
+            begin = min(max(stop[i] - col0, 0), cols)
+            for q in range(stop[i] - g):
+                for c in range(max(g + q + 1 - col0, 0), begin):
+                    b = np.int64(bins[at + q * stride + c])
+                    if b < n_levels:
+                        genuine[i, b] += 1
+        book_identity(i, at, begin, tile, data, books, sums)
         g = stop[i]
+    if books.by_column:
+        count_columns(tile, data, books, sums.impostor)
 
 
 @inlined
-def _bins_of_row(
-    block: Any, tile: Any, data: Any, grid: Any, bins: Any, open_cases: Any, r: int, start: int
-) -> None:  # fmt: skip
-    """bins[c] = the bin of row r and column c of a block, c = start..cols − 1.
+def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int, start: int) -> None:
+    """The bins of row r and columns start..cols − 1 of a block, in books.bins.
 
-    open_cases : int64, shape (≥ cols + 4,); scratch
+    Whole words of 64 are looked up. Where a cell of the table does not settle it, the threshold in it does; where a
+    product is too close to that, or there are more, sums in float64 do, and at last the score.
     """
     product, values, left, right = block.product, grid.values, data.left, data.right
-    at, col0 = (r - tile.row0) * block.stride + block.shift, tile.col0
-    n_open = _first_look(product, at, start, tile.cols, grid, bins, open_cases)
+    at, col0, cols = (r - tile.row0) * block.stride + block.shift, tile.col0, tile.cols
+    low, per_cell, table = np.float32(grid.low), np.float32(grid.per_cell), grid.short
+    bins, to, listed = books.bins, (r - tile.row0) * (cols + 64), books.found
+    n_open = 0
+    for c in range(start, cols, 64):
+        word = look64(product, table, bins, at + c, to + c, low, per_cell)
+        if cols - c < 64:
+            word &= (np.uint64(1) << np.uint64(cols - c)) - np.uint64(1)
+        n_open = list_bits(word, c, n_open, listed)
     n = 0
     last = grid.thresholds.shape[0] - 1
     for h in range(n_open):
-        k = open_cases[h]
-        t = -1 - np.int64(bins[k])
+        k = listed[h]
+        t = -1 - np.int64(bins[to + k])
         many = t > last
         above = np.float64(product[at + k]) - values[min(t, last)]
-        bins[k] = t + (above >= 0)
-        open_cases[n] = k | (t << 32)
+        bins[to + k] = t + (above >= 0)
+        listed[n] = k | (t << 32)
         n += many or abs(above) <= grid.band
     for h in range(n):
-        k, t = open_cases[h] & 0xFFFFFFFF, open_cases[h] >> 32
+        k, t = listed[h] & 0xFFFFFFFF, listed[h] >> 32
         if t <= last:
             above = np.float64(dot32(left, right, r, col0 + k, left.shape[1])) - values[t]
-            bins[k] = t + (above >= 0)
+            bins[to + k] = t + (above >= 0)
             if abs(above) > grid.brief:
                 continue
         entry = MANY if t > last else -1 - t
         b = fine_bin(entry, product[at + k], left, r, right, col0 + k, grid)
         if b < 0:
             b = exact_bin(data, r, col0 + k, grid.thresholds)
-        bins[k] = b
-
-
-@inlined
-def _first_look(
-    product: Any, at: int, start: int, cols: int, grid: Any, bins: Any, open_cases: Any
-) -> int:  # fmt: skip
-    """bins[c] = the entry of product[at + c] in the table; list the c where it is negative, and count them.
-
-    Whole words of 64 are looked up, and what is behind column cols − 1 is not counted.
-    """
-    low, per_cell, table = np.float32(grid.low), np.float32(grid.per_cell), grid.short
-    n = 0
-    c = start
-    while c < cols:
-        word = look64(product, table, bins, at + c, c, low, per_cell)
-        if cols - c < 64:
-            word &= (np.uint64(1) << np.uint64(cols - c)) - np.uint64(1)
-        n = list_bits(word, c, n, open_cases)
-        c += 64
-    return n
+        bins[to + k] = b

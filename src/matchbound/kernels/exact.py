@@ -26,38 +26,39 @@ CODES = {"cosine": COSINE, "dot": DOT, "euclidean": EUCLIDEAN}
 def _emit_sum(
     context: Any, builder: Any, signature: Any, args: Any, lanes: int, term: Callable[[Any, Any], Any]
 ) -> Any:
-    """Σ_k term(x_k, y_k) of rows i and j, in float64, with `lanes` running sums; the columns left over go to the first.
+    """Σ_k term(x_k, y_k) of row i of one array and row j of another (or the same), in float64, by `lanes` sums.
 
-    The order of the additions is part of what a score is: nothing here may be reordered or fused.
+    The columns left over go to the first sum. The order of the additions is part of what a score is: nothing here may
+    be reordered or fused.
     """
-    rows, (i, j, width) = data_of(context, builder, signature.args[0], args[0]), args[1:4]
-    wide, narrow = DOUBLE, context.get_data_type(signature.args[0].dtype)
-
-    def place(row: Any, k: Any) -> Any:
-        return builder.add(builder.mul(row, width), k)
+    wide, width = DOUBLE, args[4]
+    sides = [
+        (data_of(context, builder, kind, array), context.get_data_type(kind.dtype), builder.mul(row, width))
+        for kind, array, row in zip(signature.args[:2], args[:2], args[2:4], strict=True)
+    ]
 
     def widened(value: Any, kind: Any) -> Any:
         return value if value.type == kind else builder.fpext(value, kind)
 
-    def several(row: Any, k: Any) -> Any:
-        block = load(builder, rows, place(row, k), ir.VectorType(narrow, lanes))
-        return widened(block, ir.VectorType(wide, lanes))
+    def several(k: Any) -> list[Any]:
+        blocks = [load(builder, rows, builder.add(at, k), ir.VectorType(kind, lanes)) for rows, kind, at in sides]
+        return [widened(block, ir.VectorType(wide, lanes)) for block in blocks]
 
-    def one(row: Any, k: Any) -> Any:
-        return widened(load(builder, rows, place(row, k), narrow), wide)
+    def one(k: Any) -> list[Any]:
+        return [widened(load(builder, rows, builder.add(at, k), kind), wide) for rows, kind, at in sides]
 
     sums = cgutils.alloca_once(builder, ir.VectorType(wide, lanes))
     builder.store(ir.Constant(ir.VectorType(wide, lanes), [0.0] * lanes), sums)
     step = ir.Constant(INDEX, lanes)
     whole = builder.sub(width, builder.srem(width, step))
     with cgutils.for_range_slice(builder, ir.Constant(INDEX, 0), whole, step, INDEX) as (k, _):
-        builder.store(builder.fadd(builder.load(sums), term(several(i, k), several(j, k))), sums)
+        builder.store(builder.fadd(builder.load(sums), term(*several(k))), sums)
     first = cgutils.alloca_once(builder, wide)
     total = builder.load(sums)
     parts = [builder.extract_element(total, ir.Constant(ir.IntType(32), q)) for q in range(lanes)]
     builder.store(parts[0], first)
     with cgutils.for_range_slice(builder, whole, width, ir.Constant(INDEX, 1), INDEX) as (k, _):
-        builder.store(builder.fadd(builder.load(first), term(one(i, k), one(j, k))), first)
+        builder.store(builder.fadd(builder.load(first), term(*one(k))), first)
     parts[0] = builder.load(first)
     while len(parts) > 1:
         parts = [builder.fadd(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
@@ -65,24 +66,26 @@ def _emit_sum(
 
 
 @intrinsic
-def _emit_dot64(typing: Any, rows: Any, i: Any, j: Any, width: Any, scale_i: Any, scale_j: Any) -> Any:
-    """Σ (x_k·scale_i)·(y_k·scale_j) of two rows of a C-contiguous array of `width` columns, with eight running sums."""
+def _emit_dot64(
+    typing: Any, left: Any, right: Any, i: Any, j: Any, width: Any, scale_i: Any, scale_j: Any
+) -> Any:  # fmt: skip
+    """Σ (x_k·scale_i)·(y_k·scale_j) of row i of one C-contiguous array and row j of another, by eight sums."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def scaled(value: Any, scale: Any) -> Any:
             return builder.fmul(value, scale if value.type == scale.type else splat(builder, scale, value.type))
 
         return _emit_sum(
-            context, builder, signature, args, 8, lambda x, y: builder.fmul(scaled(x, args[4]), scaled(y, args[5]))
+            context, builder, signature, args, 8, lambda x, y: builder.fmul(scaled(x, args[5]), scaled(y, args[6]))
         )
 
     whole, real = types.int64, types.float64
-    return real(rows, whole, whole, whole, real, real), generate
+    return real(left, right, whole, whole, whole, real, real), generate
 
 
 @intrinsic
-def _emit_squares64(typing: Any, rows: Any, i: Any, j: Any, width: Any) -> Any:
-    """Σ (x_k − y_k)² of two rows of a C-contiguous array of `width` columns, with four running sums."""
+def _emit_squares64(typing: Any, left: Any, right: Any, i: Any, j: Any, width: Any) -> Any:
+    """Σ (x_k − y_k)² of row i of one C-contiguous array and row j of another, by four sums."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def square(x: Any, y: Any) -> Any:
@@ -92,7 +95,7 @@ def _emit_squares64(typing: Any, rows: Any, i: Any, j: Any, width: Any) -> Any:
         return _emit_sum(context, builder, signature, args, 4, square)
 
     whole = types.int64
-    return types.float64(rows, whole, whole, whole), generate
+    return types.float64(left, right, whole, whole, whole), generate
 
 
 dot64: Any = _emit_dot64
@@ -105,8 +108,8 @@ def score64(rows: Any, lengths: Any, scales: Any, i: int, j: int, kind: int) -> 
     if j < i:
         i, j = j, i
     if kind == EUCLIDEAN:
-        return float(np.sqrt(squares64(rows, i, j, rows.shape[1])))
-    product: float = dot64(rows, i, j, rows.shape[1], scales[i], scales[j])
+        return float(np.sqrt(squares64(rows, rows, i, j, rows.shape[1])))
+    product: float = dot64(rows, rows, i, j, rows.shape[1], scales[i], scales[j])
     if kind == DOT:
         return product
     score: float = product / (lengths[i] * lengths[j])
@@ -129,7 +132,7 @@ def _score_pairs(vectors: Any, lengths: Any, scales: Any, first: Any, second: An
 @compiled()
 def _squared_lengths(vectors: Any, out: Any) -> None:
     for i in range(vectors.shape[0]):
-        out[i] = dot64(vectors, i, i, vectors.shape[1], 1.0, 1.0)
+        out[i] = dot64(vectors, vectors, i, i, vectors.shape[1], 1.0, 1.0)
 
 
 def row_lengths(vectors: NDArray[Any], kind: int) -> tuple[FloatArray, FloatArray]:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import IntArray
 from matchbound.kernels.blocks import oriented64
 from matchbound.kernels.compiling import inlined
-from matchbound.kernels.dots import dot_wide
+from matchbound.kernels.product import dot_wide
 
 CELLS = 1 << 14
 GROUP = 4
 MANY = -(1 << 30)
+FAR_OUT = 0.05
 
 
 class Grid(NamedTuple):
@@ -52,8 +53,16 @@ class Grid(NamedTuple):
 def make_grid(
     values: NDArray[np.float64], thresholds: NDArray[np.float64], band: float, brief: float, fine: float
 ) -> Grid:
-    """A grid over the thresholds that oriented values can be near to (they lie within −2.5 and 1.5)."""
+    """A grid over the thresholds that oriented values can be near to (they lie within −2.5 and 1.5).
+
+    The first and the last threshold are left out where they are far from the others, as the one at which everything
+    matches is: all values beyond the grid are in one cell then, where one threshold is near.
+    """
     near = values[(values > -2.5) & (values < 1.5)]
+    if near.size > 2 and near[1] - near[0] > FAR_OUT * (near[-1] - near[0]):
+        near = near[1:]
+    if near.size > 2 and near[-1] - near[-2] > FAR_OUT * (near[-1] - near[0]):
+        near = near[:-1]
     # A band may be larger than any value (vectors that underflow when they are scaled): then all cells are in doubt.
     room = min(2 * band, 4.0) + 1e-6
     low = float(np.float32((near[0] if near.size else 0.0) - room))
@@ -76,7 +85,7 @@ def make_grid(
     first = np.arange(0, CELLS + 2, GROUP)
     below, above = near_cells(start[first], stop[np.minimum(first + GROUP, CELLS + 2) - 1])
     table = np.where(above <= below + 1, below, MANY).astype(np.int32)
-    return Grid(short, table, ends, thresholds, low, per_cell, band, brief, fine)
+    return Grid(short, table, ends, thresholds, low, per_cell, float(band), float(brief), float(fine))
 
 
 @inlined

@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
-from numba.extending import intrinsic
 
 from matchbound.kernels.bits import list_hits as scan_hits
 from matchbound.kernels.bits import list_hits_of_bits
 from matchbound.kernels.compiling import compiled, inlined
-from matchbound.kernels.emit import INDEX, cgutils, splat
-from matchbound.kernels.exact import COSINE, EUCLIDEAN
+from matchbound.kernels.exact import COSINE, EUCLIDEAN, dot64, squares64
 
 
 class Enrolled(NamedTuple):
@@ -55,81 +51,37 @@ class Searched(NamedTuple):
     own: Any
 
 
-def _emit_between(
-    context: Any, builder: Any, signature: Any, args: Any, lanes: int, scaled: bool
-) -> Any:  # fmt: skip
-    """Σ_k of products or squared differences of a row of one array and a row of another, as `kernels.exact` sums."""
-    left, right = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in range(2))
-    i, j, width = args[2:5]
-    wide = ir.DoubleType()
+class Columns(NamedTuple):
+    """Some columns, and what is known of them without their scores.
 
-    def pointer(rows: Any, row: Any, k: Any) -> Any:
-        return builder.gep(rows, [builder.add(builder.mul(row, width), k)])
+    values : flat
+        float32: their oriented values with each probe, at most `band` below the exact ones; or uint64: bits that say
+        which of them are worth a score.
+    stride : int. Numbers, or bits, per probe.
+    first, width : int. The first column, and how many there are.
+    band, scale : float. See `matchbound.counting.factors`.
+    """
 
-    def widened(value: Any, kind: Any) -> Any:
-        return value if value.type == kind else builder.fpext(value, kind)
-
-    def several(rows: Any, row: Any, k: Any) -> Any:
-        place = builder.bitcast(pointer(rows, row, k), ir.VectorType(rows.type.pointee, lanes).as_pointer())
-        return widened(builder.load(place, align=4), ir.VectorType(wide, lanes))
-
-    def one(rows: Any, row: Any, k: Any) -> Any:
-        return widened(builder.load(pointer(rows, row, k)), wide)
-
-    def term(x: Any, y: Any) -> Any:
-        if not scaled:
-            apart = builder.fsub(x, y)
-            return builder.fmul(apart, apart)
-
-        def by(value: Any, scale: Any) -> Any:
-            return builder.fmul(value, scale if value.type == scale.type else splat(builder, scale, value.type))
-
-        return builder.fmul(by(x, args[5]), by(y, args[6]))
-
-    sums = cgutils.alloca_once(builder, ir.VectorType(wide, lanes))
-    builder.store(ir.Constant(ir.VectorType(wide, lanes), [0.0] * lanes), sums)
-    step = ir.Constant(INDEX, lanes)
-    whole = builder.sub(width, builder.srem(width, step))
-    with cgutils.for_range_slice(builder, ir.Constant(INDEX, 0), whole, step, INDEX) as (k, _):
-        builder.store(builder.fadd(builder.load(sums), term(several(left, i, k), several(right, j, k))), sums)
-    first = cgutils.alloca_once(builder, wide)
-    total = builder.load(sums)
-    parts = [builder.extract_element(total, ir.Constant(ir.IntType(32), q)) for q in range(lanes)]
-    builder.store(parts[0], first)
-    with cgutils.for_range_slice(builder, whole, width, ir.Constant(INDEX, 1), INDEX) as (k, _):
-        builder.store(builder.fadd(builder.load(first), term(one(left, i, k), one(right, j, k))), first)
-    parts[0] = builder.load(first)
-    while len(parts) > 1:
-        parts = [builder.fadd(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
-    return parts[0]
+    values: Any
+    stride: int
+    first: int
+    width: int
+    band: float
+    scale: float
 
 
-@intrinsic
-def _emit_dot_between(
-    typing: Any, left: Any, right: Any, i: Any, j: Any, width: Any, scale_i: Any, scale_j: Any
-) -> Any:  # fmt: skip
-    """Σ (x_k·scale_i)·(y_k·scale_j) of row i of one C-contiguous array and row j of another."""
+class Lists(NamedTuple):
+    """Candidates of some probes.
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _emit_between(context, builder, signature, args, 8, True)
+    score, holder : shape (B, k)
+        The lists so far; −∞ and −1 where they are not full.
+    least : float64, shape (B,)
+        Candidates below this oriented value are left out.
+    """
 
-    whole, real = types.int64, types.float64
-    return real(left, right, whole, whole, whole, real, real), generate
-
-
-@intrinsic
-def _emit_squares_between(typing: Any, left: Any, right: Any, i: Any, j: Any, width: Any) -> Any:
-    """Σ (x_k − y_k)² of row i of one C-contiguous array and row j of another."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _emit_between(context, builder, signature, args, 4, False)
-
-    whole = types.int64
-    return types.float64(left, right, whole, whole, whole), generate
-
-
-dot_between: Any = _emit_dot_between
-squares_between: Any = _emit_squares_between
+    score: Any
+    holder: Any
+    least: Any
 
 
 @inlined
@@ -148,12 +100,12 @@ def column_score(x: Any, length: float, enrolled: Any, column: int) -> float:
     for at in range(begin, end):
         j = enrolled.order[at]
         if enrolled.kind == EUCLIDEAN:
-            score = -np.sqrt(squares_between(x, enrolled.raw, 0, j, width))
+            score = -np.sqrt(squares64(x, enrolled.raw, 0, j, width))
         else:
             if enrolled.scales[j] == 1.0:  # what is multiplied by one stays as it is
-                score = dot_between(x, enrolled.raw, 0, j, width, 1.0, 1.0)
+                score = dot64(x, enrolled.raw, 0, j, width, 1.0, 1.0)
             else:
-                score = dot_between(x, enrolled.raw, 0, j, width, 1.0, enrolled.scales[j])
+                score = dot64(x, enrolled.raw, 0, j, width, 1.0, enrolled.scales[j])
             if enrolled.kind == COSINE:
                 score /= length * enrolled.lengths[j]
         total = score if at == begin else total + score
@@ -236,21 +188,12 @@ def _below(x: float) -> Any:
 
 
 @compiled()
-def keep_best(
-    product: Any, columns: int, band: float, scale: float, probes: Any, enrolled: Any, at: Any, col0: int, least: Any,
-    score: Any, holder: Any,
-) -> None:  # fmt: skip
-    """Add the candidates of some columns to the lists of some probes.
-
-    product : float32, flat, `columns` per row
-        Oriented values of the probes `at`, shape (B,), and columns col0.., each at most `band` below the exact one.
-    least : float64, shape (B,)
-        Candidates below this oriented value are left out.
-    score, holder : shape (B, k)
-        The lists so far; −∞ and −1 where they are not full.
-    """
+def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> None:
+    """Add the candidates of some columns to the lists of the probes `at`, shape (B,); Columns with products, Lists."""
+    product, width, col0, band, scale = columns.values, columns.width, columns.first, columns.band, columns.scale
+    score, holder, least = lists.score, lists.holder, lists.least
     shared = enrolled.owner.shape[0] > 0 and enrolled.owner[-1] + 1 < enrolled.owner.shape[0]
-    found = np.empty(columns + 4, dtype=np.int64)
+    found = np.empty(width + 4, dtype=np.int64)
     kind, last = enrolled.kind, score.shape[1] - 1
     x = np.empty((1, probes.raw.shape[1]))
     for r in range(score.shape[0]):
@@ -258,10 +201,10 @@ def keep_best(
         own, length = probes.own[i], probes.lengths[i]
         scaled_row(probes, i, x)
         cut = _below(least_value(score[r, last], least[r], band, scale, kind))
-        for k in range(scan_hits(product, r * columns, columns, cut, found)):
+        for k in range(scan_hits(product, r * columns.stride, width, cut, found)):
             column = col0 + found[k]
             owner = enrolled.owner[column]
-            if product[r * columns + found[k]] >= cut and owner != own:
+            if product[r * columns.stride + found[k]] >= cut and owner != own:
                 exact = column_score(x, length, enrolled, column)
                 if value_of(exact, scale, kind) >= least[r]:
                     insert(score, holder, r, exact, owner, shared)
@@ -269,40 +212,35 @@ def keep_best(
 
 
 @compiled()
-def set_cuts(
-    score: Any, least: Any, band: float, scale: float, kind: int, offset: Any, shift: Any, per_unit: float, cuts: Any
-) -> None:  # fmt: skip
+def set_cuts(lists: Any, columns: Any, kind: int, offset: Any, shift: Any, per_unit: float, cuts: Any) -> None:
     """The whole numbers that products of bytes must reach, one per row; see `matchbound.counting.search_scores`.
 
     offset : float64, shape (B,), u in units; shift : int64, shape (B,), added to the cuts; per_unit : 1/(s·t);
     cuts : int32, shape (B,)
     """
+    score, least = lists.score, lists.least
     last = score.shape[1] - 1
     for r in range(cuts.shape[0]):
-        value = least_value(score[r, last], least[r], band, scale, kind)
+        value = least_value(score[r, last], least[r], columns.band, columns.scale, kind)
         cut = np.floor(value * per_unit + offset[r]) - 1.0 if value > -np.inf else -(2.0**29)
         cuts[r] = np.int32(min(max(cut, -(2.0**29)), 2.0**29) + shift[r])
 
 
 @compiled()
-def keep_best_of_bits(
-    bits: Any, words: int, columns: int, scale: float, probes: Any, enrolled: Any, at: Any, col0: int, least: Any,
-    score: Any, holder: Any,
-) -> None:  # fmt: skip
-    """The same from bits that say which columns may be among the best.
-
-    bits : uint64, flat, `words` per row
-    """
+def keep_best_of_bits(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> None:
+    """The same from bits that say which columns may be among the best."""
+    width, col0, scale = columns.width, columns.first, columns.scale
+    score, holder, least = lists.score, lists.holder, lists.least
     shared = enrolled.owner.shape[0] > 0 and enrolled.owner[-1] + 1 < enrolled.owner.shape[0]
-    found = np.empty(columns + 4, dtype=np.int64)
-    values = np.empty(columns + 4)
+    found = np.empty(width + 4, dtype=np.int64)
+    values = np.empty(width + 4)
     kind, last = enrolled.kind, score.shape[1] - 1
     x = np.empty((1, probes.raw.shape[1]))
     for r in range(score.shape[0]):
         i = at[r]
         own, length = probes.own[i], probes.lengths[i]
         scaled_row(probes, i, x)
-        count = list_hits_of_bits(bits, r * words * 64, 0, columns, 0, 0, found)
+        count = list_hits_of_bits(columns.values, r * columns.stride, 0, width, 0, 0, found)
         for k in range(count):  # all of them first: nothing in one score waits for another
             values[k] = column_score(x, length, enrolled, col0 + found[k])
         for k in range(count):
@@ -339,8 +277,7 @@ def nth_largest(values: Any, place: int, out: Any) -> None:
 
 @compiled()
 def list_hits(
-    product: Any, columns: int, band: float, scale: float, probes: Any, enrolled: Any, row0: int, col0: int, least: Any,
-    strict: bool, out: Any, found: int,
+    columns: Any, probes: Any, enrolled: Any, row0: int, least: Any, strict: bool, out: Any, found: int
 ) -> int:  # fmt: skip
     """Columns that reach the least score of each probe, written as (probe, column) into `out`; how many there are.
 
@@ -349,7 +286,8 @@ def list_hits(
     out : int64, shape (H, 2)
         What does not fit is counted and not written; `found` is where to begin.
     """
-    listed = np.empty(columns + 4, dtype=np.int64)
+    width, col0, scale = columns.width, columns.first, columns.scale
+    listed = np.empty(width + 4, dtype=np.int64)
     x = np.empty((1, probes.raw.shape[1]))
     for r in range(least.shape[0]):
         i = row0 + r
@@ -357,8 +295,8 @@ def list_hits(
         scaled_row(probes, i, x)
         cut = np.float32(-np.inf)
         if least[r] > -np.inf:
-            cut = _below(value_of(least[r], scale, enrolled.kind) - band)
-        for k in range(scan_hits(product, r * columns, columns, cut, listed)):
+            cut = _below(value_of(least[r], scale, enrolled.kind) - columns.band)
+        for k in range(scan_hits(columns.values, r * columns.stride, width, cut, listed)):
             c = listed[k]
             if enrolled.owner[col0 + c] == own:
                 continue

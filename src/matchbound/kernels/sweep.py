@@ -116,16 +116,8 @@ def cumulate_pairs(first: Any, second: Any, weight: Any, additive: bool, out: An
 
 @compiled()
 def read_curve(
-    matched: Any,
-    extra: float,
-    accepted: Any,
-    ends: Any,
-    kin_ends: Any,
-    far_targets: Any,
-    frr_targets: Any,
-    frr_out: Any,
-    far_out: Any,
-) -> float:
+    matched: Any, extra: float, accepted: Any, ends: Any, kin_ends: Any, targets: Any, out: Any
+) -> float:  # fmt: skip
     """FRR at FAR targets, FAR at FRR targets (both written) and EER (returned) of a weighted curve.
 
     matched : float64 array, shape (N + 1,); accepted : float64 array, shape (T + 1,)
@@ -134,7 +126,10 @@ def read_curve(
         What each impostor comparison weighs on top.
     ends, kin_ends : int64 arrays, shape (K,)
         Impostor and genuine comparisons that match at each step; the last step matches all.
+    targets, out : pairs of float64 arrays
+        Targets of FAR and of FRR, and the FRR and the FAR there.
     """
+    (far_targets, frr_targets), (frr_out, far_out) = targets, out
     last = ends.size - 1
     all_impostor = matched[matched.size - 1] + extra * (matched.size - 1)
     all_genuine = accepted[accepted.size - 1]

@@ -64,7 +64,7 @@ def foresee(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Foresight:
-    """Draw estimates and variance estimates of all-pairs data with equally many instances an identity."""
+    """Draw estimates and variance estimates of all-pairs data with equally many instances per identity."""
     if p == 0.0:
         nothing = np.zeros(n_draws)
         floor = n_identities // 2 if metric == "far" else n_identities

@@ -1,6 +1,6 @@
 """Tell comparisons that share an instance from comparisons that share a person only.
 
-A person with a poor photograph errs in all comparisons of that photograph. With more instances a person two
+A person with a poor photograph errs in all comparisons of that photograph. With more instances per person two
 comparisons share one less often, so the correlations of a pilot change with the number of instances.
 Splitting them makes a pilot with 5 instances speak about a plan with 2.
 """

@@ -55,7 +55,7 @@ class Dependence:
     genuine_instance: float = 0.0
 
     def at(self, instances: int) -> Dependence:
-        """The average correlations of comparisons with M instances a person, shared instances counted in.
+        """The average correlations of comparisons with M instances per person, shared instances counted in.
 
         Parameters
         ----------

@@ -184,7 +184,7 @@ def _usable(errors: FloatArray, comparisons: float, low: float, high: float) -> 
 
 
 def _evened(data: Comparisons | Embeddings, rng: np.random.Generator, most: int = 5) -> Comparisons | Embeddings:
-    """The data with at most `most` instances a person, at random, where the largest have more than twice the mean."""
+    """The data with at most `most` instances per person, at random, where the largest have more than twice the mean."""
     from matchbound.data.embeddings import Embeddings
 
     sizes = data.instance_counts

@@ -286,7 +286,7 @@ def plan(
     if instances < least:
         raise UsageError(f"instances must be at least {least} for {target.metric.upper()}; got {instances}")
     if instances > 100:
-        raise UsageError(f"instances: plans go up to 100 instances a person; got {instances}")
+        raise UsageError(f"instances: plans go up to 100 instances per person; got {instances}")
     if claim is not None and not 0.0 < claim < 1.0:
         raise UsageError(f"claim must be a rate between 0 and 1; got {claim!r}")
     stated = as_dependence(dependence, "far" if far is not None else "frr")

@@ -79,7 +79,7 @@ class Expectation(Shown):
     no_error
         Probability that there is none, in which case the bound rests on the number of people alone.
     design_effect, effective_n
-        Comparisons that tell as much as one independent one, and how many independent ones all of them amount to.
+        Comparisons divided by the effective sample size, and that size: as many independent comparisons.
 
     See Also
     --------

@@ -9,6 +9,7 @@ import numpy as np
 from matchbound.errors import MatchboundError, UsageError
 from matchbound.planning.plan import Plan, plan
 from matchbound.results.claims import Claim
+from matchbound.show.numbers import percent
 
 
 def plan_for(
@@ -71,5 +72,5 @@ def people_for(claim: Claim, pilot: Any = None, instances: int = 2) -> str | Non
         return None
     return (
         f"Plan: {made.n_identities:,} people with {made.instances} instances each would show it with probability "
-        f"{made.target.power:g} if the rate is {claim.estimate:.3g}"
+        f"{made.target.power:g} if the rate is {percent(claim.estimate)}"
     )

@@ -52,7 +52,7 @@ def vector_type(schema: Any, roles: RowRoles, source: str) -> np.dtype[Any]:
         return np.dtype(f"f{kind.value_type.bit_width // 8}")
     if is_list and pa.types.is_integer(kind.value_type):
         return np.dtype(np.float64)
-    raise DataError(f"{source}: the column {roles.embedding!r} holds {kind}; it must hold a list of numbers a row")
+    raise DataError(f"{source}: the column {roles.embedding!r} holds {kind}; it must hold a list of numbers per row")
 
 
 def vector_width(table: Table, roles: RowRoles) -> int:

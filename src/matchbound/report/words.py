@@ -164,7 +164,7 @@ def group_name(row: ReportedGroup) -> str:
 
 
 def range_sentences(report: Report) -> list[str]:
-    """From the best group to the worst, one sentence a rate."""
+    """From the best group to the worst, one sentence per rate."""
     assert report.groups is not None
     told = []
     for item in report.groups.ranges:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from matchbound.errors import UsageError
 from matchbound.results.interval import Interval
 from matchbound.show.claims import claim_record
-from matchbound.show.numbers import level_text
+from matchbound.show.numbers import level_text, percent
 from matchbound.show.shown import Shown
 
 Verdict = Literal["shown", "not shown", "refuted"]
@@ -87,6 +87,11 @@ class Statement:
     target: float
     given: float | None = None
     options: Mapping[str, float] = field(default_factory=dict)
+
+    def judge(self, number: Bounded, *, level: float = 0.95, method: str | None = None, **options: Any) -> Claim:
+        """The verdict on the number that it is about."""
+        below, above = (self.target, None) if self.relation == "<" else (None, self.target)
+        return claim_of(number, below=below, above=above, level=level, method=method, **options)
 
     def __str__(self) -> str:
         name = self.metric if self.given is None else f"{self.metric}={self.given:g}"
@@ -420,7 +425,7 @@ def rules_of_thumb(statistic: Any, target: float) -> tuple[str, ...]:
         bound = 3.0 / comparisons
         verdict = "meet" if bound <= target else "miss"
         said.append(
-            f"Rule of 3: no error in {comparisons:,} comparisons would bound the rate by {bound:.3g} at "
+            f"Rule of 3: no error in {comparisons:,} comparisons would bound the rate by {percent(bound)} at "
             f"95%, and so {verdict} the target; {shared}"
         )
     enough = "has" if errors >= 30 else "lacks"

@@ -163,8 +163,7 @@ class ErrorRates(Shown):
             )
         if options:
             raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")
-        below, above = (said.target, None) if said.relation == "<" else (None, said.target)
-        return made.claim(below, above=above, level=level, method=method)
+        return said.judge(made, level=level, method=method)
 
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR, each with its default interval."""

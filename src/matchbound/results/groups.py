@@ -272,7 +272,7 @@ class GroupRates(Shown):
         level
             The coverage promised.
         method
-            As for `GroupGap.ratio_interval`.
+            As for `GroupGap.interval`.
         """
         rows = self.gaps(metric, level, method=method)
         if not rows:

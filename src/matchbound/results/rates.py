@@ -229,7 +229,7 @@ class Rate(Claimable):
 
     @property
     def design_effect(self) -> float:
-        """comparisons / effective_n: how many dependent comparisons tell as much as one independent one."""
+        """The design effect: comparisons divided by the effective sample size, `effective_n`."""
         return self.comparisons / self.effective_n if self.comparisons else float("nan")
 
     def interval(

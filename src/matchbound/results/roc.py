@@ -522,8 +522,7 @@ class RocCurve(Shown):
         'shown'
         """
         said = parse_claim(text)
-        below, above = (said.target, None) if said.relation == "<" else (None, said.target)
-        return self.claimed(said).claim(below, above=above, level=level, method=method)
+        return said.judge(self.claimed(said), level=level, method=method)
 
     def claimed(self, said: Statement) -> CurveStatistic | CostStatistic:
         """The number that a claim is about.

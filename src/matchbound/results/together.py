@@ -44,7 +44,7 @@ class Together:
         return adjusted_level(self._critical(level, self.gaussian))
 
     def intervals(self, method: str, level: float) -> list[Interval]:
-        """One interval a difference, which all hold at once with the level given."""
+        """One interval per difference; they all hold at once with the level given."""
         wide = self._critical(level, self.gaussian)
         near, far = wide, wide
         if self.null is not None and method in CALIBRATED:

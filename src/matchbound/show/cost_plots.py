@@ -60,6 +60,20 @@ def plot_precision_recall(made: LinkageCurve, ax: Axes | None = None, *, label: 
     return ax
 
 
+OUTPOST = 0.4
+"""A threshold at an end that lies farther from the next than this share of the whole range is left out of a picture."""
+
+
+def _without_outposts(thresholds: FloatArray) -> tuple[float, float]:
+    """The range to show: without a single score far from all others, such as that of pairs that were never compared."""
+    low, high = float(thresholds[0]), float(thresholds[-1])
+    if thresholds.size > 3 and high > low:
+        low = float(thresholds[1]) if thresholds[1] - low > OUTPOST * (high - low) else low
+        high = float(thresholds[-2]) if high - thresholds[-2] > OUTPOST * (high - low) else high
+    edge = 0.03 * (high - low) or 0.5
+    return low - edge, high + edge
+
+
 def plot_thresholds(made: LinkageCurve, ax: Axes | None = None) -> Axes:
     """Precision, recall and F1 against the threshold, each with its pointwise band."""
     ax = new_axes() if ax is None else ax
@@ -71,6 +85,7 @@ def plot_thresholds(made: LinkageCurve, ax: Axes | None = None) -> Axes:
     ):
         ax.fill_between(made.thresholds, along.low, along.high, color=color, alpha=0.18, linewidth=0.0)
         ax.plot(made.thresholds, along.estimate, color=color, linewidth=1.4, label=name)
+    ax.set_xlim(*_without_outposts(np.sort(made.thresholds)))
     ax.set_xlabel("threshold", fontsize=SMALL)
     ax.set_ylabel(f"with {level_text(made.level)} bands ({made.method})", fontsize=SMALL)
     ax.set_ylim(0.0, 1.02)

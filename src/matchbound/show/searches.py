@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matchbound.show.numbers import level_text, p_text, percent, points, target_text, threshold_text
-from matchbound.show.records import Record
-from matchbound.show.tables import Column, Table, joined
+from matchbound.show.records import Record, intervals_note
+from matchbound.show.tables import LEAST, Column, Table, joined, terminal_width, wrapped
 from matchbound.show.terms import metric_name
 from matchbound.show.text import table
 
@@ -17,7 +17,6 @@ COLUMNS = (
     Column("low", "number"),
     Column("high", "number"),
     Column("searches", "number"),
-    Column("method", "text", 1),
 )
 
 
@@ -40,10 +39,11 @@ def searches_table(
         Further tables: groups, another system.
     """
     text = joined([searches_rows(records)], width, colour)
-    level = records[0]["level"] if records else 0.95
     kind = records[0].get("target", "random") if records else "random"
     size = records[0]["gallery"] if records else 0
-    text += f"{100 * level:.5g}% intervals for a {kind} gallery; {size:,} people are enrolled.\n"
+    how = (intervals_note(records) or "Intervals.").rstrip(".")
+    told = f"{how}, for a {kind} gallery; {size:,} people are enrolled."
+    text += "\n".join(wrapped(told, max(terminal_width() if width is None else width, LEAST))) + "\n"
     for threshold, people, half in hubs:
         if people:
             text += f"At threshold {threshold:g}, {half:,} enrolled people receive half of the false hits:\n"
@@ -63,7 +63,6 @@ def searches_rows(records: Sequence[Record]) -> Table:
             percent(r["low"]),
             percent(r["high"]),
             "–" if r.get("errors") is None else f"{r['errors']:,} of {r['searches']:,}",
-            r["method"] or "–",
         )
         for r in records
     )

@@ -220,8 +220,9 @@ def _styled(text: str, style: str, colour: bool) -> str:
 
 
 def _html(table: Table) -> str:
+    placed = {"text": "left"}
     aligned = [
-        f' style="text-align: {"left" if column.kind == "text" else "right"}; padding: 0.25em 0.8em"'
+        f' style="text-align: {placed.get(column.kind, "right; white-space: nowrap")}; padding: 0.25em 0.8em"'
         for column in table.columns
     ]
     parts = ["<table>"]

@@ -1,4 +1,4 @@
-"""Bootstraps that draw identities, on tallies: weights a replicate and identity, rates a replicate.
+"""Bootstraps that draw identities, on tallies: weights per replicate and identity, rates per replicate.
 
 Replicates are made in blocks of `BLOCK`. Block b draws from SeedSequence(seed, spawn_key=(b,)), so the answer
 depends on the seed alone and not on how many workers share the blocks. A draw that leaves a rate without

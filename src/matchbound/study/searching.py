@@ -87,10 +87,10 @@ class SearchPopulation:
         """Searches of one gallery, and who is enrolled."""
         order = rng.permutation(self.people)
         gallery = np.sort(order[:enrolled])
-        strangers = rng.choice(order[enrolled:], outside, replace=True)
+        outsiders = rng.choice(order[enrolled:], outside, replace=True)
         starts = np.searchsorted(self.owner, np.arange(self.people + 1))
         mated = np.flatnonzero(np.isin(self.owner, gallery))
-        others = [np.arange(starts[i], starts[i + 1]) for i in strangers]
+        others = [np.arange(starts[i], starts[i + 1]) for i in outsiders]
         rows = np.concatenate([mated, *others])
         own = np.full(rows.size, -1, dtype=np.int64)
         own[: mated.size] = np.searchsorted(gallery, self.owner[mated])

@@ -27,7 +27,7 @@ _SPEAKER = re.compile(r"^id\d+$")
 
 @dataclass(frozen=True)
 class Trials:
-    """A trial list: two names and a label a row, and where each row stands."""
+    """A trial list: two names and a label per row, and where each row stands."""
 
     source: str
     a: Coded

@@ -136,9 +136,14 @@ class Work:
 
 def _numbers(given: Mapping[str, Any], name: str, told: str) -> tuple[float, ...]:
     try:
-        return tuple(float(word) for word in _words(given, name, ","))
+        return tuple(_number(word, name == "far") for word in _words(given, name, ","))
     except ValueError:
         raise UsageError(f"{told} must be numbers, with commas between them; got {given.get(name)}") from None
+
+
+def _number(word: str, rate: bool) -> float:
+    """A number; a rate may be written in percent."""
+    return float(word[:-1]) / 100.0 if rate and word.endswith("%") else float(word)
 
 
 def _words(given: Mapping[str, Any], name: str, mark: str) -> list[str]:

@@ -239,10 +239,8 @@ def _read(
             accepted,
             curve.false_matches,
             curve.genuine_matches,
-            far_targets,
-            frr_targets,
-            frr[b],
-            far[b],
+            (far_targets, frr_targets),
+            (frr[b], far[b]),
         )
         auc[b] = curve_area(matched, extra, accepted, *curve.genuine_ranks)
     return CurveReplicates(far_targets, frr_targets, frr, far, eer, auc)

@@ -28,6 +28,8 @@ STEPS = 20
 CLOSE = 0.005
 """Limits of the two rates meet when their probits are as near as this."""
 MOST_CORRELATION = 0.7
+SURE = 1e-12
+"""Rates as near to 0 or 1 as this are 0 or 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +139,8 @@ def eer_limits(curve: CurveTally, models: LatentPair, deviates: tuple[float, flo
     shares = models.shares()
     own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
     met = _meeting(curve, models, np.tile(own, 2), np.tile(rest, 2), np.repeat([False, True], ANGLES.size))
-    return float(met[: ANGLES.size].min()), float(met[ANGLES.size :].max())
+    low, high = float(met[: ANGLES.size].min()), float(met[ANGLES.size :].max())
+    return 0.0 if low <= 2.0 * SURE else low, 1.0 if high >= 1.0 - 2.0 * SURE else high
 
 
 def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: FloatArray, upper: BoolArray) -> FloatArray:
@@ -155,7 +158,7 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
         side, near = upper[entries], CLOSE / 20.0
         far = models.far.limit(curve.false_matches[k], own[entries], side, tolerance=near)
         frr = models.frr.limit(curve.false_nonmatches[k], rest[entries], side, tolerance=near)
-        return ndtri(np.clip(far, 1e-12, 1.0 - 1e-12)), ndtri(np.clip(frr, 1e-12, 1.0 - 1e-12))
+        return ndtri(np.clip(far, SURE, 1.0 - SURE)), ndtri(np.clip(frr, SURE, 1.0 - SURE))
 
     size = own.size
     low, high = np.zeros(size, dtype=np.int64), np.full(size, z.size - 1)

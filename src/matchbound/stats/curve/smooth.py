@@ -64,15 +64,15 @@ class SmoothRates:
 
 def smooth_rates(curve: CurveTally, model: Smooth) -> SmoothRates:
     """The smoothed curve of the data, B = 1."""
-    genuine, kin_count = _scores(curve.genuine_masses(), curve.distance, model)
+    genuine, genuine_count = _scores(curve.genuine_masses(), curve.distance, model)
     impostor, count = _scores(curve.impostor_masses(), curve.distance, model)
     if model == "kernel":
-        grid = _Grid.of(genuine, kin_count, impostor, count)
+        grid = _Grid.of(genuine, genuine_count, impostor, count)
         return grid.rates(
             _histogram(grid.cell(impostor), count.astype(np.float64)),
-            _histogram(grid.cell(genuine), kin_count.astype(np.float64)),
+            _histogram(grid.cell(genuine), genuine_count.astype(np.float64)),
         )
-    return _normal_rates(_moments(genuine, kin_count)[None, :], _moments(impostor, count)[None, :])
+    return _normal_rates(_moments(genuine, genuine_count)[None, :], _moments(impostor, count)[None, :])
 
 
 def smooth_replicates(
@@ -204,10 +204,10 @@ class _Grid:
     frr_weight: FloatArray
 
     @staticmethod
-    def of(genuine: FloatArray, kin_count: NDArray[Any], impostor: FloatArray, count: NDArray[Any]) -> _Grid:
+    def of(genuine: FloatArray, genuine_count: NDArray[Any], impostor: FloatArray, count: NDArray[Any]) -> _Grid:
         from scipy.special import ndtr
 
-        wide, narrow = _bandwidth(genuine, kin_count), _bandwidth(impostor, count)
+        wide, narrow = _bandwidth(genuine, genuine_count), _bandwidth(impostor, count)
         if min(wide, narrow) <= 0.0:
             raise DataError("all genuine or all impostor scores are equal: a smooth model has nothing to fit")
         edge = 4.0 * max(wide, narrow)
@@ -223,7 +223,7 @@ class _Grid:
         return result
 
     def rates(self, impostor: FloatArray, genuine: FloatArray) -> SmoothRates:
-        """Curves from weights a cell, shapes (B, C)."""
+        """Curves from weights per cell, shapes (B, C)."""
         far = impostor @ self.far_weight / impostor.sum(axis=1, keepdims=True)
         frr = genuine @ self.frr_weight / genuine.sum(axis=1, keepdims=True)
         return SmoothRates(self.centre, np.maximum.accumulate(far, axis=1), np.minimum.accumulate(frr, axis=1))

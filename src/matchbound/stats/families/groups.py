@@ -99,7 +99,7 @@ def _spread(sums: GroupSums, chosen: list[int]) -> float:
 
 
 def thrown_far(within: Within, *, n_resamples: int = 10_000, rng: Rng = 0) -> Largest:
-    """Draws of the largest studentised gap of FAR when the clumps of errors fall anew on all groups."""
+    """Draws of the largest studentised gap of FAR under the null: error clusters are reassigned to groups at random."""
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
         return largest_far(within, *throw(within, rng, size))

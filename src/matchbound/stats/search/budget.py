@@ -1,6 +1,6 @@
 """FNIR at a given FPIR: two models, one error budget.
 
-The threshold is estimated too. As for FRR at a FAR (`matchbound.stats.curves_latent`), FPIR and FNIR share one budget:
+The threshold is estimated too. As for FRR at a FAR (`matchbound.stats.curve.latent`), FPIR and FNIR share one budget:
 for angles θ between 0° and 90°, FPIR may err by sin θ of its t quantile while FNIR errs by cos θ of its own (the people
 searched for are different, so the two errors are taken as independent). The limit is the worst over the angles.
 """
