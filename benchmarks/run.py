@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-MODULES = ("core", "scale", "search", "curves", "costs", "latent", "report")
+MODULES = ("core", "scale", "search", "curves", "costs", "latent", "report", "tables", "peers")
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.data.labels import Coded, as_text
 from matchbound.errors import DataError, plainly
 from matchbound.files.names import own_name
-from matchbound.files.opening import MAX_BYTES, Input, open_input
+from matchbound.files.opening import MAX_BYTES, Input, is_address, local_path, open_input
 from matchbound.files.origin import Origin
 from matchbound.readers.blocks import text_blocks
 from matchbound.readers.delimited import diagnose, find_layout, read_header, split_header
@@ -57,7 +58,7 @@ class ScoreFile:
     """A table of comparisons that stays in its file and is read batch by batch whenever it is counted.
 
     path
-        Parquet, CSV or TSV, or an address that fsspec understands.
+        Parquet, CSV or TSV, an address that fsspec understands, or a folder of Parquet files that make one table.
     distance
         Whether small scores mean "same"; None for what the name of the score column says.
     columns
@@ -97,22 +98,24 @@ class ScoreFile:
 
     @property
     def origin(self) -> tuple[Origin, ...]:
-        """The file as it was when it was first read; empty before that."""
-        return () if self._seen.origin is None else (self._seen.origin,)
+        """The file, or those of a folder, as they were when they were first read; empty before that."""
+        return self._seen.origins
 
 
 @dataclass(eq=False)
 class _Seen:
     """What passes over a table have seen: the file as it was in the first of them, and notes."""
 
-    origin: Origin | None = None
+    origins: tuple[Origin, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def begin(self, origin: Origin) -> None:
-        """A further pass begins: the file must be the one that was read before."""
-        if self.origin is not None:
-            self.origin.check()
-        self.origin = self.origin or origin
+    def begin(self, origins: tuple[Origin, ...]) -> None:
+        """A further pass begins: the files must be those that were read before."""
+        for origin in self.origins:
+            origin.check()
+        if self.origins and len(origins) != len(self.origins):
+            raise DataError(f"{len(origins)} files where {len(self.origins)} were read before; write the folder again")
+        self.origins = self.origins or origins
 
 
 def scan(
@@ -129,7 +132,8 @@ def scan(
     Parameters
     ----------
     path
-        Parquet, CSV or TSV with two identity columns and a score; a file, or an address that fsspec understands.
+        Parquet, CSV or TSV with two identity columns and a score; a file, an address that fsspec understands, or a
+        folder of Parquet files that make one table.
     distance, columns, group
         As in `read`.
 
@@ -230,12 +234,41 @@ class _Opened:
     id_b: str
     origin: Origin
     batches: Iterator[Any] = field(repr=False)
+    parts: tuple[_Opened, ...] = ()
 
 
 def _open(table: ScoreFile, group: str | None, *, groups: bool = False) -> _Opened:
     """Open a table for its identities and scores, or for its identities and groups."""
-    source = open_input(table.path, MAX_BYTES)
-    table._seen.begin(source.origin)
+    files = _parquet_files(table.path)
+    if files is None:
+        source = open_input(table.path, MAX_BYTES)
+        table._seen.begin((source.origin,))
+        return _open_file(source, table, group, groups)
+    sources = [open_input(file, MAX_BYTES) for file in files]
+    table._seen.begin(tuple(source.origin for source in sources))
+    parts = [_open_file(source, table, group, groups) for source in sources]
+    for part in parts:
+        if part.roles != parts[0].roles:
+            raise DataError(f"{part.name}: its columns differ from those of {parts[0].name}")
+    return replace(parts[0], rows=sum(part.rows for part in parts), parts=tuple(parts))
+
+
+def _parquet_files(path: str) -> list[str] | None:
+    """The Parquet files of a folder, in order; None for anything else."""
+    where = Path(local_path(path))
+    if is_address(path) or path == "-" or "\0" in path or not where.is_dir():
+        return None
+    found = sorted(
+        str(file)
+        for file in where.rglob("*")
+        if file.suffix in (".parquet", ".pq") and not file.name.startswith((".", "_"))
+    )
+    if not found:
+        raise DataError(f"{path} is a folder without Parquet files; a table on disk is one file, or Parquet files")
+    return found
+
+
+def _open_file(source: Input, table: ScoreFile, group: str | None, groups: bool) -> _Opened:
     if source.kind == "parquet" and not source.piped:
         return _open_parquet(source, table.columns, group, groups)
     if source.kind == "text":
@@ -299,6 +332,10 @@ def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:
     """What is made of each batch; rows are counted for messages."""
     import pyarrow as pa
 
+    if found.parts:
+        for part in found.parts:
+            yield from _decoded(part, convert)
+        return
     seen = 0
     try:
         for batch in found.batches:
