@@ -279,7 +279,7 @@ class TestWeighting:
             warnings.simplefilter("always")
             mb.evaluate(data, 0.3)
             mb.evaluate(data, 0.3, weighting="identities")
-        assert sum("counts every identity once" in str(item.message) for item in caught) >= 1
+        assert sum("count every identity once" in str(item.message) for item in caught) >= 1
 
     def test_what_it_cannot_do(self) -> None:
         rates = mb.evaluate(mb.demo_data(), 0.6, weighting="Identities")
