@@ -563,3 +563,17 @@ def test_help_is_in_parts(capsys: pytest.CaptureFixture[str]) -> None:
     parts = ["Parameters", "Reading the files", "Long runs", "Output", "For a laboratory", "Example:"]
     assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
     assert "default: False" not in text
+
+
+def test_gaps_that_lean_on_one_person_are_named() -> None:
+    rng = np.random.default_rng(5)
+    sizes = [30] + [3] * 39
+    codes = np.repeat(np.arange(40), sizes)
+    people = rng.standard_normal((40, 16))
+    data = mb.Embeddings(people[codes] + 0.6 * rng.standard_normal((codes.size, 16)), codes)
+    groups = {who: "f" if who % 2 else "m" for who in range(40)}
+    told = mb.by_group(data, 0.5, group=groups).warnings
+    assert any("gaps of FRR with group m lean on one identity" in text for text in told)
+    assert not any("group f lean" in text for text in told)
+    once = mb.by_group(data, 0.5, group=groups, weighting="identities").warnings
+    assert not any("lean on one identity" in text for text in once)

@@ -20,7 +20,7 @@ from matchbound.data.matching import comparisons_of
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
-from matchbound.results.error_rates import ErrorRates, error_rates
+from matchbound.results.error_rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates, small_groups
 from matchbound.results.interval import few_identities
 from matchbound.stats.group_differences import group_sums
@@ -110,6 +110,9 @@ def by_group(
             f"groups with fewer than {SMALL} identities: {listed}. Their rates are given; comparisons between groups "
             "leave them out"
         )
+    if weighting == "comparisons" and len(names) - len(small) > 1:
+        for rates, name in zip(within, names, strict=True):
+            told += [] if name in small else _leans(rates, name)
     if len(names) == 1:
         told.append(f"all identities are in one group, {names[0]}: there is nothing to compare")
     by_identity = overall.far.weighting == "identities"
@@ -129,6 +132,16 @@ def by_group(
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return result
+
+
+def _leans(rates: ErrorRates, name: str) -> list[str]:
+    """What to say of the gaps of a group whose rate is mostly that of one identity."""
+    return [
+        f"gaps of {rate.metric.upper()} with group {name} lean on one identity: p-values and limits towards 0 take the "
+        "people of a group as alike, and claim too much here; compare with weighting='identities' too"
+        for rate in (rates.far, rates.frr)
+        if largest_share(rate) > LARGE_SHARE
+    ]
 
 
 def _labels_of(tally: Tally, group: Any) -> LabelArray:

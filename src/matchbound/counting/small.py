@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.partial import sorted_thresholds
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.tally import AllPairs, Tally
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 
-SMALL_COMPARISONS = 320_000
+SMALL_COMPARISONS = 250_000
 """Up to this many, scoring them takes some milliseconds, and blocks would not save much of that."""
 
 
@@ -33,5 +35,16 @@ def tally_small(source: Embeddings, thresholds: FloatArray, *, pairs: bool = Fal
         Whether to keep n_ij, the errors of each pair of identities, at each threshold.
     """
     given = sorted_thresholds(thresholds, source.distance)[0]
-    made = tally_comparisons(source.comparisons(), given, pairs=pairs)
+    made = tally_comparisons(_scored(source), given, pairs=pairs)
     return replace(made, impostor=replace(made.impostor, compared=AllPairs(source.instance_counts)))
+
+
+_SCORED: WeakKeyDictionary[Embeddings, Comparisons] = WeakKeyDictionary()
+"""Pairs of small sets that were counted, for as long as the set is there: an interval counts them again."""
+
+
+def _scored(source: Embeddings) -> Comparisons:
+    """All pairs, scored once."""
+    if source not in _SCORED:
+        _SCORED[source] = source.comparisons()
+    return _SCORED[source]

@@ -303,14 +303,19 @@ def _of_both(far: Rate, frr: Rate, distance: bool) -> list[str]:
     return []
 
 
+def largest_share(rate: Rate) -> float:
+    """The share of the comparisons of a rate in which the identity with the most of them takes part."""
+    part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
+    return float(part.comparisons.max()) / rate.comparisons if rate.comparisons else 0.0
+
+
 def _of_rate(rate: Rate) -> list[str]:
     name = rate.metric.upper()
     if rate.comparisons == 0:
         kind = "impostor" if rate.metric == "far" else "genuine"
         return [f"no {kind} comparisons: {name} is not defined"]
     notes = []
-    part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
-    share = float(part.comparisons.max()) / rate.comparisons
+    share = largest_share(rate)
     if rate.weighting == "comparisons" and rate.n_identities >= FEWEST and share > LARGE_SHARE:
         notes.append(
             f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name} and weighs accordingly: to "
