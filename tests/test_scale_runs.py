@@ -571,3 +571,25 @@ def test_chunks_for_a_cluster(n: int, count: int) -> None:
     if n > 1000 and count > 1:
         assert len(chunks[-1]) <= max(map(len, chunks)) // 4 + 1
         assert all(max(chunk) - min(chunk) > n / 2 for chunk in chunks[:10])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_call_gives_the_same_on_a_cluster(cluster: Any) -> None:
+    distributed = pytest.importorskip("distributed")
+    rng = np.random.default_rng(2)
+    who = np.repeat(np.arange(60), 5)
+    names, centre = [f"i{k}" for k in range(300)], rng.normal(size=(60, 16))[who]
+    one = mb.Embeddings(centre + rng.normal(size=(300, 16)), who, instance=names, group=np.where(who % 2, "f", "m"))
+    two = mb.Embeddings(centre + 1.3 * rng.normal(size=(300, 16)), who, instance=names)
+    calls: dict[str, Any] = {
+        "roc": lambda how: mb.roc(one, executor=how).eer().estimate,
+        "compare": lambda how: mb.compare(one, two, threshold=0.5, executor=how).far.interval(),
+        "compare_all": lambda how: str(mb.compare_all({"a": one, "b": two}, threshold=0.5, executor=how)),
+        "by_group": lambda how: str(mb.by_group(one, 0.5, executor=how)),
+        "search": lambda how: str(mb.search(one, two, executor=how)),
+        "make_report": lambda how: str(mb.make_report(one, threshold=0.5, executor=how)),
+    }
+    with distributed.Client(cluster) as client:
+        there = DaskExecutor(client)
+        for name, call in calls.items():
+            assert call(there) == call(None), name

@@ -268,7 +268,10 @@ class AlongCurve(Recount):
         curve = self._curve
         if self.counts_again:
             assert isinstance(self.source, Comparisons)
-            return tally_comparisons(self.source, np.asarray(thresholds, dtype=np.float64), pairs=pairs)
+            few = curve.n_impostor <= COUNTED_AGAIN  # of many, m_ij is large, and asked for with the pairs that erred
+            return tally_comparisons(
+                self.source, np.asarray(thresholds, dtype=np.float64), pairs=pairs, compared=pairs or few
+            )
         points, place = np.unique(self._points(thresholds), return_inverse=True)
         made = curve.tally_at(points)
         number, table = curve.pairs

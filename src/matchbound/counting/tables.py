@@ -16,7 +16,9 @@ DENSE_ROWS, DENSE_CELLS, MOST_CELLS = 2_000_000, 4, 20_000_000
 """Up to so many comparisons n_ij is counted in a dense table, of so many cells per comparison and in all."""
 
 
-def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: bool = True) -> Tally:
+def tally_comparisons(
+    source: Comparisons, thresholds: FloatArray, *, pairs: bool = True, compared: bool = True
+) -> Tally:
     """Count errors by identity and by identity pair at each threshold.
 
     Where a table is small and its identity pairs have several comparisons each, a dense table holds n_ij by threshold.
@@ -32,6 +34,8 @@ def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: boo
         In any order, in the units of the scores.
     pairs
         Keep n_ij at each threshold (and m_ij), as bootstraps that draw identities need.
+    compared
+        Keep m_ij in any case.
     """
     grid, place = np.unique(-thresholds if source.distance else thresholds, return_inverse=True)
     place = place.reshape(-1)
@@ -39,7 +43,7 @@ def tally_comparisons(source: Comparisons, thresholds: FloatArray, *, pairs: boo
     starts = range(0, max(grid.size, 1), bits.most)
     tally = _counted_densely(source, grid, pairs)
     if tally is None:
-        tally = _at_all([_counted(source, grid[at : at + bits.most], bits, pairs) for at in starts])
+        tally = _at_all([_counted(source, grid[at : at + bits.most], bits, pairs, compared or pairs) for at in starts])
     impostor, genuine = tally.impostor, tally.genuine
     in_order = np.array_equal(place, np.arange(grid.size))
     return replace(
@@ -110,11 +114,11 @@ def _reached(owner: IntArray, reach: IntArray, owners: int, size: int) -> IntArr
     return np.cumsum(table[::-1], axis=0)[::-1]
 
 
-def _counted(source: Comparisons, grid: FloatArray, bits: WordBits, pairs: bool) -> Tally:
+def _counted(source: Comparisons, grid: FloatArray, bits: WordBits, pairs: bool, compared: bool) -> Tally:
     """The tally at thresholds that rise in similarity, so few that a word has bits for them."""
     genuine, impostor, words = _by_identity(source, grid, bits)
     words.sort()
-    sums = PairSums(bits, grid.size, compared=True, erred=pairs)
+    sums = PairSums(bits, grid.size, compared=compared, erred=pairs)
     sums.add(words)
     return Tally(
         identities=source.identities,
@@ -128,7 +132,7 @@ def _counted(source: Comparisons, grid: FloatArray, bits: WordBits, pairs: bool)
             2 * sums.squares,
             2 * sums.sum_nm,
             2 * sums.sum_nn,
-            PairTable(*sums.compared()),
+            PairTable(*sums.compared()) if compared else None,
             tuple(PairTable(*sums.erred(level)) for level in range(grid.size)) if pairs else None,
         ),
     )
