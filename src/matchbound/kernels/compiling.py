@@ -94,11 +94,12 @@ class _Files:
         make: Any = IndexDataCacheFile
         self._numba: Any = make(str(folder), base, sources)
         self._folder = folder
+        self._python = base.rpartition(".")[2]  # as py311
+        self._sources = sources
         self._base = base
-        self._current = f"{base}.{sources}."
 
     def _name(self, key: Any) -> str:
-        return f"{self._current}{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+        return f"{self._base}.{self._sources}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
     def load(self, key: Any) -> Any:
         """What was kept under `key`, or None."""
@@ -111,8 +112,8 @@ class _Files:
     def save(self, key: Any, data: Any) -> None:
         """Keep `data` under `key`, whole or not at all, and drop what other sources left."""
         self._numba._save_data(self._name(key), (key, data))
-        for path in self._folder.glob(f"{self._base}.*.nb[ci]"):
-            if not path.name.startswith(self._current):
+        for path in self._folder.glob(f"*.{self._python}.*nb[ci]"):
+            if f".{self._sources}." not in path.name:
                 path.unlink(missing_ok=True)
 
 
