@@ -54,6 +54,18 @@ def test_both_sides_of_the_limit_agree(monkeypatch: pytest.MonkeyPatch, count: i
         np.testing.assert_array_equal(one.impostor.sum_nm, other.impostor.sum_nm)
 
 
+def test_vectors_that_were_changed_in_place_are_scored_again() -> None:
+    rng = np.random.default_rng(5)
+    vectors = rng.normal(size=(90, 8)).astype(np.float32)
+    data = Embeddings(vectors, np.arange(90) // 3)
+    before = small.tally_small(data, np.array([0.3]))
+    vectors[:45] = vectors[0]
+    after = small.tally_small(data, np.array([0.3]))
+    fresh = small.tally_small(Embeddings(vectors.copy(), np.arange(90) // 3), np.array([0.3]))
+    np.testing.assert_array_equal(after.impostor.errors, fresh.impostor.errors)
+    assert before.impostor.errors.sum() < after.impostor.errors.sum()
+
+
 def test_an_empty_set_and_nan() -> None:
     empty = Embeddings(np.empty((0, 3), dtype=np.float32), np.empty(0, dtype=np.int64))
     assert small.is_small(empty)

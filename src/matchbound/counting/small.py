@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.partial import sorted_thresholds
@@ -39,12 +42,15 @@ def tally_small(source: Embeddings, thresholds: FloatArray, *, pairs: bool = Fal
     return replace(made, impostor=replace(made.impostor, compared=AllPairs(source.instance_counts)))
 
 
-_SCORED: WeakKeyDictionary[Embeddings, Comparisons] = WeakKeyDictionary()
+_SCORED: WeakKeyDictionary[Embeddings, tuple[bytes, Comparisons]] = WeakKeyDictionary()
 """Pairs of small sets that were counted, for as long as the set is there: an interval counts them again."""
 
 
 def _scored(source: Embeddings) -> Comparisons:
-    """All pairs, scored once."""
-    if source not in _SCORED:
-        _SCORED[source] = source.comparisons()
-    return _SCORED[source]
+    """All pairs, scored once for the same vectors: an array that was changed in place is scored again."""
+    content = hashlib.blake2b(np.ascontiguousarray(source.vectors).data, digest_size=16)
+    content.update(np.ascontiguousarray(source.codes).data)
+    known = _SCORED.get(source)
+    if known is None or known[0] != content.digest():
+        known = _SCORED[source] = content.digest(), source.comparisons()
+    return known[1]
