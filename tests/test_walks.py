@@ -69,7 +69,7 @@ def test_from_embeddings_to_an_interval_of_a_point(faces: dict[int, mb.Embedding
 
 
 @pytest.mark.parametrize("metric", ["far", "frr"])
-@pytest.mark.parametrize(("method", "most"), [("wilson", 11), ("auto", 14)])
+@pytest.mark.parametrize(("method", "most"), [("wilson", 10), ("auto", 13)])
 def test_from_comparisons_to_an_interval_of_a_rate(
     scored: dict[int, mb.Comparisons], metric: str, method: str, most: int
 ) -> None:

@@ -39,10 +39,10 @@ def tally_comparisons(
     """
     grid, place = np.unique(-thresholds if source.distance else thresholds, return_inverse=True)
     place = place.reshape(-1)
-    bits = WordBits.of(source.n_identities)
-    starts = range(0, max(grid.size, 1), bits.most)
     tally = _counted_densely(source, grid, pairs)
     if tally is None:
+        bits = WordBits.of(source.n_identities)
+        starts = range(0, max(grid.size, 1), bits.most)
         tally = _at_all([_counted(source, grid[at : at + bits.most], bits, pairs, compared or pairs) for at in starts])
     impostor, genuine = tally.impostor, tally.genuine
     in_order = np.array_equal(place, np.arange(grid.size))
