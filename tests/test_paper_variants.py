@@ -137,8 +137,8 @@ def test_image_replicates_equal_their_literal_twins(metric: str) -> None:
     for x, y, s in zip(listed.instance_a, listed.instance_b, listed.score, strict=True):
         scores[int(x), int(y)] = scores[int(y), int(x)] = s
     pairs = image_pairs(listed, rate.tally, metric, 0.2)
-    names = np.unique(np.concatenate([_named(listed, "a"), _named(listed, "b")]))
-    order = [int(str(name).partition("\x1f")[2]) for name in names]
+    sides = ((listed.a, listed.instance_a), (listed.b, listed.instance_b))
+    order = [image for _, image in sorted({(int(x), int(y)) for a, b in sides for x, y in zip(a, b, strict=True)})]
     weights = image_weights(pairs.owner, 30, block_rng(4, 0))
     values = []
     for row in weights:
@@ -155,11 +155,6 @@ def test_image_replicates_equal_their_literal_twins(metric: str) -> None:
     target = np.array(values) - np.mean(values) + rate.estimate
     assert made.replicates == pytest.approx(np.clip(target, 0.0, 1.0))
     assert made.method == "vertex (images)"
-
-
-def _named(listed: mb.Comparisons, side: str) -> np.ndarray:
-    who, what = getattr(listed, side), getattr(listed, f"instance_{side}")
-    return np.char.add(np.char.add(who.astype(np.str_), "\x1f"), np.asarray(what).astype(np.str_))
 
 
 def test_images_without_names_are_refused() -> None:
