@@ -312,3 +312,16 @@ def test_the_sre08_list_reads_the_same_from_parquet_kaldi_and_bob(shared_data: P
             assert (found.errors, found.comparisons) == (true.errors, true.comparisons)
             assert found.variance == pytest.approx(true.variance, rel=1e-12)
             assert tuple(found.interval("wilson")) == pytest.approx(tuple(true.interval("wilson")), rel=1e-12)
+
+
+@pytest.mark.parametrize("blank", ["\x1c", "\x85", "\u00a0", "\u3000"])
+def test_white_space_of_any_kind_is_blank(blank: str, tmp_path: Path) -> None:
+    """A line of it is no row, whichever way the file is read, and the lines after it keep their numbers."""
+    (tmp_path / "trials.txt").write_text("1 a/x a/y\n0 a/x b/z\n1 b/z b/q\n", encoding="utf-8")
+    scores = tmp_path / "scores.txt"
+    scores.write_text(f"0.5\n{blank}\n0.2\n0.7\n", encoding="utf-8")
+    read = mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
+    assert read.score.tolist() == [0.5, 0.2, 0.7]
+    scores.write_text(f"0.5\n{blank}\n0.2\nhigh\n", encoding="utf-8")
+    with pytest.raises(mb.DataError, match=r"scores.txt, line 4: the score is 'high'"):
+        mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)

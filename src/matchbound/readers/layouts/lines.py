@@ -120,6 +120,10 @@ def read_fields(
     return Fields(source, columns, skip)
 
 
+WHITE = "".join(rf"\x{{{code:x}}}" for code in range(0x3001) if chr(code).isspace())
+"""Every character that Python takes for white space, for a regular expression of pyarrow."""
+
+
 def _split(line: str, delimiter: str | None) -> list[str]:
     return line.split() if delimiter is None else [field.strip() for field in line.split(delimiter)]
 
@@ -155,10 +159,10 @@ def _quickly(source: Input, widths: Sequence[int], delimiter: str | None, skip: 
 
 
 def _tidy(column: Any) -> bool:
-    """Whether no field is empty or holds white space."""
+    """Whether no field is empty or holds white space, as `str.split` and `str.strip` see it."""
     import pyarrow.compute as pc
 
-    return not pc.any(pc.match_substring_regex(column, r"^$|\s")).as_py()
+    return not pc.any(pc.match_substring_regex(column, rf"^$|[{WHITE}]")).as_py()
 
 
 def _line_by_line(source: Input, widths: Sequence[int], layout: str, delimiter: str | None, skip: int) -> list[Any]:
