@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.planning.foresight import chance_of_none, foresee
 from matchbound.planning.instances import _products
+from matchbound.planning.latent_limits import planned
 from matchbound.planning.latent_model import (
     INDEPENDENT,
     UNKNOWN,
@@ -573,3 +575,19 @@ def test_command_line_from_a_list_of_people(capsys: pytest.CaptureFixture[str], 
     assert main(["plan", "--frr", "0.05", "--width", "0.2", "--format", "csv"]) == 0
     assert capsys.readouterr().out.startswith("what,metric,")
     assert main(["plan", "--far", "0.05"]) == 2
+
+
+def test_a_design_effect_beyond_all_data_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"1e\+308 is beyond all data"):
+        plan(far=0.1, upper=0.2, dependence=1e308)
+
+
+@pytest.mark.parametrize("metric", ["far", "frr"])
+def test_limits_of_draws_in_which_everything_errs(metric: Any) -> None:
+    """A warning of numpy would reach the user, and a limit that is no number would count as one that was missed."""
+    limits = planned(metric, 5, 3, Dependence(0.1, 0.4, 0.4, "test"))
+    estimate = np.array([0.4, 0.9, 1.0])
+    low, high = limits.limits(estimate, np.full(3, 0.01), 0.025)
+    assert np.all(np.isfinite(low))
+    assert np.all(np.isfinite(high))
+    assert np.all((low <= estimate) & (estimate <= high))

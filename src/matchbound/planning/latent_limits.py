@@ -85,7 +85,7 @@ class PlannedLimits:
         from scipy.special import ndtr, ndtri
 
         model = self.model
-        z = ndtri(errors / model.comparisons)
+        z = ndtri(np.minimum(errors, model.comparisons - 0.5) / model.comparisons)  # every comparison may err
         flat = np.zeros_like(z)
         rho = np.minimum(model.pair(z), 0.99)
         effect = model._design_effect(z, rho)
@@ -99,7 +99,8 @@ class PlannedLimits:
 
         rho = np.array([self.model.identity.pooled if self.model.metric == "far" else self.model.pair.pooled])
         noise = float(kurtosis(ndtri(np.array([POOLED_RATE])), np.maximum(rho, 0.01))[0]) / self.n_identities
-        weight, _ = self.model._handed_over(errors, ndtri(errors / self.model.comparisons))
+        seen = np.minimum(errors, self.model.comparisons - 0.5)
+        weight, _ = self.model._handed_over(errors, ndtri(seen / self.model.comparisons))
         rng = np.random.default_rng(0)
         result: FloatArray = np.exp(0.5 * weight * np.sqrt(noise) * rng.standard_normal(errors.size))
         return result

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FEWEST_ERRORS = 10
 """A threshold with fewer errors says nothing about how errors go together."""
 FEWEST_IDENTITIES = 30
+MOST_EFFECT = 1e6
+"""No design effect is larger than the number of comparisons of one person, and of all it is far smaller."""
 PILOT_RATES = (0.3, 0.15, 0.07, 0.03, 0.015)
 """The rates at which a pilot is tallied: errors are plentiful there, and correlations hardly change with the rate."""
 
@@ -157,6 +159,10 @@ def as_dependence(value: Any, metric: Metric | None = None) -> Dependence | floa
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         if not 1.0 <= float(value) < float("inf"):
             raise UsageError(f"dependence: a design effect is 1 (independent) or more; got {value!r}")
+        if value > MOST_EFFECT:
+            raise UsageError(
+                f"dependence: a design effect of {value:g} is beyond all data; give at most {MOST_EFFECT:g}"
+            )
         return float(value)
     if isinstance(value, (Comparisons, Embeddings)):
         return cautious(dependence_of_pilot(value, metric), value.n_identities)
