@@ -247,6 +247,8 @@ def test_two_priors_share_identities() -> None:
     [
         (lambda c: c.min_dcf(0.0), "prior must lie between"),
         (lambda c: c.min_dcf(1.5), "prior must lie between"),
+        (lambda c: c.min_dcf(5e-324), "more than 1e15 times the other"),
+        (lambda c: c.actual_dcf(1e-10, cost_false_accept=1e9), "more than 1e15 times the other"),
         (lambda c: c.min_dcf("sre99"), "sre08"),
         (lambda c: c.min_dcf("sre08", 2.0), "sets the costs too"),
         (lambda c: c.min_dcf(0.1, -1.0), "cost_miss must be"),

@@ -325,3 +325,17 @@ def test_white_space_of_any_kind_is_blank(blank: str, tmp_path: Path) -> None:
     scores.write_text(f"0.5\n{blank}\n0.2\nhigh\n", encoding="utf-8")
     with pytest.raises(mb.DataError, match=r"scores.txt, line 4: the score is 'high'"):
         mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
+
+
+@pytest.mark.parametrize("filler", [0, 1 << 20])
+def test_a_carriage_return_in_a_line_is_no_new_line(filler: int, tmp_path: Path) -> None:
+    """Far into a file too, and where a block that is read ends between the two bytes of a line end."""
+    rows = 3 + filler // 4
+    (tmp_path / "trials.txt").write_text("1 a/x a/y\n" * rows)
+    scores = tmp_path / "scores.txt"
+    scores.write_bytes(b"0.5\n" * (rows - 2) + b"0\r5\n0.2\n")
+    with pytest.raises(mb.DataError, match=rf"scores.txt, line {rows - 1}: 2 columns where 1 are expected"):
+        mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
+    scores.write_bytes(b"0.5\r\n" * (rows - 1) + b"0.2\r\n")
+    read = mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
+    assert read.score[-2:].tolist() == [0.5, 0.2]

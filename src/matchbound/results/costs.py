@@ -58,6 +58,9 @@ PRESETS: dict[str, tuple[CostWeights, ...]] = {
 }
 """Priors and costs of evaluations; of two, the primary cost is the mean of both normalised costs."""
 
+LEAST_PRIOR, MOST_APART = 1e-300, 15
+"""Weights of misses and false accepts may differ by so many powers of ten."""
+
 
 def weights_of(
     prior: float | str | None, cost_miss: float, cost_false_accept: float
@@ -73,7 +76,14 @@ def weights_of(
     for label, cost in (("cost_miss", cost_miss), ("cost_false_accept", cost_false_accept)):
         if not (isinstance(cost, (int, float, np.integer, np.floating)) and 0.0 < cost < math.inf):
             raise UsageError(f"{label} must be a number above 0; got {cost!r}")
-    return (CostWeights(float(prior), float(cost_miss), float(cost_false_accept)),), None
+    weights = CostWeights(float(prior), float(cost_miss), float(cost_false_accept))
+    apart = weights.log_odds / math.log(10.0) if prior >= LEAST_PRIOR else -math.inf
+    if not abs(apart) <= MOST_APART:
+        raise UsageError(
+            f"prior {prior:g} with costs {cost_miss:g} and {cost_false_accept:g}: one kind of error would weigh more "
+            f"than 1e{MOST_APART} times the other"
+        )
+    return (weights,), None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

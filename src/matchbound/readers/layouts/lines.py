@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -144,18 +144,42 @@ def _quickly(source: Input, widths: Sequence[int], delimiter: str | None, skip: 
     names = [str(k) for k in range(width)]
     try:
         with source.open() as stream:
+            watched = _Watched(stream)
             table = pa_csv.read_csv(
-                stream,
+                watched,
                 read_options=pa_csv.ReadOptions(column_names=names, skip_rows=skip),
                 parse_options=pa_csv.ParseOptions(delimiter=between, quote_char=False),
                 convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
             )
     except pa.ArrowException:
         return None
+    if watched.lone_return:  # a new line to pyarrow, and white space in the middle of one to `Input.lines`
+        return None
     columns = [table.column(name).combine_chunks() for name in names]
     if any(isinstance(column, pa.ChunkedArray) for column in columns) or not table.num_rows:
         return None
     return columns if all(_tidy(column) for column in columns) else None
+
+
+class _Watched:
+    """A stream that knows whether a carriage return without a line feed went through it."""
+
+    closed = False
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._open = False  # the last byte was a carriage return
+        self.lone_return = False
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        part = self._stream.read(size)
+        if self._open and not part.startswith(b"\n"):
+            self.lone_return = True
+        self._open = part.endswith(b"\r")
+        if part.count(b"\r") - self._open != part.count(b"\r\n"):
+            self.lone_return = True
+        return part
 
 
 def _tidy(column: Any) -> bool:
