@@ -105,6 +105,12 @@ def test_the_prior_is_said() -> None:
             rates.precision(prior)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("prior", [5e-324, 1e-16, 1.0 - 1e-16])
+def test_a_prior_of_next_to_nothing_is_refused(prior: float) -> None:
+    with pytest.raises(mb.UsageError, match=r"lies too near to 0 or 1"):
+        mb.evaluate(golden_table("balanced"), 0.5).precision(prior=prior)
+
+
 def test_limits_move_with_the_prior() -> None:
     rates = mb.evaluate(golden_table("larger"), 0.6)
     low, high = (rates.precision(prior) for prior in (0.01, 0.1))

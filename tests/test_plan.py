@@ -40,6 +40,7 @@ from matchbound.planning.pilot import (
 )
 from matchbound.planning.plan import plan
 from matchbound.planning.rules import identities_for, zero_errors
+from matchbound.planning.search import Target, _first_guess
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.latent.probabilities import excess
 
@@ -591,3 +592,9 @@ def test_limits_of_draws_in_which_everything_errs(metric: Any) -> None:
     assert np.all(np.isfinite(low))
     assert np.all(np.isfinite(high))
     assert np.all((low <= estimate) & (estimate <= high))
+
+
+def test_a_bound_that_anything_meets_needs_the_fewest_people() -> None:
+    """A bound of low level lies below the rate; the search begins where it ends, not at the most people."""
+    target = Target("far", 0.1, "upper", 0.2, 0.1, 0.5, "latent")
+    assert _first_guess(target, UNKNOWN, 2) == 4

@@ -208,7 +208,10 @@ def _first_guess(target: Target, stated: Dependence | float, instances: int) -> 
     if target.goal == "width":
         wanted = target.value / (2.0 * float(ndtri((1.0 + target.level) / 2.0)))
     else:
-        wanted = (target.value - target.rate) / float(ndtri(target.level) + ndtri(target.power))
+        room = float(ndtri(target.level) + ndtri(target.power))
+        if room <= 0.0:  # a bound that holds less than half of the time lies below the rate: anything may do
+            return 4
+        wanted = (target.value - target.rate) / room
     size = 4
     while size < MOST_IDENTITIES:
         known = dependence_at(target, stated, size, instances)

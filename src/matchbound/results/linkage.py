@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 METHODS = ("auto", "latent", "logit-t")
 
+LEAST_PRIOR = 1e-15
+
 
 def check_prior(prior: float | None) -> None:
     """Refuse a prior that is no probability."""
@@ -37,6 +39,10 @@ def check_prior(prior: float | None) -> None:
         return
     if not (isinstance(prior, (int, float, np.integer, np.floating)) and 0.0 < prior < 1.0):
         raise UsageError(f"prior must lie between 0 and 1, such as 0.01, or be None; got {prior!r}")
+    if not LEAST_PRIOR <= prior <= 1.0 - LEAST_PRIOR:
+        raise UsageError(
+            f"prior {prior:g} lies too near to 0 or 1; give one from {LEAST_PRIOR:g} to 1 - {LEAST_PRIOR:g}"
+        )
 
 
 def linkage_counts(tally: Tally, k: int) -> LinkageCounts:

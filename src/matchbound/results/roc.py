@@ -606,8 +606,9 @@ class RocCurve(Shown):
                 continue
             model = latent.fit(metric, along, total if beyond else 0, self.recount)
             t, one_sided = model.deviate(level), model.deviate(level, "upper")
+            counts, place = np.unique(errors[here], return_inverse=True)
             for row, (deviate, upper) in enumerate(((t, False), (t, True), (one_sided, True))):
-                made[row, here] = model.limit(errors[here], deviate, upper)
+                made[row, here] = model.limit(counts, deviate, upper)[place.reshape(-1)]
         return RateLimits(made[0], made[1], made[2], level, "latent")
 
     def _no_latent(self, metric: str) -> bool:

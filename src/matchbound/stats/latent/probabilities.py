@@ -165,7 +165,9 @@ def _gamma_tail(
     x, n = errors[:, None], trials[:, None]
     choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
     half = 0.5 * np.exp(choose + x * np.log(p) + (n - x) * np.log1p(-p))
-    tail = np.where(upper[:, None], betaincc(x + 1.0, n - x, p) - half, betainc(x + 1.0, n - x, p) + half)
+    tail, lower = np.empty_like(half), ~upper
+    tail[upper] = betaincc(x[upper] + 1.0, n[upper] - x[upper], p[upper]) - half[upper]
+    tail[lower] = betainc(x[lower] + 1.0, n[lower] - x[lower], p[lower]) + half[lower]
     result: FloatArray = tail @ weights
     return result
 
