@@ -58,7 +58,7 @@ PRESETS: dict[str, tuple[CostWeights, ...]] = {
 }
 """Priors and costs of evaluations; of two, the primary cost is the mean of both normalised costs."""
 
-LEAST_PRIOR, MOST_APART = 1e-300, 15
+MOST_APART = 15
 """Weights of misses and false accepts may differ by so many powers of ten."""
 
 
@@ -77,8 +77,8 @@ def weights_of(
         if not (isinstance(cost, (int, float, np.integer, np.floating)) and 0.0 < cost < math.inf):
             raise UsageError(f"{label} must be a number above 0; got {cost!r}")
     weights = CostWeights(float(prior), float(cost_miss), float(cost_false_accept))
-    apart = weights.log_odds / math.log(10.0) if prior >= LEAST_PRIOR else -math.inf
-    if not abs(apart) <= MOST_APART:
+    apart = math.log10(cost_false_accept) + math.log10(1.0 - prior) - math.log10(cost_miss) - math.log10(prior)
+    if abs(apart) > MOST_APART:
         raise UsageError(
             f"prior {prior:g} with costs {cost_miss:g} and {cost_false_accept:g}: one kind of error would weigh more "
             f"than 1e{MOST_APART} times the other"
