@@ -88,7 +88,7 @@ def by_group(
         assert far is not None
         threshold = _threshold_at_far(data, far)
         told.append(f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given")
-    if not isinstance(threshold, (int, float)) or math.isnan(threshold):
+    if not isinstance(threshold, (int, float, np.number)) or math.isnan(threshold):
         raise UsageError(f"threshold must be a number; got {threshold!r}")
     grid = np.array([threshold], dtype=np.float64)
     recount = Recount(data, workers, executor)
