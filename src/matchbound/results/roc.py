@@ -17,6 +17,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results import costs
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve, latent_band
 from matchbound.results.claims import Claim, Statement, parse_claim
@@ -222,7 +223,7 @@ class RocCurve(Shown):
 
     tally: CurveTally
     recount: Recount
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         return (
