@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from matchbound.notes import Note
 
 RATES = ("--far", "--frr", "--fpir", "--upper", "--width", "--prior", "--claim", "--level", "--min-dcf", "--act-dcf")
 """Options that take a rate, which may be typed in percent."""
@@ -54,3 +56,8 @@ def as_options(text: str) -> str:
     for pattern, option in _SAID:
         text = re.sub(pattern, option, text)
     return text
+
+
+def spoken(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Notes with the arguments of Python functions written as options."""
+    return tuple(Note(note.code, as_options(note)) for note in notes)

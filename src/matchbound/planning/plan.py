@@ -16,6 +16,7 @@ import numpy as np
 
 from matchbound.arraytypes import IntArray
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
 from matchbound.planning.rules import Rule, ZeroErrors, zero_errors
 from matchbound.planning.search import (
@@ -296,8 +297,12 @@ def plan(
     shared = stated.at(made.instances).shared if isinstance(stated, Dependence) else made.dependence.shared
     if shared > 0.15 and target.metric == "far":
         warnings.warn(
-            f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
-            "false accepts, and a sample that misses them looks better than the truth. Take more people than planned",
+            Note(
+                "strong-correlation",
+                f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
+                "false accepts, and a sample that misses them looks better than the truth. Take more people than "
+                "planned",
+            ),
             MatchboundWarning,
             stacklevel=2,
         )

@@ -22,6 +22,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text, encode
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.planning.ordering import edges_at, first_edges, n_edges, turn_length
 from matchbound.show.shown import Shown
 
@@ -224,7 +225,11 @@ def design_protocol(
         raise DataError(f"there are no {kind} comparisons to choose from: they need at least {need}")
     if first.size < budget:
         warnings.warn(
-            f"budget: {budget} {kind} comparisons were asked for and only {first.size} exist; all of them are given",
+            Note(
+                "budget-beyond-all",
+                f"budget: {budget} {kind} comparisons were asked for and only {first.size} exist; all of them are "
+                "given",
+            ),
             MatchboundWarning,
             stacklevel=2,
         )

@@ -18,6 +18,7 @@ from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
 from matchbound.counts.curve import SortedCurve
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import heard
 from matchbound.report.page import (
     GroupSection,
     PerPerson,
@@ -253,10 +254,9 @@ def make_report(
             systems,
             provenance or provenance_of(parameters, rng, [data] if systems is None else list(systems.values())),
         )
-    told = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
-    notes = tuple(dict.fromkeys([*told, *report.warnings]))
-    for text in notes:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    notes = tuple(dict.fromkeys([*heard(caught), *report.warnings]))
+    for note in notes:
+        warnings.warn(note, MatchboundWarning, stacklevel=2)
     for item in caught:
         if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)

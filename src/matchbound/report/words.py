@@ -114,7 +114,7 @@ FEW_DRIVERS = 3
 
 def cautions(report: Report) -> list[str]:
     """What a reader must keep in mind: the warnings, and where a rate hangs on very few identities."""
-    told = list(report.warnings)
+    told: list[str] = list(report.warnings)
     for drivers in report.drivers:
         if 0 < drivers.half <= FEW_DRIVERS < drivers.n_identities:
             told.append(

@@ -461,7 +461,7 @@ class Comparison(Shown):
     matched: int
     unmatched: tuple[int, ...]
     matched_by: str
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
     at_crossing: Callable[[], Difference] | None = field(repr=False, default=None)
 
     def __repr__(self) -> str:

@@ -138,7 +138,7 @@ class CostStatistic(Claimable):
         return corrected_variance(self._sums, self.effective_identities)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         return ()
 
@@ -304,7 +304,7 @@ class DetectionCost(CostStatistic):
         return self.points[0].missed / self.curve.n_genuine
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         if self.metric != "mindcf":
             return ()
@@ -312,8 +312,11 @@ class DetectionCost(CostStatistic):
             if point.missed == self.curve.n_genuine or point.matched == self.curve.n_impostor:
                 what = "rejects" if point.matched == 0 else "accepts"
                 return (
-                    f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost is 1 "
-                    "whatever the scores are: more data, or a prior nearer to ½, would tell more",
+                    Note(
+                        "trivial-cost",
+                        f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost "
+                        "is 1 whatever the scores are: more data, or a prior nearer to ½, would tell more",
+                    ),
                 )
         return ()
 
@@ -414,19 +417,26 @@ class LogCost(CostStatistic):
     error: float = 0.0
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         said = []
         weight = np.sort(self._sums.by_unit**2)[::-1]
         total = float(weight.sum())
         if self.metric == "cllr" and total > 0.0 and float(weight[:CARRIERS].sum()) > CARRIED * total:
             said.append(
-                f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a few "
-                "large losses dominate, and the interval may be too narrow. Calibrate the scores, or report minCllr"
+                Note(
+                    "few-carriers",
+                    f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a "
+                    "few large losses dominate, and the interval may be too narrow. Calibrate the scores, or report "
+                    "minCllr",
+                )
             )
         if self.error > 1e-4:
             said.append(
-                f"this curve has {self.curve.thresholds.size} points: {self.metric} is exact to ±{self.error:.2g}"
+                Note(
+                    "inexact",
+                    f"this curve has {self.curve.thresholds.size} points: {self.metric} is exact to ±{self.error:.2g}",
+                )
             )
         return tuple(said)
 

@@ -11,6 +11,7 @@ from matchbound.arraytypes import IntArray
 from matchbound.counts.tally import ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note
 from matchbound.results.interval import named
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.images import ImagePairs
@@ -61,7 +62,7 @@ def scheme_of(
     return Scheme(method, swap, weights, tau, strata, correction == "drop-one", units == "images")  # type: ignore[arg-type]
 
 
-def overstated(tally: ImpostorTally, k: int, method: str) -> str | None:
+def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
     """What to say where a bootstrap counts single identity pairs more than once and little else makes the variance.
 
     Both bootstraps give (4R + 2Q)/N2² to first order, and the plug-in is (4R − 2Q)/N2². Where few identity pairs were
@@ -76,9 +77,10 @@ def overstated(tally: ImpostorTally, k: int, method: str) -> str | None:
     if ratio < OVERSTATED:
         return None
     share = compared.first.size / (size * (size - 1) / 2.0)
-    return (
+    return Note(
+        "overstated",
         f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives FAR "
-        f"about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'"
+        f"about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'",
     )
 
 

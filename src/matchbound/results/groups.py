@@ -13,6 +13,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.group_gaps import CrossRate, GroupGap
 from matchbound.results.interval import Interval, tail_of
@@ -110,7 +111,7 @@ class GroupRates(Shown):
     sums: GroupSums = field(repr=False)
     genuine: tuple[FloatArray, FloatArray] = field(repr=False)
     too_small: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def __getitem__(self, group: str) -> ErrorRates:
         return self.within[self._place(group)]

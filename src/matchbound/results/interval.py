@@ -61,7 +61,7 @@ class Interval(Shown):
     level: float
     method: str
     side: Side = "two-sided"
-    notes: tuple[Note | str, ...] = field(default=(), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
@@ -83,7 +83,7 @@ class Interval(Shown):
                 "level": self.level,
                 "method": self.method,
                 "side": self.side,
-                "notes": [str(note) for note in self.notes],
+                "notes": [note.text for note in self.notes],
             }
         ]
 
@@ -137,13 +137,16 @@ def one_side(low: float, high: float, side: Side) -> tuple[float, float]:
     return (0.0 if side == "upper" else low), (1.0 if side == "lower" else high)
 
 
-def few_identities(n_identities: int) -> list[str]:
+def few_identities(n_identities: int) -> list[Note]:
     """What to say about data of few identities."""
     if n_identities >= FEW_IDENTITIES:
         return []
     return [
-        f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about that; "
-        "the promised coverage is not to be relied on"
+        Note(
+            "few-identities",
+            f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about "
+            "that; the promised coverage is not to be relied on",
+        )
     ]
 
 

@@ -187,13 +187,17 @@ class LinkageMeasure(Claimable):
         return self.logit_variance * (self.estimate * (1.0 - self.estimate)) ** 2
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self.given_prior is not None:
             return ()
         return (
-            f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample of "
-            "this size: impostor pairs grow with the square of the number of identities. Give a prior to compare sets",
+            Note(
+                "own-prior",
+                f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample "
+                "of this size: impostor pairs grow with the square of the number of identities. Give a prior to "
+                "compare sets",
+            ),
         )
 
     def interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
@@ -214,7 +218,7 @@ class LinkageMeasure(Claimable):
         name = named(method, METHODS)
         if math.isnan(self.estimate):
             raise DataError(f"nothing matches at threshold {self.threshold:g}, so that precision is not defined")
-        notes: tuple[Note | str, ...] = self.notes
+        notes: tuple[Note, ...] = self.notes
         if name == "auto" and self._reason is not None:
             notes = (*notes, self._reason)
             low, high, name = self._without_models(level, side)

@@ -11,6 +11,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note
 from matchbound.results.interval import Bootstrap, Interval, Side, limits_record, named, one_side, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import effective_n, t_quantile, wilson
@@ -63,7 +64,7 @@ class MeanLoss(Shown):
     freedom: float
     support: tuple[float, float] = field(repr=False)
     draw: Draw | None = field(repr=False)
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def to_records(self) -> list[dict[str, Any]]:
         """The mean loss with its default interval."""
@@ -228,7 +229,7 @@ class UnitRates(Shown):
     far: UnitRate
     frr: UnitRate
     unit: str
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR with their intervals."""

@@ -45,12 +45,18 @@ HINTS = dict.fromkeys(
 
 ADVISED_AGAINST = {
     "subsets": (
-        "the subsets bootstrap sees a quarter to a half of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and "
-        "R2). Use method='auto'"
+        Note(
+            "advised-against",
+            "the subsets bootstrap sees a quarter to a half of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 "
+            "and R2). Use method='auto'",
+        )
     ),
     "two-level": (
-        "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='auto'"
+        Note(
+            "advised-against",
+            "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, "
+            "R2). Use method='auto'",
+        )
     ),
 }
 
@@ -199,7 +205,7 @@ class CurveStatistic(Claimable):
         drawn = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers, **options)
         made = drawn.interval(level, side=side)
         for note in made.notes:
-            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
         return made
 
     def bootstrap(
@@ -308,7 +314,7 @@ class CurveStatistic(Claimable):
 
     def _said(self) -> tuple[Note, ...]:
         for note in self.notes:
-            warnings.warn(note.text, MatchboundWarning, stacklevel=3)
+            warnings.warn(note, MatchboundWarning, stacklevel=3)
         return self.notes
 
 

@@ -37,20 +37,32 @@ WARNED = ("strong-correlation",)
 
 ADVISED_AGAINST = {
     "naive-wilson": (
-        "naive-wilson treats comparisons that share a person as independent: its intervals can be several times too "
-        "narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'"
+        Note(
+            "advised-against",
+            "naive-wilson treats comparisons that share a person as independent: its intervals can be several times "
+            "too narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'",
+        )
     ),
     "naive-bootstrap": (
-        "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
-        "(Fogliato, Patil & Perona 2024, §4.2). Use method='auto'"
+        Note(
+            "advised-against",
+            "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too "
+            "narrow (Fogliato, Patil & Perona 2024, §4.2). Use method='auto'",
+        )
     ),
     "subsets": (
-        "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on zero "
-        "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'"
+        Note(
+            "advised-against",
+            "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on "
+            "zero (Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'",
+        )
     ),
     "two-level": (
-        "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='auto' or 'vertex'"
+        Note(
+            "advised-against",
+            "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, "
+            "R2). Use method='auto' or 'vertex'",
+        )
     ),
 }
 
@@ -281,7 +293,7 @@ class Rate(Claimable):
             return self._latent_interval(level, side, options)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        notes: tuple[Note | str, ...] = ()
+        notes: tuple[Note, ...] = ()
         if method == "naive-wilson":
             low, high = wilson(self.estimate, self.comparisons, tail)
         elif method in ("wilson", "wald", "agresti-coull", "jeffreys"):
@@ -302,7 +314,7 @@ class Rate(Claimable):
         elif low >= high:
             return self._instead(method, level, side)
         for note in notes:
-            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
         return Interval(*one_side(low, high, side), level, method, side, notes)
 
     def bootstrap(
@@ -452,8 +464,8 @@ class Rate(Claimable):
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
         made = latent.interval(self.latent_model(settings), self.units_erred, level, side)
         for note in made.notes:
-            if isinstance(note, Note) and note.code in WARNED:
-                warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
+            if note.code in WARNED:
+                warnings.warn(note.about(self.metric.upper()), MatchboundWarning, stacklevel=4)
         return made
 
     def _bootstrap(

@@ -17,6 +17,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results import costs
 from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve, latent_band
 from matchbound.results.claims import Claim, Statement, parse_claim
@@ -46,7 +47,8 @@ from matchbound.stats.curve.rates import (
     crossing_of,
     curve_variances,
     index_at_far,
-    index_at_frr,
+    point_at_far,
+    point_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
 from matchbound.stats.intervals import careful_wilson, effective_n, wilson, wilson_limits
@@ -222,7 +224,7 @@ class RocCurve(Shown):
 
     tally: CurveTally
     recount: Recount
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -394,8 +396,9 @@ class RocCurve(Shown):
         """
         _rate("far", far)
         exact = self.refined(far=[far])
-        k = index_at_far(exact.far, far)
-        return OperatingPoint(exact.tally, self.recount, float(exact.frr[k]), k, float(far), "far")
+        k = point_at_far(exact.tally, far)
+        frr = float(exact.tally.false_nonmatches[k] / exact.tally.n_genuine)
+        return OperatingPoint(exact.tally, self.recount, frr, k, float(far), "far")
 
     def at_frr(self, frr: float) -> OperatingPoint:
         """FAR at the strictest threshold whose FRR is at most `frr`.
@@ -407,8 +410,9 @@ class RocCurve(Shown):
         """
         _rate("frr", frr)
         exact = self.refined(frr=[frr])
-        k = index_at_frr(exact.frr, frr)
-        return OperatingPoint(exact.tally, self.recount, float(exact.far[k]), k, float(frr), "frr")
+        k = point_at_frr(exact.tally, frr)
+        far = float(exact.tally.false_matches[k] / exact.tally.n_impostor)
+        return OperatingPoint(exact.tally, self.recount, far, k, float(frr), "frr")
 
     def refined(self, far: Sequence[float] = (), frr: Sequence[float] = ()) -> RocCurve:
         """The curve with points added so that the thresholds of these rates are exact.

@@ -11,6 +11,7 @@ import numpy as np
 
 from matchbound.counts.searches import Mated, NonMated, SearchTally
 from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note
 from matchbound.results.interval import tail_of
 from matchbound.results.search_points import FnirAtFpir, RateAtSize
 from matchbound.results.search_rates import FalsePositives, Misses, Selectivity, gallery_named
@@ -139,7 +140,7 @@ class Searches(Shown):
 
     tally: SearchTally
     behind: Further | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Note, ...] = field(default=())
     group: Mapping[Any, Any] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
