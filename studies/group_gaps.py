@@ -3,14 +3,14 @@
     python studies/group_gaps.py --data FOLDER --half b --replications 300 --seed 77 --out docs/studies/group-gaps.csv
 
 The people of each set are split in two random halves; the constants of the method were chosen on halves a (seed 5),
-and half b is reported. A replication draws people of a half, at most ten instances each ("faces, uncapped": all of
-them, at most 150; people with one image too), and deals them to two groups. Kinds of gaps:
+and half b is reported. A replication draws people of a half, at most ten images of each face and five instances of
+anything else ("faces, uncapped": all images, at most 150; people with one image too), and deals them to two groups.
+Kinds of gaps:
 
 - ``equal``: both groups at the threshold at which the half has the target rate, so that the true gap is 0;
 - ``a × 3``, ``b × 3``: the first or the second group at the threshold at which the half has three times the rate, as if
   its scores were shifted;
-- ``f − m``, ``alphabets``: groups by a real attribute (sex; every second alphabet) at the threshold of the target rate;
-  the true gap is that of the half.
+- ``f − m``: groups by sex at the threshold of the target rate; the true gap is that of the half.
 
 Methods: "auto" (what a user gets; ``rejected``: the interval leaves out 0, which is when p ≤ 0.05), "dyadic" (the
 groups' own standard errors), "mover" (the default limits of both rates, combined), and each group's own interval, where
@@ -55,15 +55,15 @@ Array = NDArray[Any]
 FAR, FRR = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1), (1e-2, 3e-2, 1e-1, 3e-1)
 CELLS = (("far", 1e-3), ("far", 1e-2), ("far", 1e-1), ("frr", 1e-2), ("frr", 1e-1))
 SIZES = {
-    "faces": ((12, 60), (10, 10), (50, 50), (15, 150)),
-    "drawings": ((12, 60), (10, 10), (50, 50)),
-    "texts": ((7, 30), (12, 36)),
-    "voices": ((12, 36), (20, 20)),
-    "faces, uncapped": ((20, 80), (60, 60)),
-    "faces, f − m": ((12, 60), (50, 50)),
-    "drawings, alphabets": ((12, 60),),
+    "faces": ((12, 60), (10, 10), (50, 50)),
+    "drawings": ((12, 60),),
+    "texts": ((7, 30),),
+    "voices": ((12, 36),),
+    "faces, uncapped": ((20, 80),),
+    "faces, f − m": ((12, 60),),
 }
 ONE, BOTH = 0.95, 0.95**0.5
+FEWER = 5
 OWN = 100
 """In so many replications each group's own interval is judged as well."""
 FIELDS = ("data", "people", "gap", "metric", "rate", "method", "replications", "rejected", "coverage", "width")
@@ -93,11 +93,10 @@ class Half:
             order = rng.permutation(len(people))
             chosen = order[: order.size // 2] if half == "a" else order[order.size // 2 :]
             self.people = [people[i] for i in chosen]
-        self.most = 150 if attribute == "uncapped" else MOST
+        self.most = 150 if attribute == "uncapped" else MOST if self.distance else FEWER
         self.sides: tuple[Array, Array] | None = None
-        if attribute in ("f − m", "alphabets"):
-            label = np.array([stored["group"][rows[0]] for rows in self.people])
-            first = label == "f" if attribute == "f − m" else np.isin(label, np.unique(label)[::2])
+        if attribute == "f − m":
+            first = np.array([stored["group"][rows[0]] for rows in self.people]) == "f"
             self.sides = np.flatnonzero(first), np.flatnonzero(~first)
         self._count()
 
