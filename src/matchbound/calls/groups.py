@@ -148,8 +148,8 @@ def _leans(rates: ErrorRates, name: str) -> list[Note]:
     return [
         Note(
             "large-share",
-            f"gaps of {rate.metric.upper()} with group {name} lean on one identity: p-values and limits towards 0 take "
-            "the people of a group as alike, and claim too much here; compare with weighting='identities' too",
+            f"gaps in {rate.metric.upper()} with group {name} lean on one identity: p-values and limits towards 0 "
+            "take the people of a group as alike, and claim too much here; compare with weighting='identities' too",
         )
         for rate in (rates.far, rates.frr)
         if largest_share(rate) > LARGE_SHARE

@@ -90,7 +90,7 @@ def mean_loss(
         told.append(
             Note(
                 "few-units",
-                f"only {n_units} independent units ({units.name}): the promised coverage is not to be relied on",
+                f"only {n_units} independent units ({units.name}): the nominal coverage may not hold",
             )
         )
     low = 0.0 if float(value.min(initial=0.0)) >= 0.0 else -np.inf
@@ -175,7 +175,7 @@ def unit_rates(
     told = list(source.findings())
     if min(rate.n_units for rate in rates if rate.comparisons) < FEW_UNITS:
         fewest = min(rate.n_units for rate in rates if rate.comparisons)
-        told.append(Note("few-units", f"only {fewest} independent units: the promised coverage is not to be relied on"))
+        told.append(Note("few-units", f"only {fewest} independent units: the nominal coverage may not hold"))
     name = "probe and gallery" if two_sets else units.name
     result = UnitRates(float(threshold), rates[0], rates[1], name, tuple(told))
     for text in result.warnings:

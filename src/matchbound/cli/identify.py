@@ -279,7 +279,7 @@ def _labels(path: str | None, like: Embeddings) -> Any:
         return [text for _, text in found]
     for number, text in found:
         if not text.lstrip("-").isdigit():
-            raise DataError(f"{source.name}, line {number}: {text!r} is no whole number, and identities are")
+            raise DataError(f"{source.name}, line {number}: {text!r} is not a whole number, but the identities are")
     return [int(text) for _, text in found]
 
 

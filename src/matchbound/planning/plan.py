@@ -298,9 +298,8 @@ def plan(
         warnings.warn(
             Note(
                 "strong-correlation",
-                f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
-                "false accepts, and a sample that misses them looks better than the truth. Take more people than "
-                "planned",
+                f"people differ strongly (shared correlation {shared:.2f}): a few of them cause most false accepts, "
+                "and a sample without them gives too low a rate. Recruit more people than planned",
             ),
             MatchboundWarning,
             stacklevel=2,
@@ -363,6 +362,7 @@ def _target(
     assert upper is not None
     if not rate < upper < 1.0:
         raise UsageError(
-            f"upper must lie between the rate ({rate:g}) and 1: a bound below the truth is not to be had; got {upper!r}"
+            f"upper must lie between the rate ({rate:g}) and 1: an upper bound below the assumed rate cannot be "
+            f"reached; got {upper!r}"
         )
     return Target(metric, float(rate), "upper", float(upper), level, power)

@@ -227,8 +227,7 @@ def design_protocol(
         warnings.warn(
             Note(
                 "budget-beyond-all",
-                f"budget: {budget} {kind} comparisons were asked for and only {first.size} exist; all of them are "
-                "given",
+                f"budget: {budget} {kind} comparisons were requested and only {first.size} exist; all of them are used",
             ),
             MatchboundWarning,
             stacklevel=2,

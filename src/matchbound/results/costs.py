@@ -173,8 +173,8 @@ class CostStatistic(Claimable):
     def _log_t(self, level: float, side: Side) -> tuple[float, float]:
         if not (self.estimate > 0.0 and self.variance > 0.0):
             raise DataError(
-                f"{self.label} = {self.estimate:g}: no comparison's result changes it, so that log-t would be an "
-                "interval of width zero. Use method='auto'"
+                f"{self.label} = {self.estimate:g}: the estimate or its variance is zero, and log-t would have width "
+                "zero. Use method='auto'"
             )
         return log_t(self.estimate, self.variance, self._quantile(level, side))
 
@@ -301,8 +301,9 @@ class DetectionCost(CostStatistic):
                 return (
                     Note(
                         "trivial-cost",
-                        f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost "
-                        "is 1 whatever the scores are: more data, or a prior nearer to ½, would tell more",
+                        f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this "
+                        "cost is 1 whatever the scores are: more data, or a prior nearer to ½, would be more "
+                        "informative",
                     ),
                 )
         return ()

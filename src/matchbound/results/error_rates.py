@@ -159,7 +159,7 @@ class ErrorRates(Shown):
             made = self.far if said.metric == "far" else self.frr
         else:
             raise UsageError(
-                f"rates at a threshold know nothing of {said.metric!r}; claims about them take far, frr, precision, "
+                f"rates at a threshold do not include {said.metric!r}; claims about them take far, frr, precision, "
                 "recall and f1 (see RocCurve.claim for others)"
             )
         if options:
@@ -346,8 +346,8 @@ def _of_rate(rate: Rate) -> list[Note]:
         notes.append(
             Note(
                 "all-errors",
-                f"every one of {count_text(rate.comparisons)} comparisons erred: {name} is above the lower limit, no "
-                "more is known",
+                f"every one of {count_text(rate.comparisons)} comparisons erred: {name} is at least the lower limit; "
+                "nothing more is known",
             )
         )
     elif rate.variance < 0.0:

@@ -179,7 +179,7 @@ def few_identities(n_identities: int) -> list[Note]:
         Note(
             "few-identities",
             f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about "
-            "that; the promised coverage is not to be relied on",
+            "that; the nominal coverage may not hold",
         )
     ]
 

@@ -380,7 +380,7 @@ class Rate(Claimable):
 
         check_whole(most, "most")
         if self.recount is None:
-            raise DataError("the comparisons themselves are not at hand, only their counts")
+            raise DataError("the comparisons themselves are not available, only their counts")
         found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
         return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)  # type: ignore[arg-type]
 
@@ -398,7 +398,7 @@ class Rate(Claimable):
 
         self._must_have_comparisons()
         if self.recount is None:
-            raise DataError("the latent model counts errors at other thresholds too, and the data are not at hand")
+            raise DataError("the latent model counts errors at other thresholds too, and the data are not available")
         return latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
 
     @cached_property
@@ -457,7 +457,7 @@ class Rate(Claimable):
         seed = resampling.seed_of(rng)
         if scheme.images:
             if self.recount is None:
-                raise DataError("drawing images needs the single comparisons, and the data are not at hand")
+                raise DataError("drawing images needs the single comparisons, and the data are not available")
             pairs = image_pairs(self.recount.comparisons(), self.tally, self.metric, self.threshold)
             made = image_replicates(pairs, n_resamples, seed)
             return Bootstrap(made, self.estimate, f"{method} (images)", seed, 1.0, self.floor)

@@ -211,7 +211,7 @@ class SearchRate(Claimable):
         return False
 
     def _why_no_model(self) -> str:
-        return "too few different scores to see how errors go together"
+        return "too few distinct scores to estimate how errors are correlated"
 
     def _missing(self) -> str:
         raise NotImplementedError
@@ -226,8 +226,8 @@ class SearchRate(Claimable):
         return [
             Note(
                 "few-erring",
-                f"extrapolated: about {erring:.1f} people hold the errors at this threshold, so the interval leans on "
-                "correlations seen at larger rates",
+                f"extrapolated: about {erring:.1f} people account for the errors at this threshold, so the interval "
+                "relies on correlations estimated at larger rates",
             )
         ]
 

@@ -292,7 +292,7 @@ class Searches(Shown):
         if (threshold is None) == (rank is None):
             raise UsageError("give a threshold for FPIR at another size, or rank=1 for CMC")
         if rank is not None and rank != 1:
-            raise UsageError(f"only CMC at rank 1 can be carried to another gallery size; got rank {rank}")
+            raise UsageError(f"only CMC at rank 1 can be extrapolated to another gallery size; got rank {rank}")
         if threshold is not None:
             self.fpir(threshold)._must_have_searches()
             hits, people = self.hits(threshold), self.curve.searches_of
