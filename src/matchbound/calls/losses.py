@@ -121,7 +121,7 @@ def unit_rates(
     keep_identity: bool = True,
     bipartite: bool | None = None,
 ) -> UnitRates:
-    """FAR and FRR at a threshold where something else than the identity is the unit that is independent.
+    """FAR and FRR at a threshold, with another independent unit than the identity.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def unit_rates(
         Whether the two sides are different people (probes and a gallery). By default where no identity is on
         both sides.
     threshold
-        Where the decision is made, in the units of the scores.
+        The decision threshold, in the units of the scores.
 
     Returns
     -------

@@ -63,7 +63,9 @@ SearchProtocol = Annotated[
     Literal["auto", "separate", "rotating"],
     Parameter(name="--protocol", help="Whether enrolled people are searched for with their own template left out."),
 ]
-Hubs = Annotated[int, Parameter(help="List so many of the enrolled people who receive most false hits (names people).")]
+Hubs = Annotated[
+    int, Parameter(help="List this many of the enrolled people who receive most false hits (names people).")
+]
 FailedEnrolments = Annotated[
     str | None, Parameter(help="File of identities that could not be enrolled, one per line; searches for them miss.")
 ]

@@ -200,7 +200,7 @@ class Comparisons:
     def of_nobody(
         cls, score: FloatArray, genuine: BoolArray, *, distance: bool = False, notes: Sequence[str] = ()
     ) -> Comparisons:
-        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two.
+        """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two.
 
         Parameters
         ----------

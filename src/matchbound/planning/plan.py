@@ -100,8 +100,8 @@ class Plan(Shown):
     clean
         What no error at all would show at this size.
     claim, claim_power
-        A rate that is to be undercut, and the probability that the upper bound at the target's level does it; None
-        where no claim was named.
+        A rate that the bound is to stay below, and the probability that the upper bound at the target's level does;
+        None where no claim was named.
 
     See Also
     --------
@@ -250,7 +250,7 @@ def plan(
     instances
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
-        A rate that is to be undercut; with neither `width` nor `upper` it is the goal.
+        A rate that the bound is to stay below; with neither `width` nor `upper` it is the goal.
     level
         The confidence of the interval or the bound that is planned for.
     rng

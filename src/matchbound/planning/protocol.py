@@ -96,7 +96,7 @@ class Protocol(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         """
         from matchbound.planning.protocol_files import write_protocol
 
@@ -108,7 +108,7 @@ class Protocol(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         """
         from matchbound.planning.protocol_files import write_protocol
 

@@ -80,7 +80,7 @@ def write_report(
     Parameters
     ----------
     path
-        Where to; written whole or not at all.
+        The file to write; it appears whole or not at all.
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
         gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs; with `group` (a mapping from

@@ -41,7 +41,7 @@ class Band(Shown):
     frr, low, high
         FRR there and its limits.
     level
-        The coverage promised: of each FAR by itself, or of all together.
+        The confidence level: of each FAR by itself, or of all together.
     simultaneous
         Which of the two.
     critical
@@ -156,7 +156,7 @@ class CurveBootstrap(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         tail = tail_of(level, "two-sided")
         low, high = np.quantile(self.frr, [tail, 1.0 - tail], axis=0, method="weibull")
@@ -168,7 +168,7 @@ class CurveBootstrap(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         tail = tail_of(level, "two-sided")
         return percentile(self.eer, tail), percentile(self.eer, 1.0 - tail)

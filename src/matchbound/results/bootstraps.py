@@ -151,7 +151,7 @@ class Bootstrap(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         method

@@ -184,7 +184,7 @@ class Difference(Shown):
         method
             As for `interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """

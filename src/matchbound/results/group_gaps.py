@@ -91,7 +91,7 @@ class GroupGap(Difference):
             0. ``"auto"``: the dyadic limit towards 0, so that the interval leaves out 0 when the p-value says so, and
             away from 0 the farther of that and of the combined default limits.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         n_resamples, rng
@@ -107,7 +107,7 @@ class GroupGap(Difference):
         method
             As for `interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -218,12 +218,12 @@ class CrossRate(Shown):
 
     @property
     def variance(self) -> float:
-        """Of the estimate, without the bias of the plug-in."""
+        """Of the estimate, corrected for the bias of the plug-in."""
         return self.cell.variance
 
     @property
     def effective_n(self) -> float:
-        """How many independent comparisons would tell as much; at least one per person on the smaller side."""
+        """How many independent comparisons would be as informative; at least one per person on the smaller side."""
         least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 
@@ -233,7 +233,7 @@ class CrossRate(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """

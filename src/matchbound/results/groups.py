@@ -185,7 +185,7 @@ class GroupRates(Shown):
         one, two
             Pairs of names of groups.
         level
-            The coverage promised.
+            The confidence level.
         """
         a, b = self.between(*one), self.between(*two)
         for rate in (a, b):
@@ -271,7 +271,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `GroupGap.interval`.
         """
@@ -289,7 +289,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `GroupGap.ratio_interval`.
         """
@@ -308,7 +308,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `Rate.interval`.
         simultaneous

@@ -30,7 +30,7 @@ class Interval(Shown):
     low, high
         The limits. A one-sided interval has the end of the scale as its other limit.
     level
-        The coverage promised, such as 0.95.
+        The confidence level, such as 0.95.
     method
         How it was made.
     side

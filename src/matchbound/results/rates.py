@@ -55,7 +55,7 @@ class Rate(Claimable):
     metric
         ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
     threshold
-        Where the decision is made, in the units of the scores.
+        The decision threshold, in the units of the scores.
 
     See Also
     --------
@@ -215,7 +215,7 @@ class Rate(Claimable):
 
     @property
     def effective_n(self) -> float:
-        """N*: how many independent comparisons would tell as much; NaN without comparisons."""
+        """N*: how many independent comparisons would be as informative; NaN without comparisons."""
         if not self.comparisons:
             return float("nan")
         return effective_n(self.estimate, self.variance, self.floor)
@@ -247,7 +247,7 @@ class Rate(Claimable):
             ``"agresti-coull"``, ``"jeffreys"``, ``"naive-wilson"``, or a bootstrap: ``"vertex"``,
             ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         variance
@@ -312,7 +312,7 @@ class Rate(Claimable):
         units: Units = "identities",
         workers: int = 1,
     ) -> Bootstrap:
-        """Draw identities again and again, and keep the replicates: any level can be asked of them afterwards.
+        """Resample identities and keep the replicates: they give intervals of any level afterwards.
 
         Parameters
         ----------

@@ -227,7 +227,7 @@ class RocCurve(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         """
         similarity = -threshold if self.distance else threshold
         k = int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1
@@ -266,7 +266,7 @@ class RocCurve(Shown):
         return self.at_far(rate) if given == "far" else self.at_frr(rate)
 
     def points(self) -> list[OperatingPoint | Eer]:
-        """The numbers that the field reports at once: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
+        """The numbers that are usually reported together: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
 
         A FAR is supported when at least one comparison would match there by chance: N·FAR ≥ 1.
         """
@@ -493,7 +493,7 @@ class RocCurve(Shown):
         metric
             Which rate.
         level
-            The coverage promised.
+            The confidence level.
         method
             ``"auto"``, ``"latent"`` or ``"wilson"``.
         """
@@ -516,7 +516,7 @@ class RocCurve(Shown):
         Parameters
         ----------
         level
-            The coverage promised, at each FAR by itself or of the whole stretch.
+            The confidence level, at each FAR by itself or of the whole stretch.
         simultaneous
             Cover the whole stretch at once (sup-t, multiplier bootstrap over identities).
         far
@@ -679,7 +679,7 @@ class RocCurve(Shown):
         prior
             The share of genuine comparisons that precision and F1 are for; by default the sample's own.
         level
-            The coverage promised at each threshold by itself.
+            The confidence level at each threshold by itself.
         """
         tail_of(level, "two-sided")
         return linkage_curve(self.tally, self._models, prior, level)

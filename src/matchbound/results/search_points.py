@@ -100,7 +100,7 @@ class FnirAtFpir(Claimable):
             Wilson intervals, each at half the error; wide, for searches that the models cannot be fitted to.
             ``"auto"``: the first where it can be fitted.
         level
-            The coverage promised.
+            The confidence level.
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         side
@@ -250,7 +250,7 @@ class RateAtSize(Claimable):
             ``"auto"``: ``"u-statistic"`` for smaller galleries, ``"latent"`` (a probit-normal model) to eight times the
             gallery searched, ``"bound"`` beyond. ``"bound"``: a bracket without a model.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -301,7 +301,7 @@ class RateAtSize(Claimable):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
