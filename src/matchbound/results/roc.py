@@ -414,8 +414,8 @@ class RocCurve(Shown):
         far = float(exact.tally.false_matches[k] / exact.tally.n_impostor)
         return OperatingPoint(exact.tally, self.recount, far, k, float(frr), "frr")
 
-    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = ()) -> RocCurve:
-        """The curve with points added so that the thresholds of these rates are exact.
+    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = (), *, eer: bool = False) -> RocCurve:
+        """The curve with points added so that the thresholds of these rates, or the equal error rate, are exact.
 
         A curve with every step is returned as it is. Otherwise each threshold takes two passes or so over the data;
         asking for all of them at once costs no more than asking for one.
@@ -424,25 +424,31 @@ class RocCurve(Shown):
         ----------
         far, frr
             Rates whose thresholds are to be exact.
+        eer
+            Whether the equal error rate is to be exact.
         """
         curve = self.tally
         if not isinstance(curve, SteppedCurve):
             return self
-        from matchbound.counting.curves import refined_curve
+        from matchbound.counting.curves import Asked, refined_curve
 
-        matches = [count_within(rate, curve.n_impostor) for rate in far]
-        nonmatches = [count_within(rate, curve.n_genuine) for rate in frr]
-        key = ("refined", tuple(matches), tuple(nonmatches))
+        asked = Asked(
+            tuple(count_within(rate, curve.n_impostor) for rate in far),
+            tuple(count_within(rate, curve.n_genuine) for rate in frr),
+            eer,
+        )
+        key = ("refined", asked)
         made: tuple[CurveTally, CurveTally] | None = self.recount.memo.get(key)
         if made is None or made[0] is not curve:
-            made = (curve, refined_curve(curve, self.recount.tally, matches, nonmatches))
+            made = (curve, refined_curve(curve, self.recount.tally, asked))
             self.recount.memo[key] = made
         return replace(self, tally=made[1])
 
     def eer(self) -> Eer:
         """The equal error rate."""
-        found = crossing_of(self.tally)
-        return Eer(self.tally, self.recount, found.estimate, found.index)
+        exact = self.refined(eer=True).tally
+        found = crossing_of(exact)
+        return Eer(exact, self.recount, found.estimate, found.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
         """The area under the ROC curve, or its part up to a FAR divided by that FAR.
