@@ -23,6 +23,7 @@ from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates, small_groups
+from matchbound.results.interval import check_rate
 from matchbound.stats.group_differences import group_sums
 
 
@@ -232,8 +233,7 @@ def _threshold_at_far(data: AnySource, far: float) -> float:
         raise UsageError(
             f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"
         )
-    if not 0.0 < far < 1.0:
-        raise UsageError(f"far must lie between 0 and 1; got {far!r}")
+    check_rate(far, "far")
     total = comparisons_of(data, "impostor")
     count = int(far * total * (1.0 + 1e-12))
     if count < 1:

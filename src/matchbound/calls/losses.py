@@ -18,6 +18,7 @@ from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
+from matchbound.results.interval import check_rate
 from matchbound.results.losses import Draw, MeanLoss, UnitRate, UnitRates
 from matchbound.stats.clusters import (
     bipartite_sums,
@@ -79,7 +80,7 @@ def mean_loss(
     source = in_memory(source_of(data))
     table = _table(source)
     function, usual = _loss(loss)
-    prior = usual if prior is None else prior
+    prior = usual if prior is None else check_rate(prior, "prior", "0.01", zero=True, one=True)
     value = _values(function, table)
     terms = loss_terms(value, table.genuine, prior)
     units = _Units.of(table, _by_side(source, cluster), keep_identity)

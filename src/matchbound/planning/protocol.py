@@ -24,6 +24,7 @@ from matchbound.data.labels import as_labels, as_text, encode
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.planning.ordering import edges_at, first_edges, n_edges, turn_length
+from matchbound.results.interval import check_whole
 from matchbound.show.shown import Shown
 
 Kind = Literal["impostor", "genuine", "mixed"]
@@ -211,8 +212,7 @@ def design_protocol(
         raise UsageError(f"kind must be 'impostor' or 'genuine'; got {kind!r}")
     if order not in ("random", "given"):
         raise UsageError(f"order must be 'random' or 'given'; got {order!r}")
-    if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 1:
-        raise UsageError(f"budget must be a whole number of comparisons, 1 or more; got {budget!r}")
+    check_whole(budget, "budget")
     labels = as_labels(identity, "identity")
     names = None if instance is None else as_labels(instance, "instance")
     if names is not None and names.size != labels.size:

@@ -138,8 +138,12 @@ def check_statement(said: Statement, text: str) -> None:
 def _check_rate(value: float, where: str) -> None:
     """Refuse a target that every rate meets, or none: most often a percentage without its sign."""
     if not 0.0 <= value < 1.0:
-        meant = f"; write {value:g}% for {value:g} percent" if 1.0 <= value < 100.0 else ""
-        raise UsageError(f"{where}: {value:g} is not a rate below 1{meant}")
+        raise UsageError(f"{where}: {value:g} is not a rate below 1{percent_meant(value)}")
+
+
+def percent_meant(value: float) -> str:
+    """The end of a message about a number that is most often a percentage without its sign."""
+    return f"; write {value:g}% for {value:g} percent" if 1.0 <= value < 100.0 else ""
 
 
 def _number(word: str, text: str) -> float:

@@ -137,7 +137,7 @@ class GroupGap(Difference):
         low, high = stats.mover_ratio(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
         if method == "auto" and not self._never_differ:
             low, high = decided(1.0, ratio_limits(*self.moments, tail), (low, high))
-        return Interval(0.0 if side == "upper" else low, math.inf if side == "lower" else high, level, method, side)
+        return Interval(*one_side(low, high, side, (0.0, math.inf)), level, method, side)
 
     def _limits(
         self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None

@@ -14,9 +14,10 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results import bootstraps
+from matchbound.results.bootstraps import Bootstrap, Correction, Units, image_pairs, overstated, scheme_of
 from matchbound.results.claims import Claimable
-from matchbound.results.drawing import Correction, Units, image_pairs, overstated, scheme_of
-from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
+from matchbound.results.interval import Interval, Side, check_whole, named, one_side, tail_of
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.stats import fixed_sizes, resampling, variance
 from matchbound.stats.images import image_replicates
@@ -43,27 +44,7 @@ ADVISED_AGAINST = {
             "too narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'",
         )
     ),
-    "naive-bootstrap": (
-        Note(
-            "advised-against",
-            "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too "
-            "narrow (Fogliato, Patil & Perona 2024, §4.2). Use method='auto'",
-        )
-    ),
-    "subsets": (
-        Note(
-            "advised-against",
-            "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on "
-            "zero (Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'",
-        )
-    ),
-    "two-level": (
-        Note(
-            "advised-against",
-            "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, "
-            "R2). Use method='auto' or 'vertex'",
-        )
-    ),
+    **bootstraps.ADVISED_AGAINST,
 }
 
 
@@ -397,8 +378,7 @@ class Rate(Claimable):
         from matchbound.counting.erring import erring_rows
         from matchbound.results.erring import erring_of
 
-        if not isinstance(most, (int, np.integer)) or most < 1:
-            raise UsageError(f"most must be a whole number ≥ 1; got {most!r}")
+        check_whole(most, "most")
         if self.recount is None:
             raise DataError("the comparisons themselves are not at hand, only their counts")
         found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))

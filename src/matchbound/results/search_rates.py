@@ -469,10 +469,10 @@ class Selectivity(Shown):
         deviate = t_deviate(effective_people(people), tail_of(level, side))
         if not self.errors:
             high = self.hits.size * wilson(0.0, int(np.count_nonzero(people)), float(ndtr(-deviate)))[1]
-            return Interval(0.0, math.inf if side == "lower" else high, level, "wilson", side)
+            return Interval(*one_side(0.0, high, side, (0.0, math.inf)), level, "wilson", side)
         error = deviate * math.sqrt(max(self.variance(gallery), 0.0)) / self.estimate
         low, high = self.estimate * math.exp(-error), self.estimate * math.exp(error)
-        return Interval(0.0 if side == "upper" else low, math.inf if side == "lower" else high, level, "log-t", side)
+        return Interval(*one_side(low, high, side, (0.0, math.inf)), level, "log-t", side)
 
     def upper_bound(self, level: float = 0.95, *, gallery: str = "random") -> float:
         """The one-sided bound that the selectivity stays below with the given confidence.
