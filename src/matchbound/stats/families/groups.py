@@ -144,7 +144,12 @@ def throw(within: Within, rng: np.random.Generator, size: int) -> tuple[FloatArr
 
 
 def largest_far(within: Within, s: FloatArray, nn: FloatArray) -> FloatArray:
-    """The largest gap of each draw, shape (B,), from S_i, shape (B, U), and Σn_ij² of each group, shape (B, H).
+    """The largest gap of each draw, shape (B,), from S_i, shape (B, U), and Σn_ij² of each group, shape (B, H)."""
+    return _largest_gap(thrown_moments(within, s, nn))
+
+
+def thrown_moments(within: Within, s: FloatArray, nn: FloatArray) -> GroupMoments:
+    """What the test of a gap needs of each draw and group, arrays that broadcast to shape (B, H).
 
     Q = Σn_ij² − p²·Σm_ij²: errors meet pairs in proportion to m_ij.
     """
@@ -156,7 +161,7 @@ def largest_far(within: Within, s: FloatArray, nn: FloatArray) -> FloatArray:
     r = np.add.reduceat(s * s, starts, axis=1) - 2.0 * p * np.add.reduceat(s * m, starts, axis=1) + p * p * squares
     q = np.maximum(nn - p * p * within.pair_squares, 0.0)
     factor = np.array([finite_factor(people) for people in within.people])
-    drawn = GroupMoments(
+    return GroupMoments(
         rate=p,
         comparisons=n,
         people=within.people,
@@ -167,7 +172,6 @@ def largest_far(within: Within, s: FloatArray, nn: FloatArray) -> FloatArray:
         mates=within.pair_squares - n,
         least=1.0 / n**2,
     )
-    return _largest_gap(drawn)
 
 
 def permuted_frr(
@@ -184,28 +188,31 @@ def permuted_frr(
     errors, comparisons : float64 arrays, shape (U,)
         e_i and g_i > 0.
     """
-    starts = np.searchsorted(group, np.arange(int(group[-1]) + 1))
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
         order = rng.permuted(np.broadcast_to(np.arange(group.size), (size, group.size)), axis=1)
-        e, g = errors[order], comparisons[order]
-        x, total, gg = (np.add.reduceat(v, starts, axis=1) for v in (e, g, g * g))
-        q = x / total
-        left = without_leverage(e - q[:, group] * g, g / total[:, group])
-        drawn = GroupMoments(
-            rate=q,
-            comparisons=total,
-            people=total * total / gg,
-            personal=np.zeros_like(q),
-            clustered=np.add.reduceat(left, starts, axis=1),
-            sharing=np.zeros_like(q),
-            alone=total,
-            mates=gg - total,
-            least=1.0 / total**2,
-        )
-        return _largest_gap(drawn)
+        return _largest_gap(permuted_moments(group, errors[order], comparisons[order]))
 
     return largest_of(draw, n_resamples, rng)
+
+
+def permuted_moments(group: IntArray, errors: FloatArray, comparisons: FloatArray) -> GroupMoments:
+    """What the test of a gap needs of each draw and group, shape (B, H), from e_i and g_i, shape (B, U)."""
+    starts = np.searchsorted(group, np.arange(int(group[-1]) + 1))
+    x, total, squares = (np.add.reduceat(v, starts, axis=1) for v in (errors, comparisons, comparisons**2))
+    q = x / total
+    left = without_leverage(errors - q[:, group] * comparisons, comparisons / total[:, group])
+    return GroupMoments(
+        rate=q,
+        comparisons=total,
+        people=total * total / squares,
+        personal=np.zeros_like(q),
+        clustered=np.add.reduceat(left, starts, axis=1),
+        sharing=np.zeros_like(q),
+        alone=total,
+        mates=squares - total,
+        least=1.0 / total**2,
+    )
 
 
 def _choose(rng: np.random.Generator, weights: FloatArray, count: int) -> IntArray:
