@@ -94,7 +94,7 @@ def by_group(
                 f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given",
             )
         )
-    if not isinstance(threshold, (int, float)) or math.isnan(threshold):
+    if not isinstance(threshold, (int, float, np.number)) or math.isnan(threshold):
         raise UsageError(f"threshold must be a number; got {threshold!r}")
     grid = np.array([threshold], dtype=np.float64)
     recount = Recount(data, workers, executor)

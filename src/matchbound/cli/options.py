@@ -133,6 +133,17 @@ LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
 """Beyond these, a Parquet or text table stays on disk and is counted batch by batch."""
 
 
+def _refuse_stray_numbers(files: Sequence[str]) -> None:
+    """A number among the files that is no file is most often a second value of the option before it."""
+    for name in files:
+        try:
+            float(name)
+        except ValueError:
+            continue
+        if not Path(name).exists():
+            raise UsageError(f"{name}: no such file. For several values repeat the option: --far 0.01 --far 0.001")
+
+
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Reading:
@@ -151,6 +162,7 @@ class Reading:
 
         if not files:
             raise UsageError("name a file to read, or - for standard input")
+        _refuse_stray_numbers(files)
         names = ["-" if name == STDIN else name for name in files]
         options = _options(self.option)
         if group is not None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.grouping import group_of_identity
-from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.data.labels import Coded, coded_labels, merge, missing_words, taken
 from matchbound.errors import DataError, UsageError
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
@@ -504,6 +504,15 @@ def _within_identities(
 ) -> tuple[LabelArray, IntArray, IntArray]:
     """Number the instances that occur by identity and name: (name of each instance, codes of a, codes of b)."""
     width = max(names.size, 1)
+    owner = np.full(width, -1, dtype=np.int64)
+    owner[name_a] = a
+    owner[name_b] = b
+    if np.array_equal(taken(owner, name_a), a) and np.array_equal(taken(owner, name_b), b):  # as most names are
+        used = np.flatnonzero(owner >= 0)
+        order = used[np.argsort(owner[used], kind="stable")]
+        place = np.zeros(width, dtype=np.int64)
+        place[order] = np.arange(order.size)
+        return names[order], taken(place, name_a), taken(place, name_b)
     keys = np.concatenate([a * np.int64(width) + name_a, b * np.int64(width) + name_b])
     span = int(keys.max()) + 1 if keys.size else 0
     if span <= 4 * keys.size + 1_000_000:

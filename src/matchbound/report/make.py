@@ -325,7 +325,7 @@ class _Maker:
         provenance: Mapping[str, Any],
     ) -> Report:
         """All of it."""
-        self.curve = curve = self.curve.refined(far=targets)  # so that points are numbered alike everywhere
+        self.curve = curve = self.curve.refined(far=targets, eer=True)  # so that points are numbered alike everywhere
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
         aimed = [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]

@@ -70,6 +70,8 @@ class Difference(Shown):
     rate_b: float
     freedom: float
     methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
+    tested: ClassVar[tuple[str, ...]] = ("auto", "dyadic")
+    """Methods whose limit towards 0 is the one that the p-value tests."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.metric}: {self.rate_a:.6g} − {self.rate_b:.6g} = {self.estimate:.6g})"

@@ -52,7 +52,8 @@ from matchbound.stats.curve.rates import (
     crossing_of,
     curve_variances,
     index_at_far,
-    index_at_frr,
+    point_at_far,
+    point_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
 from matchbound.stats.resampling import seed_of
@@ -305,8 +306,9 @@ class RocCurve(Shown):
         """
         check_rate(far, "far", zero=True, one=True)
         exact = self.refined(far=[far])
-        k = index_at_far(exact.far, far)
-        return OperatingPoint(exact.tally, self.recount, float(exact.frr[k]), k, float(far), "far")
+        k = point_at_far(exact.tally, far)
+        frr = float(exact.tally.false_nonmatches[k] / exact.tally.n_genuine)
+        return OperatingPoint(exact.tally, self.recount, frr, k, float(far), "far")
 
     def at_frr(self, frr: float) -> OperatingPoint:
         """FAR at the strictest threshold whose FRR is at most `frr`.
@@ -318,11 +320,12 @@ class RocCurve(Shown):
         """
         check_rate(frr, "frr", zero=True, one=True)
         exact = self.refined(frr=[frr])
-        k = index_at_frr(exact.frr, frr)
-        return OperatingPoint(exact.tally, self.recount, float(exact.far[k]), k, float(frr), "frr")
+        k = point_at_frr(exact.tally, frr)
+        far = float(exact.tally.false_matches[k] / exact.tally.n_impostor)
+        return OperatingPoint(exact.tally, self.recount, far, k, float(frr), "frr")
 
-    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = ()) -> RocCurve:
-        """The curve with points added so that the thresholds of these rates are exact.
+    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = (), *, eer: bool = False) -> RocCurve:
+        """The curve with points added so that the thresholds of these rates, or the equal error rate, are exact.
 
         A curve with every step is returned as it is. Otherwise each threshold takes two passes or so over the data;
         asking for all of them at once costs no more than asking for one.
@@ -331,25 +334,31 @@ class RocCurve(Shown):
         ----------
         far, frr
             Rates whose thresholds are to be exact.
+        eer
+            Whether the equal error rate is to be exact.
         """
         curve = self.tally
         if not isinstance(curve, SteppedCurve):
             return self
-        from matchbound.counting.curves import refined_curve
+        from matchbound.counting.curves import Asked, refined_curve
 
-        matches = [count_within(rate, curve.n_impostor) for rate in far]
-        nonmatches = [count_within(rate, curve.n_genuine) for rate in frr]
-        key = ("refined", tuple(matches), tuple(nonmatches))
+        asked = Asked(
+            tuple(count_within(rate, curve.n_impostor) for rate in far),
+            tuple(count_within(rate, curve.n_genuine) for rate in frr),
+            eer,
+        )
+        key = ("refined", asked)
         made: tuple[CurveTally, CurveTally] | None = self.recount.memo.get(key)
         if made is None or made[0] is not curve:
-            made = (curve, refined_curve(curve, self.recount.tally, matches, nonmatches))
+            made = (curve, refined_curve(curve, self.recount.tally, asked))
             self.recount.memo[key] = made
         return replace(self, tally=made[1])
 
     def eer(self) -> Eer:
         """The equal error rate."""
-        found = crossing_of(self.tally)
-        return Eer(self.tally, self.recount, found.estimate, found.index)
+        exact = self.refined(eer=True).tally
+        found = crossing_of(exact)
+        return Eer(exact, self.recount, found.estimate, found.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
         """The area under the ROC curve, or its part up to a FAR divided by that FAR.
