@@ -577,9 +577,10 @@ class RocCurve(Shown):
         """
         grid = curve_grid(self.tally, far, None, points, BAND_ERRORS)
         scheme = curve_scheme(self.tally, method, n_resamples, options)
+        made = bootstrap_curve(self.tally, scheme, n_resamples, seed_of(rng), grid, smooth, workers)
         if scheme.method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[scheme.method], MatchboundWarning, stacklevel=2)
-        return bootstrap_curve(self.tally, scheme, n_resamples, seed_of(rng), grid, smooth, workers)
+        return made
 
     def smooth(self, model: Smooth = "binormal") -> SmoothCurve:
         """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``.
