@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -23,7 +22,7 @@ from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates, small_groups
-from matchbound.results.interval import check_rate
+from matchbound.results.interval import check_number, check_rate
 from matchbound.stats.group_differences import group_sums
 
 
@@ -94,9 +93,7 @@ def by_group(
                 f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given",
             )
         )
-    if not isinstance(threshold, (int, float, np.number)) or math.isnan(threshold):
-        raise UsageError(f"threshold must be a number; got {threshold!r}")
-    grid = np.array([threshold], dtype=np.float64)
+    grid = np.array([check_number(threshold, "threshold")], dtype=np.float64)
     recount = Recount(data, workers, executor)
     whole = tally_source(data, grid, pairs=True, how=How(workers, executor, progress))
     overall = error_rates(whole, (), recount, weighting)[0]

@@ -18,7 +18,7 @@ from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
-from matchbound.results.interval import check_rate
+from matchbound.results.interval import check_number, check_rate
 from matchbound.results.losses import Draw, MeanLoss, UnitRate, UnitRates
 from matchbound.stats.clusters import (
     bipartite_sums,
@@ -159,8 +159,7 @@ def unit_rates(
     """
     source = in_memory(source_of(data))
     table = _table(source)
-    if not np.isfinite(threshold):
-        raise UsageError(f"threshold must be a number; got {threshold!r}")
+    check_number(threshold, "threshold", finite=True)
     match = table.score <= threshold if table.distance else table.score >= threshold
     disjoint = not np.intersect1d(table.a, table.b).size
     if bipartite and not disjoint:

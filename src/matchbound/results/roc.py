@@ -43,6 +43,7 @@ from matchbound.results.points import (
     OperatingPoint,
     curve_scheme,
 )
+from matchbound.show.numbers import typed_number
 from matchbound.show.shown import Shown
 from matchbound.show.terms import Terms, relabelled
 from matchbound.stats.curve.rates import (
@@ -287,7 +288,7 @@ class RocCurve(Shown):
         if name not in ("eer", "min-hter", "far", "frr") or bool(equals) != (name in ("far", "frr")):
             raise UsageError(f"criterion must be eer, min-hter, far=RATE or frr=RATE; got {criterion!r}")
         try:
-            rate = float(word.removesuffix("%")) / (100.0 if word.endswith("%") else 1.0) if word else 0.0
+            rate = typed_number(word) if word else 0.0
         except ValueError:
             raise UsageError(f"criterion {criterion!r}: {word!r} is not a rate") from None
         if name == "eer":

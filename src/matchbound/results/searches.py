@@ -12,7 +12,7 @@ import numpy as np
 from matchbound.counts.searches import Mated, NonMated, SearchTally
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
-from matchbound.results.interval import check_rate, check_whole, tail_of
+from matchbound.results.interval import check_number, check_rate, check_whole, tail_of
 from matchbound.results.search_points import FnirAtFpir, RateAtSize
 from matchbound.results.search_rates import FalsePositives, Misses, Selectivity, gallery_named
 from matchbound.show.shown import Shown
@@ -628,12 +628,7 @@ class Searches(Shown):
         return Misses("fnir", self._written(oriented), rank, misses, ranked.searches, ranked.people, ranked, oriented)
 
     def _oriented(self, threshold: float) -> float:
-        try:
-            number = float(threshold)
-        except (TypeError, ValueError):
-            raise UsageError(f"threshold must be a number; got {threshold!r}") from None
-        if not np.isfinite(number):
-            raise UsageError(f"threshold must be a finite number; got {threshold!r}")
+        number = check_number(threshold, "threshold", finite=True)
         oriented = -number if self.tally.distance else number
         self._above_floor(oriented)
         return oriented
