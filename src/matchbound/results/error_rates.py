@@ -159,7 +159,7 @@ class ErrorRates(Shown):
             made = self.far if said.metric == "far" else self.frr
         else:
             raise UsageError(
-                f"rates at a threshold do not include {said.metric!r}; claims about them take far, frr, precision, "
+                f"rates at a threshold know nothing of {said.metric!r}; claims about them take far, frr, precision, "
                 "recall and f1 (see RocCurve.claim for others)"
             )
         if options:

@@ -470,7 +470,7 @@ class RocCurve(Shown):
             made = self.cllr() if said.metric == "cllr" else self.min_cllr()
         else:
             raise UsageError(
-                f"a curve does not include {said.metric!r}; claims about it take frr@far, far@frr, eer, auc, mindcf, "
+                f"a curve knows nothing of {said.metric!r}; claims about it take frr@far, far@frr, eer, auc, mindcf, "
                 "actdcf, cllr and mincllr"
             )
         if options:
