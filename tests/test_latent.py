@@ -377,7 +377,9 @@ class TestLimits:
             low, high = model.limit([x, x], deviate, [False, True])
             z_hat = ndtri(np.array([x / model.comparisons] * 2))
             tails = model._tail(np.array([x, x]), ndtri(np.array([low, high])), z_hat, np.array([False, True]))
-            np.testing.assert_allclose(tails, ndtr(-deviate), rtol=1e-4)
+            lower = model.lower_deviate(np.array([deviate]))[0]
+            assert lower < deviate
+            np.testing.assert_allclose(tails, ndtr([-lower, -deviate]), rtol=1e-4)
 
     def test_the_reference_differs_from_other_guards_only_in_the_tail(self, models):
         model = replace(models["far"], settings=settings_named("guarded"))
@@ -394,6 +396,71 @@ class TestLimits:
         assert model.limits(0.2 * model.comparisons).notes == ()
         risky = replace(model, identity=replace(model.identity, pooled=0.2))
         assert [note.code for note in risky.limits(0.2 * model.comparisons).notes] == ["strong-correlation"]
+
+
+class TestSides:
+    """What upper and lower limits do differently."""
+
+    @given(
+        st.integers(2, 400),
+        st.floats(0.1, 1.0),
+        st.sampled_from([0.5, 0.8, 0.95, 0.99]),
+        st.sampled_from([0.25, 0.5, 1]),
+    )
+    def test_degrees_of_freedom_equal_the_literal_ones(self, models, people, share, level, freedom):
+        constants = LatentSettings(freedom=freedom)
+        model = replace(models["far"], people=people, effective_identities=share * people, settings=constants)
+        upper, lower = naive.t_deviates(people, share * people, level, freedom)
+        assert model.deviate(level) == pytest.approx(upper, rel=1e-6)
+        assert model.lower_deviate(np.array([upper]))[0] == pytest.approx(lower, rel=1e-6)
+        assert model.lower_deviate(np.zeros(1))[0] == pytest.approx(0.0, abs=1e-12)
+
+    @given(st.floats(-0.5, 0.5), st.floats(0.0, 0.5), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+    def test_the_slope_moves_the_correlation_as_the_literal_rule(self, models, slope, rho, fade, weight):
+        model = models["far"]
+        found = model._moved(np.array([slope]), np.array([rho]), np.array([fade]), np.array([weight]))[0]
+        assert found == pytest.approx(naive.moved_correlation(slope, rho, fade, weight), abs=1e-12)
+
+    def test_few_people_cannot_show_that_nothing_is_shared(self):
+        source = latent_scores(np.random.default_rng(8), [3] * 14, identity=0.0, pair=0.3)
+        model = model_of(source, "far", 20)
+        model = replace(model, identity=replace(model.identity, value=0.0 * model.identity.value, pooled=0.0))
+        z, none = ndtri(np.array([0.05, 0.2])), np.zeros(2)
+        rho = np.full(2, 0.3)
+        np.testing.assert_allclose(model._raised(z, none, rho), 0.7 / 14)
+        np.testing.assert_allclose(model._raised(z, none, rho, 0.5), 0.35 / 14)
+        bare = replace(model, settings=replace(model.settings, least_identity=0.0))
+        x = 0.1 * model.comparisons
+        assert bare.limits(x).high < model.limits(x).high
+        assert bare.limits(x).low == model.limits(x).low
+
+    @pytest.mark.parametrize("erring", [1, 2, 5])
+    def test_the_errors_of_few_people_are_few_clumps(self, erring):
+        """Each of `erring` people fails every comparison: errors are as many clumps as the rule says, for lower limits."""
+        people, images = 30, 5
+        first, second = np.triu_indices(images, 1)
+        owner = np.repeat(np.arange(people), first.size)
+        score = np.random.default_rng(3).normal(3.0, 1.0, owner.size)
+        score[owner < erring] -= 20.0
+        source = mb.Comparisons(
+            owner,
+            owner,
+            score,
+            instance_a=owner * images + np.tile(first, people),
+            instance_b=owner * images + np.tile(second, people),
+        )
+        x = erring * first.size
+        model = model_of(source, "frr", x)
+        clump = naive.clump_seen([first.size if i < erring else 0 for i in range(people)], [first.size] * people, 5.0)
+        assert model._clump_seen(np.array([float(x)]))[0] == pytest.approx(clump, rel=1e-9)
+        assert model._clump_seen(np.array([0.0]))[0] == 0.0
+        if erring == 1:  # one person in thirty: a mid-P bound of one clump, and not of ten
+            low = model.limits(x).low * people
+            assert 0.03 < low < 0.09
+        bare = replace(model, settings=replace(model.settings, erring_fade=0.0))
+        ratio = model.limits(x).low / bare.limits(x).low
+        assert ratio < (0.6 if erring == 1 else 1.03)
+        assert model.limits(x).high == bare.limits(x).high
 
 
 class TestFit:

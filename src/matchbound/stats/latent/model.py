@@ -47,6 +47,12 @@ class LatentSettings:
         The same as `pair_guard` and `guard_rate` for FRR.
     slope_limit
         The largest β, how much ρ_s rises with the probit rate over samples.
+    slope_rise, slope_fall
+        At rates above `guard_rate`, upper limits use 1 + `slope_rise` of β and lower limits `slope_fall` of it; below,
+        both fade.
+    least_identity
+        Upper limits take ρ_s to be at least this over G_e (as far as they rest on the model): so few people cannot show
+        that it is less.
     bandwidth
         Of the kernel that smooths correlations, in probit rates.
     hand_over, genuine_hand_over
@@ -63,9 +69,13 @@ class LatentSettings:
         Above this pooled ρ_s the rate varies over samples less like a log-normal and more like a gamma variable.
     least_scale
         The sample's variance is never taken to be less than this part of the model's (FRR).
-    freedom
-        Degrees of freedom of the t quantile over G_e − 1: people differ so much that each tells less than a normal
-        observation does about a variance.
+    erring_fade
+        Lower limits of FRR count no more clumps than about as many people as err, n(1 + (n − 1)/`erring_fade`) for n of
+        them; 0: as many as the model says.
+    freedom, lower_freedom
+        Degrees of freedom of the t quantile over G − 1, at most G_e − 1: people differ so much that each tells less than
+        a normal observation does about a variance. A sample with too high a rate shows too much variance rather than
+        too little, so that lower limits need no such care.
 
     See Also
     --------
@@ -94,10 +104,24 @@ class LatentSettings:
     hubs_from: float = 0.15
     least_scale: float = 0.0
     freedom: float = 0.5
+    lower_freedom: float = 1.0
+    slope_rise: float = 0.25
+    slope_fall: float = 0.5
+    least_identity: float = 0.7
+    erring_fade: float = 5.0
 
 
 GUARDED = LatentSettings(
-    genuine_guard=0.6, hand_over=0.0, genuine_hand_over=0.0, erring_share=0.0, hubs_from=float("inf"), freedom=1.0
+    genuine_guard=0.6,
+    hand_over=0.0,
+    genuine_hand_over=0.0,
+    erring_share=0.0,
+    hubs_from=float("inf"),
+    freedom=1.0,
+    slope_rise=0.0,
+    slope_fall=0.0,
+    least_identity=0.0,
+    erring_fade=0.0,
 )
 """Guards in the tail, and nothing else: the default before the model learned to hand over to the sample's variance."""
 DEFAULT = LatentSettings()
@@ -318,9 +342,9 @@ class LatentModel:
         return float(self.design.comparisons)
 
     def deviate(self, level: float, side: Side = "two-sided") -> float:
-        """The t quantile with f·(G_e − 1) degrees of freedom, or the lesser of 6 and G_e − 1 where that is more.
+        """The t quantile with max(f·(G − 1), 6) degrees of freedom, at most G_e − 1.
 
-        Limits have a tail of Φ(−deviate).
+        Upper limits have a tail of Φ(−deviate); lower ones may have other degrees of freedom, and `limit` sees to it.
 
         Parameters
         ----------
@@ -332,8 +356,22 @@ class LatentModel:
         from scipy.special import stdtrit
 
         tail = (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
-        most = self.effective_identities - 1.0
-        return -float(stdtrit(max(self.settings.freedom * most, min(most, LEAST_FREEDOM), 1.0), tail))
+        return -float(stdtrit(self._freedom(self.settings.freedom), tail))
+
+    def _freedom(self, share: float) -> float:
+        """Degrees of freedom: a share of G − 1, at least 6, at most G_e − 1."""
+        people = self.people or self.effective_identities
+        return max(min(self.effective_identities - 1.0, max(share * (people - 1.0), LEAST_FREEDOM)), 1.0)
+
+    def lower_deviate(self, deviate: FloatArray) -> FloatArray:
+        """The deviates of lower limits that go with those of upper ones: the same tail, other degrees of freedom."""
+        from scipy.special import stdtr, stdtrit
+
+        first, second = self._freedom(self.settings.freedom), self._freedom(self.settings.lower_freedom)
+        if first == second:
+            return deviate
+        result: FloatArray = -stdtrit(second, np.maximum(stdtr(first, -deviate), 1e-300))
+        return result
 
     def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
         """The interval for a rate of which `errors` errors were seen.
@@ -411,6 +449,7 @@ class LatentModel:
 
         x = self.comparisons - errors if self.mirrored else errors
         up = ~upper if self.mirrored else upper
+        deviate = np.where(up, deviate, self.lower_deviate(deviate))
         z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
         handed_over = self._handed_over(x, z_hat)
 
@@ -456,9 +495,9 @@ class LatentModel:
         alone = rest / (n * p)
         total = (spread + effect * alone) * scale
         if self.metric == "frr":
-            least = self._least_clump(p)
-            clump = np.where(upper, np.maximum(clump, least), clump)
-            total = np.maximum(total, np.where(upper, least * alone, 0.0))
+            least = np.where(upper, self._least_clump(p), self._clump_seen(errors))
+            clump = np.maximum(clump, least)
+            total = np.maximum(total, least * alone)
         clump = np.minimum(clump, np.maximum(total / alone, self.design.alone))
         beyond = np.maximum(total - clump * alone, 0.0)
         return count_tail(errors / clump, n / clump, p, beyond, upper, self._hubs(depth, upper))
@@ -506,6 +545,18 @@ class LatentModel:
         least: FloatArray = share * mean / (1.0 + self.effective_identities * p / 50.0)
         return np.maximum(least if share > 0.0 else 0.0 * least, self.design.alone)
 
+    def _clump_seen(self, errors: FloatArray) -> FloatArray:
+        """The fewest errors of an identity that errs, as lower limits of FRR assume it; shape (J,).
+
+        The sample's relative variance v̂ of few errors is 1/n where n people of equal shares err. x errors are then no
+        more than n(1 + (n − 1)/fade) clumps: one person's errors are one clump, however many.
+        """
+        fade = self.settings.erring_fade
+        if not fade > 0.0 or self.own is None or self.own.mirrored != self.mirrored or not self.own.errors.size:
+            return np.zeros_like(errors)
+        people = np.maximum(1.0 / self.own.at(np.maximum(errors, 1.0))[0], 1.0)
+        return np.where(errors >= 1.0, errors / (people * (1.0 + (people - 1.0) / fade)), 0.0)
+
     def _hubs(self, depth: FloatArray, upper: BoolArray) -> FloatArray:
         """h: the weight of a gamma law of the rate over samples beside the log-normal one, shape (J,)."""
         if self.metric == "frr" or not self.identity.pooled > self.settings.hubs_from:
@@ -513,10 +564,12 @@ class LatentModel:
         strength = min((self.identity.pooled - self.settings.hubs_from) / 0.3, 1.0)
         return np.where(upper, strength * np.maximum(0.0, 1.0 - 2.0 * depth), 0.0)
 
-    def _raised(self, z: FloatArray, depth: FloatArray, rho_pair: FloatArray) -> FloatArray:
-        """ρ_s with its guard."""
+    def _raised(
+        self, z: FloatArray, depth: FloatArray, rho_pair: FloatArray, weight: FloatArray | float = 1.0
+    ) -> FloatArray:
+        """ρ_s with its guards; `weight` is what the model keeps of the least value."""
         constants = self.settings
-        rho = self.identity(z)
+        rho = np.maximum(self.identity(z), weight * constants.least_identity / self.effective_identities)
         return rho * (1.0 + constants.identity_guard * depth) + constants.borrowed_guard * rho_pair * depth
 
     def _spread(
@@ -535,14 +588,24 @@ class LatentModel:
         if self.metric == "frr":
             return np.zeros_like(z)
         p, rest, n = ndtr(z), ndtr(-z), self.comparisons
-        rho = np.minimum(np.where(upper, self._raised(z, depth, rho_pair), self.identity(z)), MOST)
+        rho = np.minimum(np.where(upper, self._raised(z, depth, rho_pair, weight), self.identity(z)), MOST)
         pairs = float(self.design.sharing)
         spread = pairs * excess(z, rho) / (n * p) ** 2
         share = spread / (spread + effect * rest / (n * p))
-        climb = self.beta * weight * share * np.maximum(z - z_hat, 0.0)
-        climbed = np.minimum(rho + np.where(upper, climb, 0.0), MOST)
-        result: FloatArray = pairs * excess(z, climbed) / (n * p) ** 2
+        moved = self._moved(self.beta * share * (z - z_hat), rho, np.maximum(1.0 - self._depth(z), 0.0), weight)
+        moved = np.where(upper, np.maximum(moved, 0.0), np.minimum(moved, 0.0))
+        result: FloatArray = pairs * excess(z, np.minimum(rho + moved, MOST)) / (n * p) ** 2
         return result
+
+    def _moved(self, slope: FloatArray, rho: FloatArray, fade: FloatArray, weight: FloatArray | float) -> FloatArray:
+        """How much ρ_s rises or falls with the rate, given β·share·(z − ẑ); shape (J,).
+
+        Upwards it is at most ρ_s itself, or what the model's weight leaves of the slope if that is more; downwards at
+        most ρ_s/2.
+        """
+        rise = np.minimum((1.0 + self.settings.slope_rise * fade) * slope, np.maximum(weight * slope, rho))
+        fall = np.maximum(self.settings.slope_fall * fade * slope, -rho / 2.0)
+        return np.where(slope > 0.0, rise, fall)
 
     def _design_effect(self, z: FloatArray, rho: FloatArray) -> FloatArray:
         """D: variance of the count over the binomial one, from comparisons of one cluster; shape (J,)."""
