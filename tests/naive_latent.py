@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from scipy import integrate, optimize, stats
 from scipy.special import owens_t
 
@@ -99,6 +100,22 @@ def count_tail(x: int, n: int, p: float, spread: float, upper: bool) -> float:
         return float(binomial.cdf(x) - half if upper else binomial.sf(x) + half)
 
     return mean_over_u(tail)
+
+
+def gamma_quantile(shape: float, probability: float) -> float:
+    """The quantile of a gamma variable with mean 1."""
+    return float(stats.gamma.ppf(probability, shape, scale=1.0 / shape))
+
+
+def gamma_count_tail(x: int, n: int, p: float, spread: float, upper: bool, nodes: int) -> float:
+    """Mid-P of x in n, the rate a gamma variable with mean p and relative variance V, at Gauss–Legendre nodes."""
+    total = 0.0
+    for at, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
+        rate = min(p * gamma_quantile(1.0 / spread, (at + 1.0) / 2.0), 1.0 - 1e-12)
+        binomial = stats.binom(n, rate)
+        half = 0.5 * binomial.pmf(x)
+        total += weight / 2.0 * float(binomial.cdf(x) - half if upper else binomial.sf(x) + half)
+    return total
 
 
 def pair_means(n: dict, m: dict) -> tuple[float, float]:

@@ -41,7 +41,15 @@ from matchbound.stats.latent.fit import (
     without_each,
 )
 from matchbound.stats.latent.model import Clusters, Curve
-from matchbound.stats.latent.probabilities import count_tail, excess, implied_correlation, solve_decreasing
+from matchbound.stats.latent.probabilities import (
+    GAMMA_NODES,
+    count_tail,
+    excess,
+    gamma_quantiles,
+    implied_correlation,
+    legendre,
+    solve_decreasing,
+)
 from strategies import comparisons, instance_comparisons, instance_tables, tables
 
 GOLDEN = json.loads((DATA / "latent.json").read_text())
@@ -221,6 +229,37 @@ class TestInversion:
     def test_tail_equals_adaptive_quadrature(self, x, n, p, spread, upper):
         found = count_tail(*(np.array([float(v)]) for v in (x, n, p, spread)), np.array([upper]))[0]
         assert found == pytest.approx(naive.count_tail(x, n, p, spread, upper), rel=2e-4, abs=1e-7)
+
+    @pytest.mark.parametrize(
+        ("x", "n", "p", "spread"), [(0, 500, 0.02, 0.5), (40, 3000, 0.01, 0.05), (250, 40000, 0.005, 1.0)]
+    )
+    @pytest.mark.parametrize("upper", [True, False])
+    def test_gamma_tail_equals_its_sum_written_out(self, x, n, p, spread, upper):
+        arguments = (np.array([float(v)]) for v in (x, n, p, spread))
+        found = count_tail(*arguments, np.array([upper]), np.ones(1))[0]
+        expected = naive.gamma_count_tail(x, n, p, spread, upper, GAMMA_NODES)
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+    @given(st.lists(st.floats(-3.0, 14.0), min_size=1, max_size=4))
+    @settings(max_examples=40)
+    def test_gamma_quantiles(self, logarithms):
+        shape = np.exp(np.array(logarithms))
+        found = gamma_quantiles(shape)
+        nodes = legendre(GAMMA_NODES)[0]
+        for k in (0, 17, 48, 95):
+            expected = [naive.gamma_quantile(float(a), float(nodes[k])) for a in shape]
+            np.testing.assert_allclose(found[:, k], expected, rtol=1e-7, atol=1e-290)
+
+    def test_few_steps_lead_to_a_root(self):
+        calls = []
+
+        def gap(z, entries):
+            calls.append(entries.size)
+            return 2.0 - z + 0.1 * np.sin(z)
+
+        found = solve_decreasing(gap, np.full(3, -0.1), np.array([0.5, 1.0, 4.0]), (-9.0, 6.5), 1e-4)
+        np.testing.assert_allclose(found - 0.1 * np.sin(found), 2.0, atol=2e-4)
+        assert sum(calls) <= 18
 
     def test_without_spread_it_is_the_binomial(self):
         from scipy.stats import binom

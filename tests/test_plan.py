@@ -598,3 +598,31 @@ def test_a_bound_that_anything_meets_needs_the_fewest_people() -> None:
     """A bound of low level lies below the rate; the search begins where it ends, not at the most people."""
     target = Target("far", 0.1, "upper", 0.2, 0.1, 0.5, "latent")
     assert _first_guess(target, UNKNOWN, 2) == 4
+
+
+def test_a_plan_is_made_from_few_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much a plan computes, not how long it takes: a design effect in the hundreds is no reason for seconds."""
+    import scipy.special
+
+    from matchbound.planning.search import smallest
+    from matchbound.stats.latent import model, probabilities
+
+    counts = {"tails": 0, "inverses": 0}
+    tail, inverse = probabilities.count_tail, scipy.special.gammaincinv
+
+    def counted_tail(errors: Any, *others: Any) -> Any:
+        counts["tails"] += errors.size
+        return tail(errors, *others)
+
+    def counted_inverse(*arguments: Any) -> Any:
+        counts["inverses"] += np.broadcast(*arguments).size
+        return inverse(*arguments)
+
+    monkeypatch.setattr(model, "count_tail", counted_tail)
+    monkeypatch.setattr(scipy.special, "gammaincinv", counted_inverse)
+    smallest.cache_clear()
+    with pytest.warns(MatchboundWarning, match="differ strongly"):
+        made = plan(far=0.1, upper=0.2, dependence=1000.0)
+    assert made.expected.chance >= 0.95
+    assert 0 < counts["tails"] < 6000
+    assert counts["inverses"] < 25_000

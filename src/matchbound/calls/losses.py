@@ -16,7 +16,9 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
+from matchbound.results.interval import check_rate
 from matchbound.results.losses import Draw, MeanLoss, UnitRate, UnitRates
 from matchbound.stats.clusters import (
     bipartite_sums,
@@ -78,14 +80,19 @@ def mean_loss(
     source = in_memory(source_of(data))
     table = _table(source)
     function, usual = _loss(loss)
-    prior = usual if prior is None else prior
+    prior = usual if prior is None else check_rate(prior, "prior", "0.01", zero=True, one=True)
     value = _values(function, table)
     terms = loss_terms(value, table.genuine, prior)
     units = _Units.of(table, _by_side(source, cluster), keep_identity)
     variance, size, n_units = units.variance(terms.residual)
     told = list(source.findings())
     if n_units < FEW_UNITS:
-        told.append(f"only {n_units} independent units ({units.name}): the promised coverage is not to be relied on")
+        told.append(
+            Note(
+                "few-units",
+                f"only {n_units} independent units ({units.name}): the promised coverage is not to be relied on",
+            )
+        )
     low = 0.0 if float(value.min(initial=0.0)) >= 0.0 else -np.inf
     result = MeanLoss(
         estimate=terms.estimate,
@@ -168,7 +175,7 @@ def unit_rates(
     told = list(source.findings())
     if min(rate.n_units for rate in rates if rate.comparisons) < FEW_UNITS:
         fewest = min(rate.n_units for rate in rates if rate.comparisons)
-        told.append(f"only {fewest} independent units: the promised coverage is not to be relied on")
+        told.append(Note("few-units", f"only {fewest} independent units: the promised coverage is not to be relied on"))
     name = "probe and gallery" if two_sets else units.name
     result = UnitRates(float(threshold), rates[0], rates[1], name, tuple(told))
     for text in result.warnings:

@@ -35,7 +35,7 @@ from matchbound.cli.options import (
     write_out,
     wrote,
 )
-from matchbound.cli.spoken import as_options
+from matchbound.cli.spoken import spoken
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
@@ -198,8 +198,8 @@ def report(
 
 def in_options(made: Report) -> Report:
     """The report with advice in the words of the command line."""
-    groups = made.groups and replace(made.groups, notes=tuple(as_options(text) for text in made.groups.notes))
-    return replace(made, warnings=tuple(as_options(text) for text in made.warnings), groups=groups)
+    groups = made.groups and replace(made.groups, notes=spoken(made.groups.notes))
+    return replace(made, warnings=spoken(made.warnings), groups=groups)
 
 
 def grouped(

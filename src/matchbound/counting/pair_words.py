@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray
+from matchbound.counts.tally import RowSums
 
 Words = NDArray[np.uint64]
 
@@ -135,6 +136,64 @@ class PairSums:
             erring = np.flatnonzero(found)
             if erring.size:
                 kept.append((pairs[starts[erring]], found[erring]))
+
+
+class PairRows:
+    """The same sums by a compiled kernel, and what the rows of m_ij and n_ij sum to at some thresholds.
+
+    Parameters
+    ----------
+    reached : int64 array, shape (K + 1, G)
+        Impostor comparisons of each identity that reached at least 0, 1, …, K thresholds.
+    marks : int64 array, shape (L,)
+        At which of the K thresholds rows are summed.
+    """
+
+    def __init__(self, bits: WordBits, reached: IntArray, marks: IntArray) -> None:
+        self._bits, self._marks = (bits.code, bits.bins), marks
+        self._by_bin = np.zeros((2, reached.shape[0] - 1), dtype=np.int64)
+        self._compared = reached[0].astype(np.float64)
+        self._erred = np.ascontiguousarray(reached[1:][marks].T, dtype=np.float64)
+        self._rows = np.zeros((reached.shape[1], 2 + 5 * marks.size))
+        self._sizes: dict[int, int] = {}
+
+    @property
+    def squares(self) -> int:
+        """Σ m_ij² over unordered pairs."""
+        return sum(size * size * pairs for size, pairs in self._sizes.items())
+
+    @property
+    def sum_nn(self) -> IntArray:
+        """Σ n_ij² at each threshold, shape (K,)."""
+        return np.cumsum(self._by_bin[0, ::-1])[::-1]
+
+    @property
+    def sum_nm(self) -> IntArray:
+        """Σ n_ij·m_ij at each threshold, shape (K,)."""
+        return np.cumsum(self._by_bin[1, ::-1])[::-1]
+
+    def add(self, words: Words) -> None:
+        """Count sorted words, which are gone then; every word of their pairs must be among them."""
+        from matchbound.kernels.rows import sum_pairs
+
+        pairs = sum_pairs(words, self._bits, self._marks, self._compared, self._erred, self._by_bin, self._rows)
+        sizes = words[:pairs].view(np.int64)
+        if int(sizes.max(initial=0)) <= max(pairs, 1_000_000):
+            times = np.bincount(sizes)
+            sizes = np.flatnonzero(times)
+            times = times[sizes]
+        else:
+            sizes, times = np.unique(sizes, return_counts=True)
+        for size, count in zip(sizes.tolist(), times.tolist(), strict=True):
+            self._sizes[size] = self._sizes.get(size, 0) + count
+
+    def rows(self) -> RowSums:
+        """What the rows sum to at the marked thresholds."""
+        ms, nn, nm, ns, nm_i = (np.ascontiguousarray(self._rows[:, 2 + at :: 5].T) for at in range(5))
+        mm, mm_i = self._rows[:, 0].copy(), self._rows[:, 1].copy()
+        sizes = sorted(self._sizes)
+        counted = np.array(sizes, dtype=np.int64), np.array([self._sizes[size] for size in sizes], dtype=np.int64)
+        return RowSums(mm, mm_i, ms, nn, nm, ns, nm_i, *counted)
 
 
 def _runs(words: Words) -> Iterator[tuple[Words, IntArray]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting import tables
 from matchbound.counting.pairs import BlockScores, GenuinePairs
 from matchbound.counting.running import ANYHOW, How
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.tables import tally_comparisons, tally_rows
 from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
@@ -106,6 +107,21 @@ class Recount:
         """The same comparisons at other thresholds."""
         return tally_source(self.source, thresholds, pairs=pairs, how=How(self.workers, self.executor))
 
+    def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
+        """Tallies at the first `ranks` thresholds, and at the others (None without others), for a latent model.
+
+        The second can leave identities out: it has kept its pairs, or the sums of their rows.
+
+        Parameters
+        ----------
+        beside
+            Points of a curve that will be asked for next.
+        """
+        if isinstance(self.source, Comparisons) and len(self.source) > tables.MANY_ROWS:
+            return of_model(tally_rows(self.source, grid, np.arange(ranks, grid.size)), ranks, grid.size)
+        sample = self.tally(grid[:ranks])
+        return sample, self.tally(grid[ranks:], pairs=True) if grid.size > ranks else None
+
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.
 
@@ -140,14 +156,14 @@ class Recount:
         source = self.source
         if not isinstance(source, Embeddings):
             return None
-        if "genuine scores" not in self.memo:
+        if "genuine-scores" not in self.memo:
             pairs = GenuinePairs.of(source)
             made = None
             if len(pairs) <= MOST_GENUINE:
                 first, second = pairs.rows(np.arange(len(pairs)))
                 made = source.codes[first], source.score_pairs(first, second)
-            self.memo["genuine scores"] = made
-        found: tuple[IntArray, FloatArray] | None = self.memo["genuine scores"]
+            self.memo["genuine-scores"] = made
+        found: tuple[IntArray, FloatArray] | None = self.memo["genuine-scores"]
         return found
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
@@ -255,6 +271,16 @@ def among(source: AnySource, identities: IntArray) -> Source:
     if isinstance(source, ScoreFile):
         raise DataError(f"{own_name(source.path)}: a part of the identities can be taken only of a table in memory")
     return subset(source, identities)
+
+
+def of_model(whole: Tally, ranks: int, stop: int) -> tuple[Tally, Tally | None]:
+    """The two tallies of `Recount.for_model` from one at all thresholds, with the sums of rows at the second ones."""
+
+    def part(places: IntArray) -> Tally:
+        taken = whole.take(places)
+        return replace(taken, impostor=replace(taken.impostor, rows=whole.impostor.rows))
+
+    return part(np.arange(ranks)), part(np.arange(ranks, stop)) if stop > ranks else None
 
 
 def rank_scores(

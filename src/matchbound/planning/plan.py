@@ -16,6 +16,7 @@ import numpy as np
 
 from matchbound.arraytypes import IntArray
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
 from matchbound.planning.rules import Rule, ZeroErrors, zero_errors
 from matchbound.planning.search import (
@@ -28,7 +29,7 @@ from matchbound.planning.search import (
     rules_of_thumb,
     smallest,
 )
-from matchbound.results.interval import named
+from matchbound.results.interval import check_level, check_rate, check_whole, named
 from matchbound.show.shown import Shown
 
 LEAST_RATE = 1e-15
@@ -280,8 +281,7 @@ def plan(
         if dependence is not None:
             raise UsageError("give dependence or pilot, not both")
         dependence = pilot
-    if isinstance(instances, bool) or not isinstance(instances, (int, np.integer)):
-        raise UsageError(f"instances must be a whole number; got {instances!r}")
+    check_whole(instances, "instances")
     least = 2 if target.metric == "frr" else 1
     if instances < least:
         raise UsageError(f"instances must be at least {least} for {target.metric.upper()}; got {instances}")
@@ -296,8 +296,12 @@ def plan(
     shared = stated.at(made.instances).shared if isinstance(stated, Dependence) else made.dependence.shared
     if shared > 0.15 and target.metric == "far":
         warnings.warn(
-            f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
-            "false accepts, and a sample that misses them looks better than the truth. Take more people than planned",
+            Note(
+                "strong-correlation",
+                f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
+                "false accepts, and a sample that misses them looks better than the truth. Take more people than "
+                "planned",
+            ),
             MatchboundWarning,
             stacklevel=2,
         )
@@ -349,14 +353,12 @@ def _target(
         upper = claim
     if (width is None) == (upper is None):
         raise UsageError("give one of width (of the two-sided interval) and upper (the one-sided upper bound)")
-    for name, value in (("level", level), ("power", power)):
-        if not 0.0 < value < 1.0:
-            raise UsageError(f"{name} must lie between 0 and 1, such as 0.95; got {value!r}")
+    check_level(level)
+    check_rate(power, "power", "0.8")
     if power > 0.999:
         raise UsageError(f"power can be planned up to 0.999; got {power!r}")
     if width is not None:
-        if not 0.0 < width < 1.0:
-            raise UsageError(f"width must lie between 0 and 1; got {width!r}")
+        check_rate(width, "width")
         return Target(metric, float(rate), "width", float(width), level, power)
     assert upper is not None
     if not rate < upper < 1.0:

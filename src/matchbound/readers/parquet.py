@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.data.coded import give_back
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, plainly
@@ -49,7 +50,11 @@ def read_parquet(
             part = file.read(columns=wanted)
             _check_bytes(part.nbytes, source.name, source.max_bytes)
             parts.append(part)
-    return build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
+    made = build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
+    del part
+    parts.clear()
+    give_back()
+    return made
 
 
 def load_parquet_table(source: Input) -> Table:

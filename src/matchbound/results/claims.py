@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from matchbound.errors import UsageError
+from matchbound.notes import Note
 from matchbound.results.interval import Interval
 from matchbound.show.claims import claim_record
 from matchbound.show.numbers import level_text, percent
@@ -137,8 +138,12 @@ def check_statement(said: Statement, text: str) -> None:
 def _check_rate(value: float, where: str) -> None:
     """Refuse a target that every rate meets, or none: most often a percentage without its sign."""
     if not 0.0 <= value < 1.0:
-        meant = f"; write {value:g}% for {value:g} percent" if 1.0 <= value < 100.0 else ""
-        raise UsageError(f"{where}: {value:g} is not a rate below 1{meant}")
+        raise UsageError(f"{where}: {value:g} is not a rate below 1{percent_meant(value)}")
+
+
+def percent_meant(value: float) -> str:
+    """The end of a message about a number that is most often a percentage without its sign."""
+    return f"; write {value:g}% for {value:g} percent" if 1.0 <= value < 100.0 else ""
 
 
 def _number(word: str, text: str) -> float:
@@ -207,7 +212,7 @@ class Claim(Shown):
     method: str
     more_identities: float | None = None
     rules: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
     def __bool__(self) -> bool:
         return self.verdict == "shown"
@@ -301,7 +306,7 @@ def claim_of(
         method=high.method if below is not None else low.method,
         metric=statistic.metric,
         rules=rules_of_thumb(statistic, target) if below is not None else (),
-        notes=tuple(dict.fromkeys(str(note) for note in (*high.notes, *low.notes))),
+        notes=tuple(dict.fromkeys((*high.notes, *low.notes))),
     )
     return made
 
@@ -370,7 +375,7 @@ def decide(
     method: str = "",
     metric: str | None = None,
     rules: tuple[str, ...] = (),
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> Claim:
     """The verdict from the two one-sided bounds (lower, upper), each with confidence `level`."""
     low, high = bounds

@@ -16,7 +16,7 @@ from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, named, tail_of
+from matchbound.results.interval import Interval, Side, check_prior, named, one_side, tail_of
 from matchbound.results.latent_pair import CurveModels, PairFit
 from matchbound.results.rates import Rate
 from matchbound.show.costs import cost_records
@@ -58,12 +58,9 @@ PRESETS: dict[str, tuple[CostWeights, ...]] = {
 }
 """Priors and costs of evaluations; of two, the primary cost is the mean of both normalised costs."""
 
-MOST_APART = 15
-"""Weights of misses and false accepts may differ by so many powers of ten."""
-
 
 def weights_of(
-    prior: float | str | None, cost_miss: float, cost_false_accept: float
+    prior: float | str, cost_miss: float, cost_false_accept: float
 ) -> tuple[tuple[CostWeights, ...], str | None]:
     """(weights, name of the preset), checked; `prior` may be the name of a preset."""
     if isinstance(prior, str):
@@ -71,18 +68,8 @@ def weights_of(
         if (cost_miss, cost_false_accept) != (1.0, 1.0):
             raise UsageError(f"{prior} sets the costs too; give a number as prior to choose costs")
         return PRESETS[name], name
-    if not (isinstance(prior, (int, float, np.integer, np.floating)) and 0.0 < prior < 1.0):
-        raise UsageError(f"prior must lie between 0 and 1, such as 0.01; got {prior!r}")
-    for label, cost in (("cost_miss", cost_miss), ("cost_false_accept", cost_false_accept)):
-        if not (isinstance(cost, (int, float, np.integer, np.floating)) and 0.0 < cost < math.inf):
-            raise UsageError(f"{label} must be a number above 0; got {cost!r}")
+    check_prior(prior, cost_miss, cost_false_accept)
     weights = CostWeights(float(prior), float(cost_miss), float(cost_false_accept))
-    apart = math.log10(cost_false_accept) + math.log10(1.0 - prior) - math.log10(cost_miss) - math.log10(prior)
-    if abs(apart) > MOST_APART:
-        raise UsageError(
-            f"prior {prior:g} with costs {cost_miss:g} and {cost_false_accept:g}: one kind of error would weigh more "
-            f"than 1e{MOST_APART} times the other"
-        )
     return (weights,), None
 
 
@@ -138,7 +125,7 @@ class CostStatistic(Claimable):
         return corrected_variance(self._sums, self.effective_identities)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         return ()
 
@@ -167,7 +154,7 @@ class CostStatistic(Claimable):
             name = self._fit.method
         else:
             low, high, name = self._auto(level, side)
-        low, high = (0.0 if side == "upper" else float(low)), (self._top if side == "lower" else float(high))
+        low, high = one_side(float(low), float(high), side, (0.0, self._top))
         told = (self._reason,) if method == "auto" and self._reason is not None else ()
         return Interval(low, high, level, name, side, (*self.notes, *told))
 
@@ -304,7 +291,7 @@ class DetectionCost(CostStatistic):
         return self.points[0].missed / self.curve.n_genuine
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         if self.metric != "mindcf":
             return ()
@@ -312,8 +299,11 @@ class DetectionCost(CostStatistic):
             if point.missed == self.curve.n_genuine or point.matched == self.curve.n_impostor:
                 what = "rejects" if point.matched == 0 else "accepts"
                 return (
-                    f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost is 1 "
-                    "whatever the scores are: more data, or a prior nearer to ½, would tell more",
+                    Note(
+                        "trivial-cost",
+                        f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost "
+                        "is 1 whatever the scores are: more data, or a prior nearer to ½, would tell more",
+                    ),
                 )
         return ()
 
@@ -414,19 +404,26 @@ class LogCost(CostStatistic):
     error: float = 0.0
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         said = []
         weight = np.sort(self._sums.by_unit**2)[::-1]
         total = float(weight.sum())
         if self.metric == "cllr" and total > 0.0 and float(weight[:CARRIERS].sum()) > CARRIED * total:
             said.append(
-                f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a few "
-                "large losses dominate, and the interval may be too narrow. Calibrate the scores, or report minCllr"
+                Note(
+                    "few-carriers",
+                    f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a "
+                    "few large losses dominate, and the interval may be too narrow. Calibrate the scores, or report "
+                    "minCllr",
+                )
             )
         if self.error > 1e-4:
             said.append(
-                f"this curve has {self.curve.thresholds.size} points: {self.metric} is exact to ±{self.error:.2g}"
+                Note(
+                    "inexact",
+                    f"this curve has {self.curve.thresholds.size} points: {self.metric} is exact to ±{self.error:.2g}",
+                )
             )
         return tuple(said)
 

@@ -15,9 +15,9 @@ from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results.bootstraps import ADVISED_AGAINST, Bootstrap, scheme_of
 from matchbound.results.claims import Claimable
-from matchbound.results.drawing import scheme_of
-from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
+from matchbound.results.interval import Interval, Side, check_rate, named, one_side, tail_of
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -42,17 +42,6 @@ HINTS = dict.fromkeys(
     "for a rate read from a curve, method='union' joins Wilson's intervals at both ends of the threshold's range",
 )
 """What to say to somebody who asks a curve for an interval of a rate at a fixed threshold."""
-
-ADVISED_AGAINST = {
-    "subsets": (
-        "the subsets bootstrap sees a quarter to a half of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and "
-        "R2). Use method='auto'"
-    ),
-    "two-level": (
-        "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='auto'"
-    ),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,7 +188,7 @@ class CurveStatistic(Claimable):
         drawn = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers, **options)
         made = drawn.interval(level, side=side)
         for note in made.notes:
-            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
         return made
 
     def bootstrap(
@@ -308,7 +297,7 @@ class CurveStatistic(Claimable):
 
     def _said(self) -> tuple[Note, ...]:
         for note in self.notes:
-            warnings.warn(note.text, MatchboundWarning, stacklevel=3)
+            warnings.warn(note, MatchboundWarning, stacklevel=3)
         return self.notes
 
 
@@ -407,8 +396,7 @@ class OperatingPoint(CurveStatistic):
         base = named(options.pop("base", "wilson"), ("wilson", "wald"), "base")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name} and base")
-        if not 0.0 <= other < 1.0:
-            raise UsageError(f"{name} must lie between 0 and 1; got {other!r}")
+        check_rate(other, name, "0.1", zero=True)
         limits = curves_union.union_limits if self.given == "far" else curves_union.union_limits_far
         made = curves_union.rates_and_variances(self.curve, base)
         low, high = limits(made, self.target, tail_of(level, side), (1.0 - other) / 2.0)

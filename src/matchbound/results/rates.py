@@ -14,9 +14,10 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results import bootstraps
+from matchbound.results.bootstraps import Bootstrap, Correction, Units, image_pairs, overstated, scheme_of
 from matchbound.results.claims import Claimable
-from matchbound.results.drawing import Correction, Units, image_pairs, overstated, scheme_of
-from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
+from matchbound.results.interval import Interval, Side, check_whole, named, one_side, tail_of
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.stats import fixed_sizes, resampling, variance
 from matchbound.stats.images import image_replicates
@@ -37,21 +38,13 @@ WARNED = ("strong-correlation",)
 
 ADVISED_AGAINST = {
     "naive-wilson": (
-        "naive-wilson treats comparisons that share a person as independent: its intervals can be several times too "
-        "narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'"
+        Note(
+            "advised-against",
+            "naive-wilson treats comparisons that share a person as independent: its intervals can be several times "
+            "too narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'",
+        )
     ),
-    "naive-bootstrap": (
-        "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
-        "(Fogliato, Patil & Perona 2024, §4.2). Use method='auto'"
-    ),
-    "subsets": (
-        "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on zero "
-        "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'"
-    ),
-    "two-level": (
-        "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='auto' or 'vertex'"
-    ),
+    **bootstraps.ADVISED_AGAINST,
 }
 
 
@@ -281,7 +274,7 @@ class Rate(Claimable):
             return self._latent_interval(level, side, options)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        notes: tuple[Note | str, ...] = ()
+        notes: tuple[Note, ...] = ()
         if method == "naive-wilson":
             low, high = wilson(self.estimate, self.comparisons, tail)
         elif method in ("wilson", "wald", "agresti-coull", "jeffreys"):
@@ -302,7 +295,7 @@ class Rate(Claimable):
         elif low >= high:
             return self._instead(method, level, side)
         for note in notes:
-            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
         return Interval(*one_side(low, high, side), level, method, side, notes)
 
     def bootstrap(
@@ -385,8 +378,7 @@ class Rate(Claimable):
         from matchbound.counting.erring import erring_rows
         from matchbound.results.erring import erring_of
 
-        if not isinstance(most, (int, np.integer)) or most < 1:
-            raise UsageError(f"most must be a whole number ≥ 1; got {most!r}")
+        check_whole(most, "most")
         if self.recount is None:
             raise DataError("the comparisons themselves are not at hand, only their counts")
         found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
@@ -452,8 +444,8 @@ class Rate(Claimable):
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
         made = latent.interval(self.latent_model(settings), self.units_erred, level, side)
         for note in made.notes:
-            if isinstance(note, Note) and note.code in WARNED:
-                warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
+            if note.code in WARNED:
+                warnings.warn(note.about(self.metric.upper()), MatchboundWarning, stacklevel=4)
         return made
 
     def _bootstrap(

@@ -11,7 +11,8 @@ import numpy as np
 
 from matchbound.counts.searches import Mated, NonMated, SearchTally
 from matchbound.errors import DataError, UsageError
-from matchbound.results.interval import tail_of
+from matchbound.notes import Note
+from matchbound.results.interval import check_rate, check_whole, tail_of
 from matchbound.results.search_points import FnirAtFpir, RateAtSize
 from matchbound.results.search_rates import FalsePositives, Misses, Selectivity, gallery_named
 from matchbound.show.shown import Shown
@@ -139,7 +140,7 @@ class Searches(Shown):
 
     tally: SearchTally
     behind: Further | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Note, ...] = field(default=())
     group: Mapping[Any, Any] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -249,7 +250,7 @@ class Searches(Shown):
         """
         from matchbound.stats.search.budget import threshold_at
 
-        _check_rate(fpir, "fpir")
+        check_rate(fpir, "fpir", "0.01")
         if not self.n_nonmated:
             self.fpir(0.0)._must_have_searches()
         oriented = threshold_at(self.curve.best, float(fpir))
@@ -287,8 +288,7 @@ class Searches(Shown):
         """
         from matchbound.stats.search.latent import effective_people
 
-        if not (isinstance(size, (int, np.integer)) and size >= 1):
-            raise UsageError(f"size must be a whole number of enrolled people, at least 1; got {size!r}")
+        check_whole(size, "size")
         if (threshold is None) == (rank is None):
             raise UsageError("give a threshold for FPIR at another size, or rank=1 for CMC")
         if rank is not None and rank != 1:
@@ -324,7 +324,7 @@ class Searches(Shown):
         DataError
             When no threshold of these searches supports the claim.
         """
-        _check_rate(fpir, "fpir")
+        check_rate(fpir, "fpir", "0.01")
         tail_of(confidence, "upper")
         gallery_named(gallery)
         low, high = 0, min(int(np.floor(fpir * self.n_nonmated)), self.n_nonmated - 1)
@@ -542,8 +542,7 @@ class Searches(Shown):
         rank
             The mate must be among so many best.
         """
-        if not (isinstance(rank, (int, np.integer)) and rank >= 1):
-            raise UsageError(f"rank must be a whole number, at least 1; got {rank!r}")
+        check_whole(rank, "rank")
         if rank > self.tally.ranks:
             raise DataError(
                 f"rank {rank} was asked for, and the candidate lists decide ranks to {self.tally.ranks}; keep more "
@@ -653,8 +652,3 @@ class Searches(Shown):
     def _label(self, position: int) -> Any:
         value = self.tally.gallery[position] if position < self.tally.gallery.size else position
         return value.item() if hasattr(value, "item") else value
-
-
-def _check_rate(value: float, name: str) -> None:
-    if not (isinstance(value, (int, float, np.floating)) and 0.0 < float(value) < 1.0):
-        raise UsageError(f"{name} must lie between 0 and 1, such as 0.01; got {value!r}")

@@ -405,7 +405,15 @@ class LatentModel:
             notes=self._notes(errors, erring),
         )
 
-    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray:
+    def limit(
+        self,
+        errors: ArrayLike,
+        deviate: ArrayLike,
+        upper: ArrayLike,
+        *,
+        tolerance: float = 1e-9,
+        relative: FloatArray | None = None,
+    ) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate); the arguments broadcast to shape (J,).
 
         `errors` need not be whole; `upper` says which limit. They are right to `tolerance` in probits.
@@ -420,6 +428,8 @@ class LatentModel:
             Where upper limits are wanted, and not lower ones.
         tolerance
             Of the limit, in probits.
+        relative
+            The sample's relative variance at each count, shape (J,), in the place of what `own` says of it.
         """
         x, d, up = np.broadcast_arrays(
             np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)
@@ -427,10 +437,10 @@ class LatentModel:
         x, d, up = np.atleast_1d(x), np.atleast_1d(d), np.atleast_1d(up)
         result = np.empty(x.shape)
         flips = self._flips(x)
-        if np.any(~flips):
-            result[~flips] = self._solve(x[~flips], d[~flips], up[~flips], tolerance)
-        if np.any(flips):
-            result[flips] = self._flip()._solve(x[flips], d[flips], up[flips], tolerance)
+        for view, some in ((self, ~flips), (self._flip(), flips)):
+            if np.any(some):
+                seen = None if relative is None else relative[some]
+                result[some] = view._solve(x[some], d[some], up[some], tolerance, seen)
         return result
 
     def _flips(self, errors: FloatArray) -> BoolArray:
@@ -443,7 +453,14 @@ class LatentModel:
         """The same model read from the other side of the scale."""
         return replace(self, identity=self.identity.mirrored(), pair=self.pair.mirrored(), mirrored=not self.mirrored)
 
-    def _solve(self, errors: FloatArray, deviate: FloatArray, upper: BoolArray, tolerance: float = 1e-9) -> FloatArray:
+    def _solve(
+        self,
+        errors: FloatArray,
+        deviate: FloatArray,
+        upper: BoolArray,
+        tolerance: float = 1e-9,
+        relative: FloatArray | None = None,
+    ) -> FloatArray:
         """Limits of the rate in which the curves are functions of z (of non-errors where mirrored), shape (J,)."""
         from scipy.special import ndtr, ndtri
 
@@ -451,7 +468,7 @@ class LatentModel:
         up = ~upper if self.mirrored else upper
         deviate = np.where(up, deviate, self.lower_deviate(deviate))
         z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
-        handed_over = self._handed_over(x, z_hat)
+        handed_over = self._handed_over(x, z_hat, relative)
 
         def gap(z: FloatArray, entries: IntArray) -> FloatArray:
             handed = (handed_over[0][entries], handed_over[1][entries])
@@ -461,6 +478,10 @@ class LatentModel:
 
         near = np.where(up, z_hat - 0.1, z_hat + 0.1)
         guess = np.clip(near + np.where(up, 1.0, -1.0) * (0.2 + 0.2 * np.abs(deviate)), LOWEST, TOP)
+        if relative is not None and not self.mirrored:  # about where the limit of a log-normal rate lies
+            away = np.where(up, deviate, -deviate) * np.sqrt(np.log1p(relative))
+            away = _probit(np.clip(ndtr(z_hat) * np.exp(away), 1e-300, 0.999)) - z_hat
+            near, guess = (np.clip(z_hat + share * away, LOWEST, TOP) for share in (0.8, 1.2))
         z = solve_decreasing(gap, near, guess, (LOWEST, TOP), tolerance)
         rate = np.where(z >= TOP, 1.0, np.where(z <= LOWEST, 0.0, ndtr(z)))
         rate = np.where(~up & (x <= 0.0), 0.0, rate)
@@ -502,7 +523,9 @@ class LatentModel:
         beyond = np.maximum(total - clump * alone, 0.0)
         return count_tail(errors / clump, n / clump, p, beyond, upper, self._hubs(depth, upper))
 
-    def _handed_over(self, errors: FloatArray, z_hat: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _handed_over(
+        self, errors: FloatArray, z_hat: FloatArray, relative: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """(w, κ) at counts: what the model keeps of its guards, and the factor on its variance; shape (J,) each.
 
         With cv² the noise of the sample's variance v̂, w = cv⁴/(cv⁴ + a²), and κ = (v̂·√(1 + cv²)/T)^(1−w), T the model's
@@ -514,7 +537,8 @@ class LatentModel:
         floor = self.settings.hand_over if self.metric == "far" else self.settings.genuine_hand_over
         if self.own is None or self.own.mirrored != self.mirrored or not floor > 0.0 or not self.own.errors.size:
             return model, model
-        relative, noise = self.own.at(errors)
+        known, noise = self.own.at(errors)
+        relative = known if relative is None else relative
         rho_pair = np.minimum(self.pair(z_hat), MOST)
         p, n = ndtr(z_hat), self.comparisons
         effect = self._design_effect(z_hat, rho_pair)
