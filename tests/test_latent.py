@@ -475,7 +475,7 @@ class TestSides:
 
     @pytest.mark.parametrize("erring", [1, 2, 5])
     def test_the_errors_of_few_people_are_few_clumps(self, erring):
-        """Each of `erring` people fails every comparison: errors are as many clumps as the rule says, for lower limits."""
+        """Each of `erring` people fails all: lower limits take the errors for as many clumps as the rule says."""
         people, images = 30, 5
         first, second = np.triu_indices(images, 1)
         owner = np.repeat(np.arange(people), first.size)
@@ -632,3 +632,47 @@ def test_the_plot_shows_both_curves(models):
     drawn = axes.get_lines()[1].get_ydata()
     assert np.min(drawn) == pytest.approx(models["far"].identity.pooled)
     assert len(plot_correlations(models["frr"]).get_lines()) == 1
+
+
+class TestAroundOneHalf:
+    """Fits from both sides of the scale go over into each other."""
+
+    def test_both_sides_weigh_as_the_literal_rule_says(self):
+        source = latent_scores(np.random.default_rng(5), [4] * 20, identity=0.1, pair=0.5)
+        total = int(source.genuine.sum())
+        low, high = (model_of(source, "frr", x) for x in (0, total))
+        both = replace(low, other=high)
+        for share in (0.3, 0.45, 0.5, 0.58, 0.7):
+            x, d = share * total, 2.0
+            for upper in (False, True):
+                one, two = (naive_side(model, x, d, upper) for model in (low, high))
+                far = min(max((share - 0.4) / 0.2, 0.0), 1.0)
+                far = 3 * far**2 - 2 * far**3
+                wanted = ndtr((1 - far) * ndtri(one) + far * ndtri(two))
+                assert both.limit(x, d, upper)[0] == pytest.approx(wanted, rel=1e-6)
+                assert replace(high, other=low).limit(x, d, upper)[0] == pytest.approx(wanted, rel=1e-6)
+
+    def test_a_curve_has_no_step_where_half_of_the_comparisons_err(self):
+        rng, people, images = np.random.default_rng(2), 25, 9
+        owner = np.repeat(np.arange(people), images)
+        first, second = np.triu_indices(owner.size, 1)
+        noise = np.where(rng.random(people) < 0.3, 3.0, 0.3)[owner[first]] * rng.standard_normal(first.size)
+        mated = rng.normal(3.0, 1.0, people)[owner[first]] + noise
+        score = np.where(owner[first] == owner[second], mated, rng.standard_normal(first.size))
+        source = mb.Comparisons(owner[first], owner[second], score, instance_a=first, instance_b=second)
+        curve = mb.roc(source)
+        points = np.flatnonzero((curve.frr > 0.47) & (curve.frr < 0.53))
+        points = points[np.diff(curve.frr[points], prepend=1.0) < 0.0]
+        made = curve.limits_at(points, "frr")
+        for limit in (made.low, made.high):
+            steps = -np.diff(ndtri(limit)) / -np.diff(ndtri(curve.frr[points]))
+            assert steps.min() > 0.0
+            assert steps.max() < 2.0 * np.median(steps)
+        at = points.size // 2
+        rate = mb.evaluate(source, float(curve.thresholds[points[at]])).frr
+        assert tuple(rate.interval()) == pytest.approx((made.low[at], made.high[at]), rel=1e-6)
+
+
+def naive_side(model: LatentModel, errors: float, deviate: float, upper: bool) -> float:
+    """The limit of one fit alone, on whichever side of ½ the rate is."""
+    return float(model._solve(np.array([errors]), np.array([deviate]), np.array([upper]))[0])

@@ -24,6 +24,8 @@ LEAST_FREEDOM = 6.0
 """Degrees of freedom are not cut below this."""
 RISKY = 0.15
 """Above this pooled ρ_s, coverage may fall to about 90%."""
+BLENDED = (0.4, 0.6)
+"""Between these rates the limits of fits from both sides of the scale go over into each other."""
 FEW = 10.0
 """With fewer erring clusters than this, the interval leans on larger rates."""
 
@@ -73,9 +75,9 @@ class LatentSettings:
         Lower limits of FRR count no more clumps than about as many people as err, n(1 + (n − 1)/`erring_fade`) for n of
         them; 0: as many as the model says.
     freedom, lower_freedom
-        Degrees of freedom of the t quantile over G − 1, at most G_e − 1: people differ so much that each tells less than
-        a normal observation does about a variance. A sample with too high a rate shows too much variance rather than
-        too little, so that lower limits need no such care.
+        Degrees of freedom of the t quantile over G − 1, at most G_e − 1: people differ so much that each tells less
+        than a normal observation does about a variance. A sample with too high a rate shows too much variance rather
+        than too little, so that lower limits need no such care.
 
     See Also
     --------
@@ -311,6 +313,8 @@ class LatentModel:
         The sample's own variance, seen from the same side; None: it is never used.
     people
         Identities that take part (0: as many as the effective number).
+    other
+        The same rate fitted from the other side of the scale, for rates around and beyond ½; None: these curves serve.
 
     See Also
     --------
@@ -335,6 +339,7 @@ class LatentModel:
     mirrored: bool = False
     own: OwnVariance | None = None
     people: int = 0
+    other: LatentModel | None = None
 
     @property
     def comparisons(self) -> float:
@@ -388,7 +393,7 @@ class LatentModel:
         deviate = self.deviate(level, side)
         both = np.array([errors, errors], dtype=np.float64)
         low, high = (float(v) for v in self.limit(both, np.full(2, deviate), np.array([False, True])))
-        view = self._flip() if self._flips(np.array([errors]))[0] else self
+        view = self._sides()[int(errors > self.comparisons / 2.0)]
         x = self.comparisons - errors if view.mirrored else errors
         z_edge = np.clip(_probit(np.array([1.0 - low if view.mirrored else high])), LOWEST, TOP)
         z_hat = _probit(np.array([max(x, 0.5) / self.comparisons]))
@@ -431,23 +436,37 @@ class LatentModel:
         relative
             The sample's relative variance at each count, shape (J,), in the place of what `own` says of it.
         """
+        from scipy.special import ndtr
+
         x, d, up = np.broadcast_arrays(
             np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)
         )
         x, d, up = np.atleast_1d(x), np.atleast_1d(d), np.atleast_1d(up)
-        result = np.empty(x.shape)
-        flips = self._flips(x)
-        for view, some in ((self, ~flips), (self._flip(), flips)):
+        beyond = self._beyond(x)
+        found = np.zeros((2, *x.shape))
+        for side, (view, some) in enumerate(zip(self._sides(), (beyond < 1.0, beyond > 0.0), strict=True)):
             if np.any(some):
                 seen = None if relative is None else relative[some]
-                result[some] = view._solve(x[some], d[some], up[some], tolerance, seen)
+                found[side, some] = view._solve(x[some], d[some], up[some], tolerance, seen)
+        result: FloatArray = np.where(beyond > 0.0, found[1], found[0])
+        both = (beyond > 0.0) & (beyond < 1.0)
+        if np.any(both):
+            probits = _probit(np.clip(found[:, both], 1e-300, 1.0 - 1e-16))
+            result[both] = ndtr((1.0 - beyond[both]) * probits[0] + beyond[both] * probits[1])
         return result
 
-    def _flips(self, errors: FloatArray) -> BoolArray:
-        """Which counts are read from the other side of the scale than the curves are."""
-        beyond = errors > self.comparisons / 2.0
-        result: BoolArray = beyond != self.mirrored
-        return result
+    def _beyond(self, errors: FloatArray) -> FloatArray:
+        """How much of a limit is read from the far side of the scale: 0 or 1, and around ½ smoothly in between."""
+        rate = errors / self.comparisons
+        if self.other is None:
+            return np.where(rate > 0.5, 1.0, 0.0)
+        share = np.clip((rate - BLENDED[0]) / (BLENDED[1] - BLENDED[0]), 0.0, 1.0)
+        return share * share * (3.0 - 2.0 * share)
+
+    def _sides(self) -> tuple[LatentModel, LatentModel]:
+        """The model read from the side of errors, and from that of comparisons that did not err."""
+        other = self._flip() if self.other is None else self.other
+        return (other, self) if self.mirrored else (self, other)
 
     def _flip(self) -> LatentModel:
         """The same model read from the other side of the scale."""
@@ -468,11 +487,11 @@ class LatentModel:
         up = ~upper if self.mirrored else upper
         deviate = np.where(up, deviate, self.lower_deviate(deviate))
         z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
-        handed_over = self._handed_over(x, z_hat, relative)
+        handed_over, clump = self._handed_over(x, z_hat, relative), self._clump_seen(x, relative)
 
         def gap(z: FloatArray, entries: IntArray) -> FloatArray:
             handed = (handed_over[0][entries], handed_over[1][entries])
-            tail = self._tail(x[entries], z, z_hat[entries], up[entries], handed)
+            tail = self._tail(x[entries], z, z_hat[entries], up[entries], handed, clump[entries])
             signed: FloatArray = ndtri(np.clip(tail, 1e-300, 1.0 - 1e-16)) + deviate[entries]
             return np.where(up[entries], signed, -signed)
 
@@ -497,10 +516,11 @@ class LatentModel:
         z_hat: FloatArray,
         upper: BoolArray,
         handed_over: tuple[FloatArray, FloatArray] | None = None,
+        clump_seen: FloatArray | None = None,
     ) -> FloatArray:
         """P(X ≤ errors) (for upper limits) or P(X ≥ errors), mid-P, at the probit rates z; shape (J,).
 
-        `handed_over` is what `_handed_over` gives for these errors.
+        `handed_over` and `clump_seen` are what `_handed_over` and `_clump_seen` give for these errors.
         """
         from scipy.special import ndtr
 
@@ -516,7 +536,8 @@ class LatentModel:
         alone = rest / (n * p)
         total = (spread + effect * alone) * scale
         if self.metric == "frr":
-            least = np.where(upper, self._least_clump(p), self._clump_seen(errors))
+            seen = self._clump_seen(errors) if clump_seen is None else clump_seen
+            least = np.where(upper, self._least_clump(p), seen)
             clump = np.maximum(clump, least)
             total = np.maximum(total, least * alone)
         clump = np.minimum(clump, np.maximum(total / alone, self.design.alone))
@@ -569,16 +590,18 @@ class LatentModel:
         least: FloatArray = share * mean / (1.0 + self.effective_identities * p / 50.0)
         return np.maximum(least if share > 0.0 else 0.0 * least, self.design.alone)
 
-    def _clump_seen(self, errors: FloatArray) -> FloatArray:
+    def _clump_seen(self, errors: FloatArray, relative: FloatArray | None = None) -> FloatArray:
         """The fewest errors of an identity that errs, as lower limits of FRR assume it; shape (J,).
 
         The sample's relative variance v̂ of few errors is 1/n where n people of equal shares err. x errors are then no
         more than n(1 + (n − 1)/fade) clumps: one person's errors are one clump, however many.
         """
         fade = self.settings.erring_fade
-        if not fade > 0.0 or self.own is None or self.own.mirrored != self.mirrored or not self.own.errors.size:
+        known = self.own is not None and self.own.mirrored == self.mirrored and self.own.errors.size
+        if self.metric == "far" or not fade > 0.0 or self.own is None or not known:
             return np.zeros_like(errors)
-        people = np.maximum(1.0 / self.own.at(np.maximum(errors, 1.0))[0], 1.0)
+        relative = self.own.at(np.maximum(errors, 1.0))[0] if relative is None else relative
+        people = np.maximum(1.0 / relative, 1.0)
         return np.where(errors >= 1.0, errors / (people * (1.0 + (people - 1.0) / fade)), 0.0)
 
     def _hubs(self, depth: FloatArray, upper: BoolArray) -> FloatArray:
