@@ -175,14 +175,12 @@ def t_deviates(people: int, effective: float, level: float, share: float) -> tup
     return made[0], made[1]
 
 
-def moved_correlation(slope: float, rho: float, fade: float, weight: float) -> float:
-    """How much ρ_s moves: 1.25 of the slope upwards, half of it downwards, within bounds."""
-    if slope > 0:
-        wanted = slope + 0.25 * fade * slope
-        most = rho if rho > weight * slope else weight * slope
-        return wanted if wanted < most else most
-    wanted = 0.5 * fade * slope
-    return wanted if wanted > -rho / 2 else -rho / 2
+def raised_by(slope: float, rate: float, rho: float, weight: float) -> float:
+    """How much ρ_s rises: by 1.25 of the slope, fading over one probit below a rate of 1.5%, within bounds."""
+    below = max(stats.norm.ppf(0.015) - stats.norm.ppf(rate), 0)
+    wanted = slope * (1 + 0.25 * (1 - below if below < 1 else 0))
+    most = rho if rho > weight * slope else weight * slope
+    return wanted if wanted < most else most
 
 
 def clump_seen(errors: Sequence[int], comparisons: Sequence[int], fade: float) -> float:

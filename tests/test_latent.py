@@ -454,11 +454,10 @@ class TestSides:
         assert model.lower_deviate(np.array([upper]))[0] == pytest.approx(lower, rel=1e-6)
         assert model.lower_deviate(np.zeros(1))[0] == pytest.approx(0.0, abs=1e-12)
 
-    @given(st.floats(-0.5, 0.5), st.floats(0.0, 0.5), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-    def test_the_slope_moves_the_correlation_as_the_literal_rule(self, models, slope, rho, fade, weight):
-        model = models["far"]
-        found = model._moved(np.array([slope]), np.array([rho]), np.array([fade]), np.array([weight]))[0]
-        assert found == pytest.approx(naive.moved_correlation(slope, rho, fade, weight), abs=1e-12)
+    @given(st.floats(0.0, 0.5), st.floats(1e-4, 0.5), st.floats(0.0, 0.5), st.floats(0.0, 1.0))
+    def test_the_slope_raises_the_correlation_as_the_literal_rule(self, models, slope, rate, rho, weight):
+        found = models["far"]._rise(np.array([slope]), ndtri(np.array([rate])), np.array([rho]), np.array([weight]))[0]
+        assert found == pytest.approx(naive.raised_by(slope, rate, rho, weight), abs=1e-12)
 
     def test_few_people_cannot_show_that_nothing_is_shared(self):
         source = latent_scores(np.random.default_rng(8), [3] * 14, identity=0.0, pair=0.3)

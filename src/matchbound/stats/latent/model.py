@@ -49,9 +49,8 @@ class LatentSettings:
         The same as `pair_guard` and `guard_rate` for FRR.
     slope_limit
         The largest β, how much ρ_s rises with the probit rate over samples.
-    slope_rise, slope_fall
-        At rates above `guard_rate`, upper limits use 1 + `slope_rise` of β and lower limits `slope_fall` of it; below,
-        both fade.
+    slope_rise
+        At rates above `guard_rate`, upper limits use 1 + `slope_rise` of β; below, this fades.
     least_identity
         Upper limits take ρ_s to be at least this over G_e (as far as they rest on the model): so few people cannot show
         that it is less.
@@ -108,7 +107,6 @@ class LatentSettings:
     freedom: float = 0.5
     lower_freedom: float = 1.0
     slope_rise: float = 0.25
-    slope_fall: float = 0.5
     least_identity: float = 0.7
     erring_fade: float = 5.0
 
@@ -121,7 +119,6 @@ GUARDED = LatentSettings(
     hubs_from=float("inf"),
     freedom=1.0,
     slope_rise=0.0,
-    slope_fall=0.0,
     least_identity=0.0,
     erring_fade=0.0,
 )
@@ -639,20 +636,18 @@ class LatentModel:
         pairs = float(self.design.sharing)
         spread = pairs * excess(z, rho) / (n * p) ** 2
         share = spread / (spread + effect * rest / (n * p))
-        moved = self._moved(self.beta * share * (z - z_hat), rho, np.maximum(1.0 - self._depth(z), 0.0), weight)
-        moved = np.where(upper, np.maximum(moved, 0.0), np.minimum(moved, 0.0))
-        result: FloatArray = pairs * excess(z, np.minimum(rho + moved, MOST)) / (n * p) ** 2
+        rise = self._rise(self.beta * share * np.maximum(z - z_hat, 0.0), z, rho, weight)
+        result: FloatArray = pairs * excess(z, np.minimum(rho + np.where(upper, rise, 0.0), MOST)) / (n * p) ** 2
         return result
 
-    def _moved(self, slope: FloatArray, rho: FloatArray, fade: FloatArray, weight: FloatArray | float) -> FloatArray:
-        """How much ρ_s rises or falls with the rate, given β·share·(z − ẑ); shape (J,).
+    def _rise(self, slope: FloatArray, z: FloatArray, rho: FloatArray, weight: FloatArray | float) -> FloatArray:
+        """How much ρ_s of upper limits rises with the rate, given β·share·(z − ẑ); shape (J,).
 
-        Upwards it is at most ρ_s itself, or what the model's weight leaves of the slope if that is more; downwards at
-        most ρ_s/2.
+        Above the guards' rate by a little more than the slope. At most by ρ_s itself, or by what the model's weight
+        leaves of the slope if that is more.
         """
-        rise = np.minimum((1.0 + self.settings.slope_rise * fade) * slope, np.maximum(weight * slope, rho))
-        fall = np.maximum(self.settings.slope_fall * fade * slope, -rho / 2.0)
-        return np.where(slope > 0.0, rise, fall)
+        steeper = 1.0 + self.settings.slope_rise * np.maximum(1.0 - self._depth(z), 0.0)
+        return np.minimum(steeper * slope, np.maximum(weight * slope, rho))
 
     def _design_effect(self, z: FloatArray, rho: FloatArray) -> FloatArray:
         """D: variance of the count over the binomial one, from comparisons of one cluster; shape (J,)."""
