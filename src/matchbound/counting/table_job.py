@@ -379,27 +379,28 @@ def tally_pieces(
     distance = table.roles.distance if source.distance is None else source.distance
     grid, place = np.unique(-thresholds if distance else thresholds, return_inverse=True)
     place = place.reshape(-1)
-    labels = survey_of(source, table, False, how).labels
+    part_bits = int(np.clip(np.ceil(np.log2(max(table.rows / PART_WORDS, 1.0))), 0, 12))
+    pieces = len(table.pieces)
+    steps = 2 * pieces + (1 << part_bits)
+    labels = survey_of(source, table, False, _counted_from(how, 0, steps)).labels
     bits = WordBits.of(int(labels.size))
     if grid.size > bits.most:
         raise UsageError(
             f"{labels.size:,} identities are tallied at no more than {bits.most} thresholds at once; got {grid.size}"
         )
-    part_bits = int(np.clip(np.ceil(np.log2(max(table.rows / PART_WORDS, 1.0))), 0, 12))
     mark = fingerprint("table", table.files, table.stamps, table.pieces, label_bytes(labels), grid, distance)[:32]
     chosen = np.empty(0, dtype=np.int64) if marked is None else place[marked]
     with _folder(how) as (folder, beside):
         job = RowJob(table, labels, grid, distance, part_bits, folder, mark)
-        steps = job.n_blocks + (1 << part_bits)
         kind = Kind(lambda: mark, lambda state, blocks: RowCounts.restore(state, blocks, job.shape), 16 * grid.size)
-        counts = run_all(job, lambda: RowCounts.empty(job.shape), kind, _counted_from(how, 0, steps), keep=True)
+        counts = run_all(job, lambda: RowCounts.empty(job.shape), kind, _counted_from(how, pieces, steps), keep=True)
         for side in (counts.genuine, counts.impostor):
             np.cumsum(side[::-1], axis=0, out=side[::-1])
         reached = np.ascontiguousarray(counts.impostor[np.concatenate([[0], chosen + 1])])
         pairs = PairJob(folder, mark, job.n_blocks, part_bits, grid.size, reached, chosen)
         told = fingerprint(mark, chosen)
         kind = Kind(lambda: told, lambda state, blocks: _restored(pairs, state, blocks), 16 * grid.size)
-        shares = run_all(pairs, pairs.empty, kind, replace(_counted_from(how, job.n_blocks, steps), checkpoint=beside))
+        shares = run_all(pairs, pairs.empty, kind, replace(_counted_from(how, 2 * pieces, steps), checkpoint=beside))
     sums = shares.sums
     if 2 * sums.words != int(counts.impostor[0].sum()):
         raise MatchboundError("the words of some pieces are not those that were counted; start again")

@@ -122,7 +122,7 @@ class TablePieces:
 
 
 def pieces_of(table: ScoreFile) -> TablePieces | None:
-    """The pieces of a table on disk; None where it is not made of Parquet files with labels of one plain kind."""
+    """The pieces of a table on disk; None where it has no rows, or is not in Parquet with labels of one plain kind."""
     files = parquet_files(table.path)
     sources = [open_input(file, MAX_BYTES) for file in ([table.path] if files is None else files)]
     if any(source.kind != "parquet" or source.path is None for source in sources):
@@ -144,7 +144,7 @@ def pieces_of(table: ScoreFile) -> TablePieces | None:
             text.update(name for name in labels if _kind(file.schema_arrow.field(name).type) == "text")
             pieces += _cut(file.metadata, number)
     assert found is not None
-    if len(kinds) != 1 or "" in kinds:
+    if len(kinds) != 1 or "" in kinds or not pieces:
         return None
     stamps = [source.origin.stamp for source in sources]
     return TablePieces(
