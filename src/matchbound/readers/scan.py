@@ -104,7 +104,7 @@ class ScoreFile:
         """A pass over the table begins, with its files as they are now; a DataError where they have changed."""
         self._seen.begin(origins)
 
-    def ended(self, notes: tuple[str, ...]) -> None:
+    def ended(self, notes: tuple[Note, ...]) -> None:
         """A pass over the table ended, and found this."""
         self._seen.notes = notes
 
