@@ -38,7 +38,7 @@ from matchbound.results.comparison import (
     RateDifference,
 )
 from matchbound.results.error_rates import ErrorRates, error_rates
-from matchbound.results.interval import named
+from matchbound.results.interval import check_rate, named
 from matchbound.results.systems import SystemsTable, systems_table
 from matchbound.results.weighted import WEIGHTINGS
 from matchbound.stats.differences import PointTerms
@@ -81,8 +81,8 @@ class Where:
             raise UsageError("give one of threshold=, far= or frr=")
         for name in ("far", "frr"):
             rate = getattr(self, name)
-            if rate is not None and not 0.0 < rate < 1.0:
-                raise UsageError(f"{name} must lie between 0 and 1; got {rate!r}")
+            if rate is not None:
+                check_rate(rate, name)
 
     @property
     def target(self) -> Target | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -23,6 +22,7 @@ from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates, small_groups
+from matchbound.results.interval import check_number, check_rate
 from matchbound.stats.group_differences import group_sums
 
 
@@ -93,9 +93,7 @@ def by_group(
                 f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given",
             )
         )
-    if not isinstance(threshold, (int, float, np.number)) or math.isnan(threshold):
-        raise UsageError(f"threshold must be a number; got {threshold!r}")
-    grid = np.array([threshold], dtype=np.float64)
+    grid = np.array([check_number(threshold, "threshold")], dtype=np.float64)
     recount = Recount(data, workers, executor)
     whole = tally_source(data, grid, pairs=True, how=How(workers, executor, progress))
     overall = error_rates(whole, (), recount, weighting)[0]
@@ -147,7 +145,7 @@ def _leans(rates: ErrorRates, name: str) -> list[Note]:
     return [
         Note(
             "large-share",
-            f"gaps of {rate.metric.upper()} with group {name} lean on one identity, which takes part in "
+            f"gaps in {rate.metric.upper()} with group {name} lean on one identity, which takes part in "
             f"{largest_share(rate):.0%} of its comparisons: the group counts as few people; compare with "
             "weighting='identities' too",
         )
@@ -233,8 +231,7 @@ def _threshold_at_far(data: AnySource, far: float) -> float:
         raise UsageError(
             f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"
         )
-    if not 0.0 < far < 1.0:
-        raise UsageError(f"far must lie between 0 and 1; got {far!r}")
+    check_rate(far, "far")
     total = comparisons_of(data, "impostor")
     count = int(far * total * (1.0 + 1e-12))
     if count < 1:

@@ -18,6 +18,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results.interval import check_whole
 from matchbound.results.searches import Searches
 
 if TYPE_CHECKING:
@@ -101,8 +102,7 @@ def search(
     if fuse not in ("max", "mean"):
         raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
     _check_protocol(protocol)
-    if not (isinstance(candidates, (int, np.integer)) and candidates >= 1):
-        raise UsageError(f"candidates must be a whole number, at least 1; got {candidates!r}")
+    check_whole(candidates, "candidates")
     if not len(gallery):
         raise DataError("the gallery is empty: nobody is enrolled")
     if not len(probes) and failed_probes is None:

@@ -40,7 +40,6 @@ _SAID = (
     (r"similarity= and distance=", "--similarity and --distance"),
     (r"^give one of far and frr\b", "give one of --far and --frr"),
     (r"^(far|frr|upper|width|prior|power|level|instances|budget|rank) must\b", r"--\1 must"),
-    (r", or be None\b", ""),
     (r"a larger max_bytes", "a larger --option max_bytes="),
     (r"\b(labels|metadata|map|truth)=(FILE|'\w+')", lambda found: f"--option {found[1]}={found[2].strip(chr(39))}"),
     (

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.grouping import group_of_identity
-from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.data.labels import Coded, coded_labels, merge, missing_words, taken
 from matchbound.errors import DataError, UsageError
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
@@ -24,8 +24,8 @@ REPEATS: tuple[Repeats, ...] = ("mean", "max", "first", "error")
 UNSEEN = Note(
     "anonymous",
     "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
-    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
-    "identities to get intervals that can be trusted",
+    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared a person. Give "
+    "identities to get valid intervals",
 )
 
 FAILED = "drop failed comparisons, or give them the score that the system would act on"
@@ -200,7 +200,7 @@ class Comparisons:
     def of_nobody(
         cls, score: FloatArray, genuine: BoolArray, *, distance: bool = False, notes: Sequence[str] = ()
     ) -> Comparisons:
-        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two.
+        """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two.
 
         Parameters
         ----------
@@ -359,8 +359,7 @@ class Comparisons:
             if not len(self):
                 return self
             raise DataError(
-                "repeats: the comparisons name no instances (instance_a and instance_b), so it cannot be seen which of "
-                "them repeat another"
+                "repeats: the comparisons name no instances (instance_a and instance_b), so repeats cannot be found"
             )
         if not self.repeated:
             return self
@@ -419,8 +418,8 @@ class Comparisons:
             found.append(
                 Note(
                     "with-itself",
-                    f"{self.with_itself} comparisons are of an instance with itself: they never fail, so FRR comes out "
-                    "too low. Drop them unless the matcher really meets such pairs",
+                    f"{self.with_itself} comparisons are of an instance with itself: they always match, so FRR is "
+                    "underestimated. Drop them unless such pairs occur in use",
                 )
             )
         copies = self.repeated - self.contradicting
@@ -505,6 +504,15 @@ def _within_identities(
 ) -> tuple[LabelArray, IntArray, IntArray]:
     """Number the instances that occur by identity and name: (name of each instance, codes of a, codes of b)."""
     width = max(names.size, 1)
+    owner = np.full(width, -1, dtype=np.int64)
+    owner[name_a] = a
+    owner[name_b] = b
+    if np.array_equal(taken(owner, name_a), a) and np.array_equal(taken(owner, name_b), b):  # as most names are
+        used = np.flatnonzero(owner >= 0)
+        order = used[np.argsort(owner[used], kind="stable")]
+        place = np.zeros(width, dtype=np.int64)
+        place[order] = np.arange(order.size)
+        return names[order], taken(place, name_a), taken(place, name_b)
     keys = np.concatenate([a * np.int64(width) + name_a, b * np.int64(width) + name_b])
     span = int(keys.max()) + 1 if keys.size else 0
     if span <= 4 * keys.size + 1_000_000:

@@ -80,7 +80,7 @@ def write_report(
     Parameters
     ----------
     path
-        Where to; written whole or not at all.
+        The file to write; it appears whole or not at all.
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
         gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs; with `group` (a mapping from
@@ -325,7 +325,7 @@ class _Maker:
         provenance: Mapping[str, Any],
     ) -> Report:
         """All of it."""
-        self.curve = curve = self.curve.refined(far=targets)  # so that points are numbered alike everywhere
+        self.curve = curve = self.curve.refined(far=targets, eer=True)  # so that points are numbered alike everywhere
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
         aimed = [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
