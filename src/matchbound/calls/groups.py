@@ -73,7 +73,7 @@ def by_group(
     >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
     >>> gap = rates.gap("far", "A", "B")
     >>> f"{100 * gap.estimate:.2f} points, p = {gap.p_value:.2f}"
-    '0.41 points, p = 0.56'
+    '0.41 points, p = 0.51'
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
@@ -145,8 +145,9 @@ def _leans(rates: ErrorRates, name: str) -> list[Note]:
     return [
         Note(
             "large-share",
-            f"gaps in {rate.metric.upper()} with group {name} lean on one identity: p-values and limits towards 0 "
-            "take the people of a group as alike, and claim too much here; compare with weighting='identities' too",
+            f"gaps in {rate.metric.upper()} with group {name} lean on one identity, which takes part in "
+            f"{largest_share(rate):.0%} of its comparisons: the group counts as few people; compare with "
+            "weighting='identities' too",
         )
         for rate in (rates.far, rates.frr)
         if largest_share(rate) > LARGE_SHARE

@@ -181,7 +181,8 @@ class Claim(Shown):
         bound/target: how far off, as a factor; NaN for a target of 0.
     more_identities
         About how many times as many identities would settle it if everything else stayed as it is, from bounds that
-        narrow as 1/√identities; None where the claim is settled, infinite where the estimate itself is at the target.
+        narrow as 1/√identities; None where the claim is settled or `rules` holds a plan with the number of people,
+        infinite where the estimate itself is at the target.
     rules
         The rules of 3 and of 30 beside it, in words; empty where they do not apply.
     notes

@@ -107,20 +107,19 @@ def limits_at(curve: RocCurve, points: IntArray, metric: str, level: float, meth
     if method == "wilson" or careful:
         both, one = (_wilson_at(curve, points, metric, tail, careful) for tail in tails)
         return RateLimits(both[0], both[1], one[1], level, "wilson")
+    from matchbound.stats.latent import BLENDED
+
     far, tally = metric == "far", curve.tally
     errors = (tally.false_matches if far else tally.false_nonmatches)[points]
     total = tally.n_impostor if far else tally.n_genuine
     along = latent.tally_along(tally, curve.recount)
-    made = np.zeros((3, points.size))
-    for beyond in (False, True):
-        here = np.flatnonzero((errors > total / 2.0) == beyond)
-        if not here.size:
-            continue
-        model = latent.fit(metric, along, total if beyond else 0, curve.recount)
-        t, one_sided = model.deviate(level), model.deviate(level, "upper")
-        counts, place = np.unique(errors[here], return_inverse=True)
-        for row, (deviate, upper) in enumerate(((t, False), (t, True), (one_sided, True))):
-            made[row, here] = model.limit(counts, deviate, upper)[place.reshape(-1)]
+    counts, place = np.unique(errors, return_inverse=True)
+    some = bool(np.any(counts < BLENDED[1] * total))
+    across = some and bool(np.any(counts > BLENDED[0] * total))
+    model = latent.fit(metric, along, 0 if some else total, curve.recount, both=across)
+    t, one_sided = model.deviate(level), model.deviate(level, "upper")
+    limits = [model.limit(counts, *asked) for asked in ((t, False), (t, True), (one_sided, True))]
+    made = np.array(limits)[:, place.reshape(-1)]
     return RateLimits(made[0], made[1], made[2], level, "latent")
 
 

@@ -255,7 +255,7 @@ class CurveStatistic(Claimable):
         x, e = int(counted.false_matches[self.index]), int(counted.false_nonmatches[self.index])
         tally = latent.tally_along(counted, self.recount)
         far = latent.fit("far", tally, x, self.recount, settings)
-        frr = latent.fit("frr", tally, e, self.recount, settings)
+        frr = latent.fit("frr", tally, e, self.recount, settings, both=True)
         if isinstance(self.curve, UnitCurve):
             far, frr = latent.of_unit_curve(self.curve, far, frr, self.recount)
         return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
