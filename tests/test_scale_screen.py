@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 
 from matchbound.counting import speeds as speeds_module
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.screen import LARGEST, screen_that_pays
 from matchbound.kernels.bits import list_hits_of_bits
 from matchbound.kernels.blocks import Tile
+from matchbound.kernels.emit import INDEX, POINTER
 from matchbound.kernels.exact import CODES, row_lengths
 from matchbound.kernels.screen import (
     BIAS,
     SCREENS,
     STRIP,
+    Avx2,
+    NeonDot,
     Screen,
+    Vnni256,
+    Vnni512,
+    emit_strip,
     fill_bits,
     pack_panels,
     round_rows,
@@ -79,6 +87,35 @@ def test_bits_are_those_of_a_loop(kind: type[Screen], seed: int, n: int, steps: 
     tile = Tile(row0, n - row0, col0, n - col0, False, True, 0.0, 0.0)
     found = flags_of(screen_of(kind, rows, columns, starts, cuts, chunk), tile)
     np.testing.assert_array_equal(found, bits_by_loop(rows, columns, starts, cuts)[row0:, col0:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "triple", "processor", "instruction", "count"),
+    [
+        (Vnni256, "x86_64-unknown-linux-gnu", "alderlake", r"\{vex\}\s+vpdpbusd\s+%ymm", 12),
+        (Vnni512, "x86_64-unknown-linux-gnu", "icelake-server", r"vpdpbusd\s+.*%zmm", 24),
+        (Avx2, "x86_64-unknown-linux-gnu", "haswell", r"vpmaddubsw\s+%ymm", 12),
+        (NeonDot, "aarch64-unknown-linux-gnu", "neoverse-n1", r"sdot\s", 24),
+        (NeonDot, "arm64-apple-macosx", "apple-m1", r"sdot\.4s\s", 24),
+    ],
+)
+def test_the_machine_code_of_other_processors(
+    kind: type[Screen], triple: str, processor: str, instruction: str, count: int
+) -> None:
+    """One instruction for each vector of each row in the loop over words, whether or not this processor has it."""
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    module = ir.Module()
+    module.triple = triple
+    arguments = [POINTER] * 6 + [INDEX] * 7
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), "strip")
+    builder = ir.IRBuilder(function.append_basic_block())
+    emit_strip(builder, kind, list(function.args[:6]), list(function.args[6:]))
+    builder.ret_void()
+    machine = binding.Target.from_triple(triple).create_target_machine(cpu=processor, opt=3)
+    code = machine.emit_assembly(binding.parse_assembly(str(module)))
+    assert len(re.findall(instruction, code)) == count == STRIP * kind.vectors
+    assert kind is Vnni512 or "zmm" not in code
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.wraps])
