@@ -263,11 +263,25 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
     assert 1e-24 * LARGEST < 1
 
 
+FASTEST = [kind.__name__ for kind in speeds_module.kinds_for_bytes()]
+KEPT = {"column": 1.0, "fixed": 2.0, "byte": 3.0, "screened_fixed": 4.0, "survivor": 5.0}
+
+
+@pytest.mark.skipif(not FASTEST, reason="this processor has no instructions for bytes")
 @pytest.mark.parametrize(
-    "kept", ["", "[]", '{"speeds": [1, 2]}', '{"speeds": [1, 2, "x", 4, 5]}', '{"speeds": [1, 2, 0, 4, 5]}']
+    "kept",
+    [
+        "",
+        "[]",
+        '{"speeds": [1, 2, 3, 4, 5]}',
+        json.dumps({**KEPT, "byte": "x", "screen": FASTEST[:1]}),
+        json.dumps({**KEPT, "byte": 0.0, "screen": "".join(FASTEST[:1])}),
+        json.dumps({**KEPT, "screen": "Portable"}),
+        json.dumps(KEPT),
+    ],
 )
 def test_speeds_are_measured_where_none_are_kept(kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
+    speeds = speeds_module.Speeds(**KEPT, screen=FASTEST[0])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
     path = speeds_module._path()
@@ -276,12 +290,31 @@ def test_speeds_are_measured_where_none_are_kept(kept: str, tmp_path: Any, monke
 
     def measured() -> speeds_module.Speeds:
         monkeypatch.setattr(speeds_module, "_known", {})
-        return speeds_module.measured_speeds(lambda rows, threshold, screened: 1.0)
+        return speeds_module.measured_speeds(lambda rows, threshold, prune: 1.0)
 
     assert measured() == speeds
-    assert json.loads(path.read_text()) == {"speeds": [1.0, 2.0, 3.0, 4.0, 5.0]}
+    assert json.loads(path.read_text()) == {**KEPT, "screen": FASTEST[0]}
     monkeypatch.setattr(speeds_module, "_measure", lambda seconds: pytest.fail("measured again"))
     assert measured() == speeds
+
+
+@pytest.mark.skipif(len(FASTEST) < 2, reason="this processor has one instruction for bytes, or none")
+@pytest.mark.parametrize("fastest", FASTEST[:2])
+def test_the_instructions_that_are_fastest_here_are_taken(fastest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the two widest; whatever the list says."""
+    asked = []
+
+    def seconds(rows: Any, threshold: float, prune: str) -> float:
+        asked.append(prune)
+        return 1.0 if prune in ("none", fastest.lower()) else 2.0
+
+    speeds = speeds_module._measure(seconds)
+    assert speeds.screen == fastest
+    assert set(asked) == {"none", *(name.lower() for name in FASTEST[:2])}
+    factors = factors_of(np.random.default_rng(6).standard_normal((5000, 16)).astype(np.float32), "cosine")
+    cheap = speeds_module.Speeds(0.02, 0.5, 0.005, 0.2, 0.1, fastest)
+    screen = screen_that_pays(factors, 0.9, 0.0, speeds=cheap)
+    assert type(screen).__name__ == fastest
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,4 +322,4 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Any, monkeypat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
     monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
-    assert speeds_module.measured_speeds(lambda rows, threshold, screened: 1.0) == speeds
+    assert speeds_module.measured_speeds(lambda rows, threshold, prune: 1.0) == speeds
