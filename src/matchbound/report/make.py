@@ -18,6 +18,7 @@ from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
 from matchbound.counts.curve import SortedCurve
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.readers.loading import in_memory
 from matchbound.report.page import (
     GroupSection,
     PerPerson,
@@ -218,6 +219,7 @@ def make_report(
     0.004
     """
     tail_of(level, "two-sided")
+    data = in_memory(data)
     method = named(method, METHODS)
     asked = _numbers("threshold", threshold)
     said = [(text, parse_claim(text)) for text in claims]
