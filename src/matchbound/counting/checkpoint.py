@@ -157,7 +157,7 @@ def _digest(mark: str, blocks: IntArray, state: Mapping[str, NDArray[Any]]) -> s
 def _known(blocks: NDArray[Any], n_blocks: int) -> set[int]:
     """The blocks of a checkpoint, where the run has such blocks."""
     if blocks.dtype != np.int64 or blocks.ndim != 1:
-        raise DataError("its blocks are not a list of numbers")
+        raise DataError("blocks that are no list of numbers")
     if blocks.size and (blocks[0] < 0 or blocks[-1] >= n_blocks or (np.diff(blocks) <= 0).any()):
         raise DataError("it has blocks that this run does not have")
     return set(blocks.tolist())

@@ -30,6 +30,7 @@ from matchbound.counting.running import ANYHOW, How, Kind, run_all
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.labels import Coded, label_bytes
 from matchbound.errors import DataError, MatchboundError, UsageError
+from matchbound.notes import Note
 from matchbound.readers.pieces import Said, TablePieces, pieces_of
 from matchbound.readers.scan import ScoreFile
 from matchbound.readers.tables import Contradictions
@@ -154,7 +155,7 @@ class RowCounts(Held):
         ):
             raise DataError("counts of another shape")
         rows, strange, padded = json.loads(bytes(state["said"]))
-        said = Said(Contradictions(rows, strange), dict.fromkeys(padded))
+        said = Said(Contradictions(rows, strange), dict.fromkeys(Note(code, text) for code, text in padded))
         return RowCounts(state["genuine"].copy(), state["impostor"].copy(), said, blocks)
 
     def copy(self) -> Self:
@@ -174,13 +175,13 @@ class RowCounts(Held):
     def state(self) -> dict[str, NDArray[Any]]:
         """All of it but the blocks, as arrays for a file."""
         told = self.said.contradictions
-        text = json.dumps([told.rows, told.strange, list(self.said.padded)]).encode()
+        text = json.dumps([told.rows, told.strange, [(note.code, note) for note in self.said.padded]]).encode()
         return {"genuine": self.genuine, "impostor": self.impostor, "said": np.frombuffer(text, dtype=np.uint8)}
 
 
 @dataclass(frozen=True, eq=False)
 class RowJob:
-    """Counts the rows of pieces, and leaves their words in a folder that every worker sees."""
+    """Counts the rows of pieces, and leaves their words in a folder that every worker sees; without one, no words."""
 
     table: TablePieces
     labels: LabelArray
@@ -231,8 +232,9 @@ class _RowWorker:
                 part.setflags(write=False)  # as the arrays of `Comparisons` are: one compiled form serves both
             room: Words = np.empty(score.size, dtype=np.uint64)
             made = book_rows(a, b, score, sign, job.grid, (bits.code, bits.bins), (held.genuine, held.impostor), room)
-            words.append(room[:made])
-        write_words(job.folder, job.mark, block, np.concatenate(words), bits, job.part_bits)
+            words += [room[:made]] if job.folder else []
+        if job.folder:
+            write_words(job.folder, job.mark, block, np.concatenate(words), bits, job.part_bits)
         held.said.add(said)
 
 
@@ -417,6 +419,21 @@ def tally_pieces(
     ).take(place)
     rows = None if marked is None else sums.rows()
     return replace(made, thresholds=thresholds, impostor=replace(made.impostor, rows=rows))
+
+
+def genuine_of_pieces(source: ScoreFile, table: TablePieces, thresholds: FloatArray, how: How = ANYHOW) -> Tally:
+    """The genuine rows of a table in pieces; what the tally says of impostor ones means nothing."""
+    distance = table.roles.distance if source.distance is None else source.distance
+    grid, place = np.unique(-thresholds if distance else thresholds, return_inverse=True)
+    labels = survey_of(source, table, False, how).labels
+    job = RowJob(table, labels, grid, distance, 0, "", "")
+    kind = Kind(str, lambda state, blocks: RowCounts.restore(state, blocks, job.shape), 0)
+    counts = run_all(job, lambda: RowCounts.empty(job.shape), kind, replace(how, checkpoint=None)).genuine
+    np.cumsum(counts[::-1], axis=0, out=counts[::-1])
+    nothing = np.zeros(thresholds.size, dtype=np.int64)
+    errors = (counts[0] - counts[1:])[place.reshape(-1)]
+    impostor = ImpostorTally(np.zeros_like(counts[0]), np.zeros_like(errors), 0, nothing, nothing)
+    return Tally(labels, thresholds, distance, GenuineTally(counts[0].copy(), errors), impostor, None)
 
 
 def in_pieces(source: ScoreFile) -> TablePieces | None:

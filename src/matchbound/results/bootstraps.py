@@ -228,7 +228,7 @@ def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
     return Note(
         "overstated",
         f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives "
-        f"about {ratio:.1f} times the true variance of FAR. Use method='auto' or 'wilson'",
+        f"FAR about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'",
     )
 
 

@@ -269,8 +269,8 @@ class RateAtSize(Claimable):
             )
         if chosen == "latent" and self.reach > MODEL_REACH:
             raise DataError(
-                f"{self.metric}: {self.hits.size:,} enrolled people are too few to say anything about {self.size:,}: "
-                f"the model was studied to {MODEL_REACH:g} times the gallery. Enrol at least "
+                f"{self.metric}: {self.hits.size:,} enrolled people say too little about {self.size:,}: the model "
+                f"was studied to {MODEL_REACH:g} times the gallery. Enrol at least "
                 f"{-(-self.size // int(MODEL_REACH)):,}, or use method='bound'"
             )
         if not self.errors:
@@ -314,8 +314,8 @@ class RateAtSize(Claimable):
             found.append(
                 Note(
                     "far-beyond",
-                    f"{self.hits.size:,} enrolled people are too few to say anything about {self.size:,}: there is "
-                    "no estimate, and the interval is only a logical bound. Search a gallery of at least "
+                    f"{self.hits.size:,} enrolled people say too little about {self.size:,}: there is no estimate, "
+                    "and the interval is only a logical bound. Search a gallery of at least "
                     f"{-(-self.size // int(MODEL_REACH)):,}",
                 )
             )
