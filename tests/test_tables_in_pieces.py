@@ -278,3 +278,12 @@ def test_what_has_no_pieces_is_counted_as_before(tmp_path: Path, columns: dict[s
         made = mb.tally(table, LEVELS, executor=mb.LocalExecutor(1))
         assert table.memo["pieces"] is None
         assert_same(made, mb.tally(mb.scan(path), LEVELS))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_reports_read_a_table_on_disk(folder: Path) -> None:
+    """A report looks at single comparisons; the table is read, and the page is that of the table in memory."""
+    file = sorted(folder.iterdir())[-2]
+    made, expected = (mb.make_report(data, threshold=1.0) for data in (mb.scan(file), mb.read(file)))
+    assert str(made) == str(expected)
+    assert made.provenance == expected.provenance

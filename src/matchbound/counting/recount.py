@@ -142,6 +142,13 @@ class Recount:
         Genuine pairs of embeddings are few: they are scored one by one, and the rest is left alone.
         """
         source = self.source
+        if isinstance(source, ScoreFile):
+            from matchbound.counting.table_job import genuine_of_pieces, in_pieces
+
+            table = in_pieces(source)
+            if table is not None:
+                given = np.asarray(thresholds, dtype=np.float64)
+                return genuine_of_pieces(source, table, given, How(self.workers, self.executor))
         known = self._genuine_scores()
         if known is None or not isinstance(source, Embeddings):
             return self.tally(thresholds)
@@ -250,6 +257,10 @@ class RecountOfPart(Recount):
     def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
         """Tallies of the same comparisons for a latent model."""
         return self._in_memory.for_model(grid, ranks, beside)
+
+    def genuine(self, thresholds: FloatArray) -> Tally:
+        """Genuine comparisons at other thresholds."""
+        return self._in_memory.genuine(thresholds)
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which so many comparisons err, shape of `errors`."""

@@ -181,7 +181,7 @@ class RowCounts(Held):
 
 @dataclass(frozen=True, eq=False)
 class RowJob:
-    """Counts the rows of pieces, and leaves their words in a folder that every worker sees."""
+    """Counts the rows of pieces, and leaves their words in a folder that every worker sees; without one, no words."""
 
     table: TablePieces
     labels: LabelArray
@@ -232,8 +232,9 @@ class _RowWorker:
                 part.setflags(write=False)  # as the arrays of `Comparisons` are: one compiled form serves both
             room: Words = np.empty(score.size, dtype=np.uint64)
             made = book_rows(a, b, score, sign, job.grid, (bits.code, bits.bins), (held.genuine, held.impostor), room)
-            words.append(room[:made])
-        write_words(job.folder, job.mark, block, np.concatenate(words), bits, job.part_bits)
+            words += [room[:made]] if job.folder else []
+        if job.folder:
+            write_words(job.folder, job.mark, block, np.concatenate(words), bits, job.part_bits)
         held.said.add(said)
 
 
@@ -418,6 +419,21 @@ def tally_pieces(
     ).take(place)
     rows = None if marked is None else sums.rows()
     return replace(made, thresholds=thresholds, impostor=replace(made.impostor, rows=rows))
+
+
+def genuine_of_pieces(source: ScoreFile, table: TablePieces, thresholds: FloatArray, how: How = ANYHOW) -> Tally:
+    """The genuine rows of a table in pieces; what the tally says of impostor ones means nothing."""
+    distance = table.roles.distance if source.distance is None else source.distance
+    grid, place = np.unique(-thresholds if distance else thresholds, return_inverse=True)
+    labels = survey_of(source, table, False, how).labels
+    job = RowJob(table, labels, grid, distance, 0, "", "")
+    kind = Kind(str, lambda state, blocks: RowCounts.restore(state, blocks, job.shape), 0)
+    counts = run_all(job, lambda: RowCounts.empty(job.shape), kind, replace(how, checkpoint=None)).genuine
+    np.cumsum(counts[::-1], axis=0, out=counts[::-1])
+    nothing = np.zeros(thresholds.size, dtype=np.int64)
+    errors = (counts[0] - counts[1:])[place.reshape(-1)]
+    impostor = ImpostorTally(np.zeros_like(counts[0]), np.zeros_like(errors), 0, nothing, nothing)
+    return Tally(labels, thresholds, distance, GenuineTally(counts[0].copy(), errors), impostor, None)
 
 
 def in_pieces(source: ScoreFile) -> TablePieces | None:

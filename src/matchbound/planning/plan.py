@@ -201,7 +201,11 @@ class Plan(Shown):
         least = 2 if self.target.metric == "frr" else 1
         tried = np.array(sorted({m for m in (*instances, self.instances) if m >= least}), dtype=np.int64)
         with one_thread():
-            people = np.array([smallest(self.target, self.stated, int(m), self.seed) for m in tried], dtype=np.int64)
+            sizes = [
+                self.n_identities if m == self.instances else smallest(self.target, self.stated, int(m), self.seed)
+                for m in tried
+            ]
+        people = np.array(sizes, dtype=np.int64)
         pairs = [n_comparisons(self.target.metric, int(g), int(m)) for g, m in zip(people, tried, strict=True)]
         return CostCurve(tried, people, people * tried, np.array(pairs, dtype=np.int64))
 
@@ -270,7 +274,7 @@ def plan(
     >>> import matchbound as mb
     >>> study = mb.plan(far=1e-3, upper=2e-3)
     >>> study.n_identities, study.rules[0].n_identities
-    (898, 28)
+    (962, 28)
     """
     from matchbound.planning.pilot import as_dependence
 
