@@ -192,7 +192,13 @@ class Tally:
         return self.impostor.erred is not None and self.impostor.compared is not None
 
     def take(self, places: IntArray) -> Tally:
-        """The tally at some of its thresholds, by position; n_ij and sums of rows are left out."""
+        """The tally at some of its thresholds; n_ij and sums of rows are left out.
+
+        Parameters
+        ----------
+        places : int array
+            Positions of the thresholds.
+        """
         genuine, impostor = self.genuine, self.impostor
         return replace(
             self,

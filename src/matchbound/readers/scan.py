@@ -105,7 +105,13 @@ class ScoreFile:
         self._seen.begin(origins)
 
     def ended(self, notes: tuple[Note, ...]) -> None:
-        """A pass over the table ended, and found this."""
+        """A pass over the table ended.
+
+        Parameters
+        ----------
+        notes
+            What it found.
+        """
         self._seen.notes = notes
 
     @property
