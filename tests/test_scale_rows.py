@@ -66,7 +66,7 @@ def test_words_are_summed_in_parts_as_at_once() -> None:
     reached = np.array([np.bincount(np.concatenate([a, b])[np.tile(levels - missed >= k, 2)], minlength=size)
                         for k in range(levels + 1)])  # fmt: skip
     words = np.sort(bits.words(a, b, missed))
-    whole, parts = PairRows(bits, reached, np.array([1, 3])), PairRows(bits, reached, np.array([1, 3]))
+    whole, parts = PairRows.of(bits, reached, np.array([1, 3])), PairRows.of(bits, reached, np.array([1, 3]))
     cut = int(np.searchsorted(bits.pairs(words), bits.pairs(words)[150]))
     for part in (words[:cut].copy(), words[cut:].copy()):
         parts.add(part)

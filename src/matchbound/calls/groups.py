@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -23,7 +22,7 @@ from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates, small_groups
-from matchbound.results.interval import check_rate
+from matchbound.results.interval import check_number, check_rate
 from matchbound.stats.group_differences import group_sums
 
 
@@ -74,7 +73,7 @@ def by_group(
     >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
     >>> gap = rates.gap("far", "A", "B")
     >>> f"{100 * gap.estimate:.2f} points, p = {gap.p_value:.2f}"
-    '0.41 points, p = 0.56'
+    '0.41 points, p = 0.51'
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
@@ -94,9 +93,7 @@ def by_group(
                 f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given",
             )
         )
-    if not isinstance(threshold, (int, float, np.number)) or math.isnan(threshold):
-        raise UsageError(f"threshold must be a number; got {threshold!r}")
-    grid = np.array([threshold], dtype=np.float64)
+    grid = np.array([check_number(threshold, "threshold")], dtype=np.float64)
     recount = Recount(data, workers, executor)
     whole = tally_source(data, grid, pairs=True, how=How(workers, executor, progress))
     overall = error_rates(whole, (), recount, weighting)[0]
@@ -148,8 +145,9 @@ def _leans(rates: ErrorRates, name: str) -> list[Note]:
     return [
         Note(
             "large-share",
-            f"gaps of {rate.metric.upper()} with group {name} lean on one identity: p-values and limits towards 0 take "
-            "the people of a group as alike, and claim too much here; compare with weighting='identities' too",
+            f"gaps in {rate.metric.upper()} with group {name} lean on one identity, which takes part in "
+            f"{largest_share(rate):.0%} of its comparisons: the group counts as few people; compare with "
+            "weighting='identities' too",
         )
         for rate in (rates.far, rates.frr)
         if largest_share(rate) > LARGE_SHARE

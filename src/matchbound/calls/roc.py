@@ -67,12 +67,12 @@ def roc(
     """
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
+    how = How(workers, executor, progress, checkpoint, checkpoint_every)
     if isinstance(source, Comparisons):
         counted: CurveTally = curve_of_comparisons(source)
     elif isinstance(source, ScoreFile):
-        counted = curve_of_table(source, progress)
+        counted = curve_of_table(source, how)
     else:
-        how = How(workers, executor, progress, checkpoint, checkpoint_every)
         counted = curve_of_embeddings(source, how)
         source.check_unchanged()
     notes = (*source.findings(), *few_identities(counted.n_identities))

@@ -90,7 +90,7 @@ def provenance(
 
 
 def _leaves(key: str, value: Any) -> Any:
-    """A parameter as it may leave the house: of a file, its own name."""
+    """A parameter as it may be shared: of a file, its own name."""
     return own_name(value) if key in PLACES and isinstance(value, str) else value
 
 

@@ -63,7 +63,9 @@ SearchProtocol = Annotated[
     Literal["auto", "separate", "rotating"],
     Parameter(name="--protocol", help="Whether enrolled people are searched for with their own template left out."),
 ]
-Hubs = Annotated[int, Parameter(help="List so many of the enrolled people who receive most false hits (names people).")]
+Hubs = Annotated[
+    int, Parameter(help="List this many of the enrolled people who receive most false hits (names people).")
+]
 FailedEnrolments = Annotated[
     str | None, Parameter(help="File of identities that could not be enrolled, one per line; searches for them miss.")
 ]
@@ -279,7 +281,7 @@ def _labels(path: str | None, like: Embeddings) -> Any:
         return [text for _, text in found]
     for number, text in found:
         if not text.lstrip("-").isdigit():
-            raise DataError(f"{source.name}, line {number}: {text!r} is no whole number, and identities are")
+            raise DataError(f"{source.name}, line {number}: {text!r} is not a whole number, but the identities are")
     return [int(text) for _, text in found]
 
 

@@ -69,7 +69,8 @@ Group = Annotated[
     Parameter(help="Column with the group of each person; repeat it for intersections.", negative_iterable=""),
 ]
 Suspects = Annotated[
-    int, Parameter(help="List so many of the worst errors by name, to check their labels.", validator=at_least(0, 1000))
+    int,
+    Parameter(help="List this many of the worst errors by name, to check their labels.", validator=at_least(0, 1000)),
 ]
 GalleryOption = Annotated[
     str | None, Parameter(help="Embeddings of enrolled people, for a section about searches; with --probes.")

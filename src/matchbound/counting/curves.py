@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting import tables
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
-from matchbound.counting.recount import Kind, Recount, of_model, similarity_at
+from matchbound.counting.recount import Kind, Recount, of_model, similarity_at, tally_source
 from matchbound.counting.running import ANYHOW, How
 from matchbound.counting.tables import tally_comparisons, tally_rows
 from matchbound.counts.curve import CurveTally, PointCounts, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
@@ -19,9 +19,6 @@ from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tall
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.readers.scan import ScoreFile
-
-if TYPE_CHECKING:
-    from matchbound.counting.executors import Progress
 
 EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
@@ -138,20 +135,26 @@ def curve_of_embeddings(source: Embeddings, how: How = ANYHOW) -> CurveTally:
     return curve_of_tally(tally_embeddings(source, curve_thresholds(source), **vars(how)))
 
 
-def curve_of_table(source: ScoreFile, progress: Progress | None = None) -> SteppedCurve:
+def curve_of_table(source: ScoreFile, how: How = ANYHOW) -> SteppedCurve:
     """The curve of a table that stays on disk, in two passes: thresholds from a sample, then exact counts at each.
 
     There are about `CURVE_POINTS` thresholds, and fewer where identities are so many that the counts would not fit.
     """
-    from matchbound.counting.streaming import sample_scores, tally_score_table
+    from matchbound.counting.streaming import ScoreSample, sample_scores
+    from matchbound.counting.table_job import in_pieces, survey_of
 
-    found = sample_scores(source, TABLE_SAMPLE, progress)
+    table = in_pieces(source)
+    if table is None:
+        found = sample_scores(source, TABLE_SAMPLE, how.progress)
+    else:
+        seen = survey_of(source, table, True, how)
+        kinds = (np.sort(seen.genuine.value), np.sort(seen.impostor.value))
+        distance = table.roles.distance if source.distance is None else source.distance
+        found = ScoreSample(*kinds, seen.least, seen.most, int(seen.labels.size), distance)
     both_kinds(found.genuine.size, found.impostor.size)
     points = int(np.clip(TABLE_CELLS // max(found.identities, 1), 40, CURVE_POINTS))
     grid = _grid(found.genuine[::-1], found.impostor[::-1], points, found.least, found.most)
-    thresholds = -grid if found.distance else grid
-    tally = tally_score_table(source, thresholds, columns=source.columns, distance=source.distance, progress=progress)
-    return curve_of_tally(tally)
+    return curve_of_tally(tally_source(source, -grid if found.distance else grid, how=how))
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def tally_rows(source: Comparisons, thresholds: FloatArray, marked: IntArray) ->
         )
     genuine, impostor, words = _by_identity(source, grid, bits)
     words.sort()
-    sums = PairRows(bits, impostor, place[marked])
+    sums = PairRows.of(bits, impostor, place[marked])
     sums.add(words)
     made = Tally(
         identities=source.identities,

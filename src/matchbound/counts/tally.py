@@ -151,7 +151,7 @@ class ImpostorTally:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What a set of comparisons says at K thresholds, and all that the statistics ever see.
+    """The counts of a set of comparisons at K thresholds: all that the statistics use.
 
     identities : array, shape (G,)
         Labels, sorted.
@@ -192,7 +192,13 @@ class Tally:
         return self.impostor.erred is not None and self.impostor.compared is not None
 
     def take(self, places: IntArray) -> Tally:
-        """The tally at some of its thresholds, by position; n_ij and sums of rows are left out."""
+        """The tally at some of its thresholds; n_ij and sums of rows are left out.
+
+        Parameters
+        ----------
+        places : int array
+            Positions of the thresholds.
+        """
         genuine, impostor = self.genuine, self.impostor
         return replace(
             self,

@@ -24,8 +24,8 @@ REPEATS: tuple[Repeats, ...] = ("mean", "max", "first", "error")
 UNSEEN = Note(
     "anonymous",
     "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
-    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
-    "identities to get intervals that can be trusted",
+    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared a person. Give "
+    "identities to get valid intervals",
 )
 
 FAILED = "drop failed comparisons, or give them the score that the system would act on"
@@ -200,7 +200,7 @@ class Comparisons:
     def of_nobody(
         cls, score: FloatArray, genuine: BoolArray, *, distance: bool = False, notes: Sequence[str] = ()
     ) -> Comparisons:
-        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two.
+        """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two.
 
         Parameters
         ----------
@@ -359,8 +359,7 @@ class Comparisons:
             if not len(self):
                 return self
             raise DataError(
-                "repeats: the comparisons name no instances (instance_a and instance_b), so it cannot be seen which of "
-                "them repeat another"
+                "repeats: the comparisons name no instances (instance_a and instance_b), so repeats cannot be found"
             )
         if not self.repeated:
             return self
@@ -419,8 +418,8 @@ class Comparisons:
             found.append(
                 Note(
                     "with-itself",
-                    f"{self.with_itself} comparisons are of an instance with itself: they never fail, so FRR comes out "
-                    "too low. Drop them unless the matcher really meets such pairs",
+                    f"{self.with_itself} comparisons are of an instance with itself: they always match, so FRR is "
+                    "underestimated. Drop them unless such pairs occur in use",
                 )
             )
         copies = self.repeated - self.contradicting

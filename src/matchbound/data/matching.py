@@ -55,7 +55,7 @@ class Matched:
             )
         elif self.how == "row":
             found.append(
-                Note("matched", "no instances are named: row n of one system was taken for row n of the others")
+                Note("matched", "no instances are named: row n of one system was matched with row n of the others")
             )
         return tuple(found)
 

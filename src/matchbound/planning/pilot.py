@@ -46,8 +46,8 @@ def dependence_of_tally(tally: Tally, metric: Metric | None = None) -> Dependenc
         warnings.warn(
             Note(
                 "few-identities",
-                f"the pilot has {tally.n_identities} identities: how strongly people differ is poorly known from fewer "
-                f"than {FEWEST_IDENTITIES}, and the plan with it",
+                f"the pilot has {tally.n_identities} identities: how strongly people differ is poorly estimated from "
+                f"fewer than {FEWEST_IDENTITIES}, and the plan with it",
             ),
             MatchboundWarning,
             stacklevel=3,

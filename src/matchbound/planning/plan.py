@@ -100,8 +100,8 @@ class Plan(Shown):
     clean
         What no error at all would show at this size.
     claim, claim_power
-        A rate that is to be undercut, and the probability that the upper bound at the target's level does it; None
-        where no claim was named.
+        A rate that the bound is to stay below, and the probability that the upper bound at the target's level does;
+        None where no claim was named.
 
     See Also
     --------
@@ -201,7 +201,11 @@ class Plan(Shown):
         least = 2 if self.target.metric == "frr" else 1
         tried = np.array(sorted({m for m in (*instances, self.instances) if m >= least}), dtype=np.int64)
         with one_thread():
-            people = np.array([smallest(self.target, self.stated, int(m), self.seed) for m in tried], dtype=np.int64)
+            sizes = [
+                self.n_identities if m == self.instances else smallest(self.target, self.stated, int(m), self.seed)
+                for m in tried
+            ]
+        people = np.array(sizes, dtype=np.int64)
         pairs = [n_comparisons(self.target.metric, int(g), int(m)) for g, m in zip(people, tried, strict=True)]
         return CostCurve(tried, people, people * tried, np.array(pairs, dtype=np.int64))
 
@@ -250,7 +254,7 @@ def plan(
     instances
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
-        A rate that is to be undercut; with neither `width` nor `upper` it is the goal.
+        A rate that the bound is to stay below; with neither `width` nor `upper` it is the goal.
     level
         The confidence of the interval or the bound that is planned for.
     rng
@@ -270,7 +274,7 @@ def plan(
     >>> import matchbound as mb
     >>> study = mb.plan(far=1e-3, upper=2e-3)
     >>> study.n_identities, study.rules[0].n_identities
-    (898, 28)
+    (962, 28)
     """
     from matchbound.planning.pilot import as_dependence
 
@@ -298,9 +302,8 @@ def plan(
         warnings.warn(
             Note(
                 "strong-correlation",
-                f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
-                "false accepts, and a sample that misses them looks better than the truth. Take more people than "
-                "planned",
+                f"people differ strongly (shared correlation {shared:.2f}): a few of them cause most false accepts, "
+                "and a sample without them gives too low a rate. Recruit more people than planned",
             ),
             MatchboundWarning,
             stacklevel=2,
@@ -363,6 +366,7 @@ def _target(
     assert upper is not None
     if not rate < upper < 1.0:
         raise UsageError(
-            f"upper must lie between the rate ({rate:g}) and 1: a bound below the truth is not to be had; got {upper!r}"
+            f"upper must lie between the rate ({rate:g}) and 1: an upper bound below the assumed rate cannot be "
+            f"reached; got {upper!r}"
         )
     return Target(metric, float(rate), "upper", float(upper), level, power)

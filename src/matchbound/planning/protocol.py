@@ -96,7 +96,7 @@ class Protocol(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         """
         from matchbound.planning.protocol_files import write_protocol
 
@@ -108,7 +108,7 @@ class Protocol(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         """
         from matchbound.planning.protocol_files import write_protocol
 
@@ -227,8 +227,7 @@ def design_protocol(
         warnings.warn(
             Note(
                 "budget-beyond-all",
-                f"budget: {budget} {kind} comparisons were asked for and only {first.size} exist; all of them are "
-                "given",
+                f"budget: {budget} {kind} comparisons were requested and only {first.size} exist; all of them are used",
             ),
             MatchboundWarning,
             stacklevel=2,

@@ -241,7 +241,7 @@ def read_directory(
         return _folders(path, nested, check_similarity(str(path), distance, similarity))
     raise DataError(
         f"{path}: a directory of embeddings holds Parquet files, embeddings.npy with identity.npy or labels.txt, or "
-        "a folder an identity with .npy files; this one has "
+        "one folder per identity with .npy files; this one has "
         f"{', '.join(p.name for p in files[:4])}{' …' if len(files) > 4 else ''}"
     )
 

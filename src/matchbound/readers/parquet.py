@@ -85,9 +85,9 @@ def open_parquet(source: Input, **options: Any) -> Iterator[Any]:
         ) from None
 
 
-def batches(file: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
-    """Record batches of at most so many rows, one row group after the other."""
-    for group in range(file.num_row_groups):
+def batches(file: Any, columns: Sequence[str], rows: int, only: int | None = None) -> Iterator[Any]:
+    """Record batches of at most so many rows, one row group after the other, or of one of them."""
+    for group in range(file.num_row_groups) if only is None else (only,):
         yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns), use_threads=False)
 
 

@@ -273,7 +273,7 @@ def distance_note(score: str) -> Note:
 
 
 def unseen(score: FloatArray, genuine: BoolArray, distance: bool, notes: list[Note] | None = None) -> Comparisons:
-    """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
+    """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two."""
     return Comparisons.of_nobody(score, genuine, distance=distance, notes=notes or [])
 
 

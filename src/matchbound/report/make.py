@@ -19,6 +19,7 @@ from matchbound.counting.recount import Source
 from matchbound.counts.curve import SortedCurve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import heard
+from matchbound.readers.loading import in_memory
 from matchbound.report.page import (
     GroupSection,
     PerPerson,
@@ -80,7 +81,7 @@ def write_report(
     Parameters
     ----------
     path
-        Where to; written whole or not at all.
+        The file to write; it appears whole or not at all.
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
         gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs; with `group` (a mapping from
@@ -219,6 +220,7 @@ def make_report(
     0.004
     """
     tail_of(level, "two-sided")
+    data = in_memory(data)
     method = named(method, METHODS)
     asked = _numbers("threshold", threshold)
     said = [(text, parse_claim(text)) for text in claims]

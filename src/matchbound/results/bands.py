@@ -41,7 +41,7 @@ class Band(Shown):
     frr, low, high
         FRR there and its limits.
     level
-        The coverage promised: of each FAR by itself, or of all together.
+        The confidence level: of each FAR by itself, or of all together.
     simultaneous
         Which of the two.
     critical
@@ -156,7 +156,7 @@ class CurveBootstrap(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         tail = tail_of(level, "two-sided")
         low, high = np.quantile(self.frr, [tail, 1.0 - tail], axis=0, method="weibull")
@@ -168,7 +168,7 @@ class CurveBootstrap(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         tail = tail_of(level, "two-sided")
         return percentile(self.eer, tail), percentile(self.eer, 1.0 - tail)
@@ -257,7 +257,7 @@ def make_band(
     tail_of(level, "two-sided")
     if named(method, ("influence", "latent")) == "latent":
         if simultaneous:
-            raise UsageError("a band that covers a whole stretch at once has method='influence'")
+            raise UsageError("simultaneous bands need method='influence'")
         return latent_band(curve, recount, grid, level)
     made = band_limits(curve, grid, level, simultaneous, n_resamples, seed)
     return Band(made.far, made.frr, made.low, made.high, level, simultaneous, made.critical)
@@ -274,7 +274,9 @@ def bootstrap_curve(
 ) -> CurveBootstrap:
     """See `RocCurve.bootstrap`."""
     if scheme.tau != 1.0 or scheme.swap == "recentre":
-        raise UsageError("replicates of whole curves are neither rescaled nor shifted; ask a point of the curve")
+        raise UsageError(
+            "tau and swap='recentre' are not available for whole curves; use the bootstrap of a point such as at_far(…)"
+        )
     made = replicates(curve, scheme, n_resamples, seed, grid, NONE, smooth, workers)
     far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
     estimate = np.array([frr[index_at_far(far, target)] for target in grid])

@@ -151,7 +151,7 @@ class Bootstrap(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         method
@@ -227,8 +227,8 @@ def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
     share = compared.first.size / (size * (size - 1) / 2.0)
     return Note(
         "overstated",
-        f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives FAR "
-        f"about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'",
+        f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives "
+        f"FAR about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'",
     )
 
 

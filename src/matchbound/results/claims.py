@@ -12,7 +12,7 @@ from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.results.interval import Interval
 from matchbound.show.claims import claim_record
-from matchbound.show.numbers import level_text, percent
+from matchbound.show.numbers import level_text, percent, typed_number
 from matchbound.show.shown import Shown
 
 Verdict = Literal["shown", "not shown", "refuted"]
@@ -147,14 +147,13 @@ def percent_meant(value: float) -> str:
 
 
 def _number(word: str, text: str) -> float:
-    percent = word.endswith("%")
     try:
-        value = float(word.removesuffix("%"))
+        value = typed_number(word)
     except ValueError:
         raise UsageError(f"claim {text!r}: {word!r} is not a number") from None
     if not math.isfinite(value):
         raise UsageError(f"claim {text!r}: {word!r} is not a finite number")
-    return value / 100.0 if percent else value
+    return value
 
 
 @dataclass(frozen=True)

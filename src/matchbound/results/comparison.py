@@ -186,7 +186,7 @@ class Difference(Shown):
         method
             As for `interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -194,7 +194,7 @@ class Difference(Shown):
         self._check(method)
         method = named(method, ("auto", "dyadic", "latent"), "method for a ratio")
         if self.rate_a == 0.0 and self.rate_b == 0.0:
-            nothing = Note("no-errors", "no error in either system: the ratio is not known")
+            nothing = Note("no-errors", "no error in either system: the ratio is undefined")
             return Interval(0.0, math.inf, level, method, side, (nothing,))
         t = t_quantile(tail, self.freedom)
         centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")

@@ -346,8 +346,8 @@ def _of_rate(rate: Rate) -> list[Note]:
         notes.append(
             Note(
                 "all-errors",
-                f"every one of {count_text(rate.comparisons)} comparisons erred: {name} is above the lower limit, no "
-                "more is known",
+                f"every one of {count_text(rate.comparisons)} comparisons erred: {name} is at least the lower limit; "
+                "nothing more is known",
             )
         )
     elif rate.variance < 0.0:

@@ -73,7 +73,7 @@ class GeneralisedRate(Claimable):
 
     @property
     def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores."""
+        """The decision threshold, in the units of the scores."""
         return self.rate.threshold
 
     @property
@@ -161,7 +161,7 @@ class GeneralisedRate(Claimable):
         method
             Of FMR's (FNMR's) own limits; see `Rate.interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         options

@@ -106,7 +106,7 @@ class GroupGap(Difference):
             ``"dyadic"``: ± t standard errors from the groups' own variances (Satterthwaite's degrees of freedom); where
             one group is small it finds gaps that are not there.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         n_resamples, rng
@@ -124,7 +124,7 @@ class GroupGap(Difference):
         method
             As for `interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -234,12 +234,12 @@ class CrossRate(Shown):
 
     @property
     def variance(self) -> float:
-        """Of the estimate, without the bias of the plug-in."""
+        """Of the estimate, corrected for the bias of the plug-in."""
         return self.cell.variance
 
     @property
     def effective_n(self) -> float:
-        """How many independent comparisons would tell as much; at least one per person on the smaller side."""
+        """How many independent comparisons would be as informative; at least one per person on the smaller side."""
         least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 
@@ -249,7 +249,7 @@ class CrossRate(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """

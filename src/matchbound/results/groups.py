@@ -187,7 +187,7 @@ class GroupRates(Shown):
         one, two
             Pairs of names of groups.
         level
-            The coverage promised.
+            The confidence level.
         """
         a, b = self.between(*one), self.between(*two)
         for rate in (a, b):
@@ -274,7 +274,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `GroupGap.interval`.
         """
@@ -292,7 +292,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `GroupGap.ratio_interval`.
         """
@@ -311,7 +311,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `Rate.interval`.
         simultaneous

@@ -30,7 +30,7 @@ class Interval(Shown):
     low, high
         The limits. A one-sided interval has the end of the scale as its other limit.
     level
-        The coverage promised, such as 0.95.
+        The confidence level, such as 0.95.
     method
         How it was made.
     side
@@ -121,6 +121,16 @@ def check_rate(value: float, what: str, such_as: str = "0.001", *, zero: bool = 
     return float(value)
 
 
+def check_number(value: float, what: str, *, finite: bool = False) -> float:
+    """The value, where it is one number and not NaN."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or math.isnan(value):
+        raise UsageError(f"{what} must be a number; got {value!r}")
+    if finite and math.isinf(value):
+        raise UsageError(f"{what} must be a finite number; got {value!r}")
+    return float(value)
+
+
 def check_level(level: float, what: str = "level") -> float:
     """The level, where it lies between 0 and 1 and leaves a tail that is neither 0 nor 1 in double precision."""
     checked = check_rate(level, what, "0.95")
@@ -179,7 +189,7 @@ def few_identities(n_identities: int) -> list[Note]:
         Note(
             "few-identities",
             f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about "
-            "that; the promised coverage is not to be relied on",
+            "that; the nominal coverage may not hold",
         )
     ]
 

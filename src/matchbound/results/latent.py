@@ -115,9 +115,9 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     part = tally.impostor if metric == "far" else tally.genuine
     people = int(np.count_nonzero(part.comparisons))
     if recount is not None and recount.anonymous:
-        return Note("anonymous", "nobody is known, so that errors that go together cannot be seen")
+        return Note("anonymous", "identities are unknown, so correlated errors cannot be seen")
     if recount is None:
-        return Note("no-recount", "the comparisons are not at hand to be counted at other thresholds")
+        return Note("no-recount", "the comparisons are not available to be counted at other thresholds")
     if people < FEWEST_IDENTITIES:
         return Note(
             "few-identities", f"correlations of errors cannot be estimated from {people} identities with comparisons"
@@ -134,7 +134,7 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
             "of errors depend on the rate (are these decisions?)",
         )
     if float(model.design.sharing) + float(model.design.within) < model.comparisons:
-        return Note("sparse", "too few comparisons share an identity to estimate how their errors go together")
+        return Note("sparse", "too few comparisons share an identity to estimate how their errors are correlated")
     return None
 
 

@@ -76,7 +76,7 @@ class AtThreshold(Claimable):
 
     @property
     def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores."""
+        """The decision threshold, in the units of the scores."""
         return self.frr.threshold
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -126,7 +126,7 @@ class LinkageMeasure(Claimable):
 
     @property
     def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores."""
+        """The decision threshold, in the units of the scores."""
         return self.far.threshold
 
     @property
@@ -136,7 +136,7 @@ class LinkageMeasure(Claimable):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.metric if self.given_prior is None else f"{self.metric}@prior={self.given_prior:g}"
 
     @property
@@ -197,7 +197,7 @@ class LinkageMeasure(Claimable):
             ``"logit-t"``: t limits on the logit scale with the dyadic variance. Where the models cannot be fitted,
             ``"auto"`` is ``"logit-t"`` and says so.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -320,7 +320,7 @@ class Recall(AtThreshold):
         method, options
             As for `Rate.interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """

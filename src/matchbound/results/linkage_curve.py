@@ -38,7 +38,7 @@ class LinkageCurve(Shown):
     prior
         The share of genuine comparisons that precision and F1 are for.
     level
-        The coverage promised at each threshold by itself.
+        The confidence level at each threshold by itself.
     method
         How the limits were made.
 

@@ -101,7 +101,7 @@ class MeanLoss(Shown):
         method
             ``"t"``, ``"vertex"`` or ``"double-or-nothing"``.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         n_resamples, rng
@@ -142,7 +142,7 @@ class UnitRate(Shown):
 
     errors, comparisons
     variance
-        Without the bias of the plug-in.
+        Corrected for the bias of the plug-in.
     n_units
         Independent units that take part.
     floor
@@ -183,7 +183,7 @@ class UnitRate(Shown):
 
     @property
     def effective_n(self) -> float:
-        """How many independent comparisons would tell as much."""
+        """How many independent comparisons would be as informative."""
         if not self.comparisons:
             return float("nan")
         return effective_n(self.estimate, self.variance, max(self.floor, 1.0))

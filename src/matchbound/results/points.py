@@ -46,7 +46,7 @@ HINTS = dict.fromkeys(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CurveStatistic(Claimable):
-    """A number read from a curve.
+    """A statistic of a curve.
 
     curve
         What it was read from.
@@ -96,7 +96,7 @@ class CurveStatistic(Claimable):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.metric
 
     @property
@@ -125,7 +125,7 @@ class CurveStatistic(Claimable):
 
     @property
     def effective_n(self) -> float:
-        """How many independent trials would tell as much."""
+        """How many independent trials would be as informative."""
         return self._rate.effective_n
 
     @property
@@ -145,7 +145,7 @@ class CurveStatistic(Claimable):
         workers: int = 1,
         **options: Any,
     ) -> Interval:
-        """A confidence interval that counts the uncertainty of the threshold too.
+        """A confidence interval that accounts for the estimated threshold.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class CurveStatistic(Claimable):
             ``"union"`` (not for EER and areas): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
             ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         n_resamples, rng, workers
@@ -201,7 +201,7 @@ class CurveStatistic(Claimable):
         workers: int = 1,
         **options: Any,
     ) -> Bootstrap:
-        """Draw identities again and again and read each replicate's curve; any level can be asked afterwards.
+        """Resample identities and read each replicate's curve; it gives intervals of any level afterwards.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class OperatingPoint(CurveStatistic):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return f"{self.metric}={self.target:g}"
 
     @cached_property
@@ -468,7 +468,7 @@ class Auc(CurveStatistic):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.metric if self.max_far == 1.0 else f"auc(far<={self.max_far:g})"
 
     @cached_property

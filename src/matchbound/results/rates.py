@@ -55,7 +55,7 @@ class Rate(Claimable):
     metric
         ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
     threshold
-        Where the decision is made, in the units of the scores.
+        The decision threshold, in the units of the scores.
 
     See Also
     --------
@@ -215,7 +215,7 @@ class Rate(Claimable):
 
     @property
     def effective_n(self) -> float:
-        """N*: how many independent comparisons would tell as much; NaN without comparisons."""
+        """N*: how many independent comparisons would be as informative; NaN without comparisons."""
         if not self.comparisons:
             return float("nan")
         return effective_n(self.estimate, self.variance, self.floor)
@@ -247,7 +247,7 @@ class Rate(Claimable):
             ``"agresti-coull"``, ``"jeffreys"``, ``"naive-wilson"``, or a bootstrap: ``"vertex"``,
             ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         variance
@@ -312,7 +312,7 @@ class Rate(Claimable):
         units: Units = "identities",
         workers: int = 1,
     ) -> Bootstrap:
-        """Draw identities again and again, and keep the replicates: any level can be asked of them afterwards.
+        """Resample identities and keep the replicates: they give intervals of any level afterwards.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class Rate(Claimable):
 
         check_whole(most, "most")
         if self.recount is None:
-            raise DataError("the comparisons themselves are not at hand, only their counts")
+            raise DataError("the comparisons themselves are not available, only their counts")
         found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
         return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)  # type: ignore[arg-type]
 
@@ -398,7 +398,7 @@ class Rate(Claimable):
 
         self._must_have_comparisons()
         if self.recount is None:
-            raise DataError("the latent model counts errors at other thresholds too, and the data are not at hand")
+            raise DataError("the latent model counts errors at other thresholds too, and the data are not available")
         return latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
 
     @cached_property
@@ -457,7 +457,7 @@ class Rate(Claimable):
         seed = resampling.seed_of(rng)
         if scheme.images:
             if self.recount is None:
-                raise DataError("drawing images needs the single comparisons, and the data are not at hand")
+                raise DataError("drawing images needs the single comparisons, and the data are not available")
             pairs = image_pairs(self.recount.comparisons(), self.tally, self.metric, self.threshold)
             made = image_replicates(pairs, n_resamples, seed)
             return Bootstrap(made, self.estimate, f"{method} (images)", seed, 1.0, self.floor)

@@ -43,6 +43,7 @@ from matchbound.results.points import (
     OperatingPoint,
     curve_scheme,
 )
+from matchbound.show.numbers import typed_number
 from matchbound.show.shown import Shown
 from matchbound.show.terms import Terms, relabelled
 from matchbound.stats.curve.rates import (
@@ -228,7 +229,7 @@ class RocCurve(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         """
         similarity = -threshold if self.distance else threshold
         k = int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1
@@ -267,7 +268,7 @@ class RocCurve(Shown):
         return self.at_far(rate) if given == "far" else self.at_frr(rate)
 
     def points(self) -> list[OperatingPoint | Eer]:
-        """The numbers that the field reports at once: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
+        """The numbers that are usually reported together: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
 
         A FAR is supported when at least one comparison would match there by chance: N·FAR ≥ 1.
         """
@@ -287,7 +288,7 @@ class RocCurve(Shown):
         if name not in ("eer", "min-hter", "far", "frr") or bool(equals) != (name in ("far", "frr")):
             raise UsageError(f"criterion must be eer, min-hter, far=RATE or frr=RATE; got {criterion!r}")
         try:
-            rate = float(word.removesuffix("%")) / (100.0 if word.endswith("%") else 1.0) if word else 0.0
+            rate = typed_number(word) if word else 0.0
         except ValueError:
             raise UsageError(f"criterion {criterion!r}: {word!r} is not a rate") from None
         if name == "eer":
@@ -502,7 +503,7 @@ class RocCurve(Shown):
         metric
             Which rate.
         level
-            The coverage promised.
+            The confidence level.
         method
             ``"auto"``, ``"latent"`` or ``"wilson"``.
         """
@@ -525,7 +526,7 @@ class RocCurve(Shown):
         Parameters
         ----------
         level
-            The coverage promised, at each FAR by itself or of the whole stretch.
+            The confidence level, at each FAR by itself or of the whole stretch.
         simultaneous
             Cover the whole stretch at once (sup-t, multiplier bootstrap over identities).
         far
@@ -577,9 +578,10 @@ class RocCurve(Shown):
         """
         grid = curve_grid(self.tally, far, None, points, BAND_ERRORS)
         scheme = curve_scheme(self.tally, method, n_resamples, options)
+        made = bootstrap_curve(self.tally, scheme, n_resamples, seed_of(rng), grid, smooth, workers)
         if scheme.method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[scheme.method], MatchboundWarning, stacklevel=2)
-        return bootstrap_curve(self.tally, scheme, n_resamples, seed_of(rng), grid, smooth, workers)
+        return made
 
     def smooth(self, model: Smooth = "binormal") -> SmoothCurve:
         """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``.
@@ -688,7 +690,7 @@ class RocCurve(Shown):
         prior
             The share of genuine comparisons that precision and F1 are for; by default the sample's own.
         level
-            The coverage promised at each threshold by itself.
+            The confidence level at each threshold by itself.
         """
         tail_of(level, "two-sided")
         return linkage_curve(self.tally, self._models, prior, level)

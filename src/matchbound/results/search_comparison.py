@@ -315,7 +315,7 @@ class SearchGroups(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         made = []
         for metric in ("fpir", "fnir", "cmc"):
@@ -366,7 +366,7 @@ class SearchGroups(Shown):
         first, second
             Names of groups.
         level
-            The coverage promised.
+            The confidence level.
         """
         rates = [getattr(self[name], metric) for name in (first, second)]
         if any(rate is None for rate in rates):

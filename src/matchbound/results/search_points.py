@@ -100,7 +100,7 @@ class FnirAtFpir(Claimable):
             Wilson intervals, each at half the error; wide, for searches that the models cannot be fitted to.
             ``"auto"``: the first where it can be fitted.
         level
-            The coverage promised.
+            The confidence level.
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         side
@@ -250,7 +250,7 @@ class RateAtSize(Claimable):
             ``"auto"``: ``"u-statistic"`` for smaller galleries, ``"latent"`` (a probit-normal model) to eight times the
             gallery searched, ``"bound"`` beyond. ``"bound"``: a bracket without a model.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -269,9 +269,9 @@ class RateAtSize(Claimable):
             )
         if chosen == "latent" and self.reach > MODEL_REACH:
             raise DataError(
-                f"{self.metric}: {self.hits.size:,} enrolled people say too little about {self.size:,}: the model was "
-                f"studied to {MODEL_REACH:g} times the gallery. Enrol at least {-(-self.size // int(MODEL_REACH)):,}, "
-                "or use method='bound'"
+                f"{self.metric}: {self.hits.size:,} enrolled people say too little about {self.size:,}: the model "
+                f"was studied to {MODEL_REACH:g} times the gallery. Enrol at least "
+                f"{-(-self.size // int(MODEL_REACH)):,}, or use method='bound'"
             )
         if not self.errors:
             low, high, chosen = 0.0, self._without_hits(deviate), "wilson"
@@ -301,7 +301,7 @@ class RateAtSize(Claimable):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
@@ -314,8 +314,8 @@ class RateAtSize(Claimable):
             found.append(
                 Note(
                     "far-beyond",
-                    f"{self.hits.size:,} enrolled people say too little about {self.size:,}: there is no estimate, and "
-                    "the interval has only what must hold. Search a gallery of at least "
+                    f"{self.hits.size:,} enrolled people say too little about {self.size:,}: there is no estimate, "
+                    "and the interval is only a logical bound. Search a gallery of at least "
                     f"{-(-self.size // int(MODEL_REACH)):,}",
                 )
             )

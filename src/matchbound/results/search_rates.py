@@ -94,7 +94,7 @@ class SearchRate(Claimable):
         return self._variance(kind) if self.searches else float("nan")
 
     def effective_n(self, gallery: str = "random") -> float:
-        """N* = max(p(1−p)/V, J): how many independent searches would tell as much; J people were searched for."""
+        """N* = max(p(1−p)/V, J): how many independent searches would be as informative; J people were searched for."""
         if not self.searches:
             return float("nan")
         return effective_n(self.errors / self.searches, self.variance(gallery), self._floor(gallery_named(gallery)))
@@ -116,7 +116,7 @@ class SearchRate(Claimable):
             ``"latent"``: the latent-correlation model. ``"wilson"``: Wilson's form at the effective number of searches,
             with a t quantile. ``"naive-wilson"``: as if searches were independent; for comparison.
         level
-            The coverage promised.
+            The confidence level.
         gallery
             ``"random"`` for claims about an algorithm: a new gallery of the same size and new people searched for.
             ``"fixed"`` for claims about one deployment: this gallery, new people searched for.
@@ -211,7 +211,7 @@ class SearchRate(Claimable):
         return False
 
     def _why_no_model(self) -> str:
-        return "too few different scores to see how errors go together"
+        return "too few distinct scores to estimate how errors are correlated"
 
     def _missing(self) -> str:
         raise NotImplementedError
@@ -226,8 +226,8 @@ class SearchRate(Claimable):
         return [
             Note(
                 "few-erring",
-                f"extrapolated: about {erring:.1f} people hold the errors at this threshold, so the interval leans on "
-                "correlations seen at larger rates",
+                f"extrapolated: about {erring:.1f} people account for the errors at this threshold, so the interval "
+                "relies on correlations estimated at larger rates",
             )
         ]
 
@@ -455,7 +455,7 @@ class Selectivity(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         side

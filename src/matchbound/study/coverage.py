@@ -160,7 +160,7 @@ class CoverageStudy(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         header
             What the first lines say, by key.
         """
@@ -174,7 +174,7 @@ class CoverageStudy(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
