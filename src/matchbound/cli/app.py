@@ -62,12 +62,16 @@ VERBS = {
         "Which comparisons to make with a given budget.",
         "protocol faces.npz --budget 10000 --output pairs.csv",
     ),
-    "plan": ("planning", "How many people a bound or a width takes.", "plan --far 0.0001 --upper 0.0002"),
-    "coverage": ("coverage", "Do intervals keep their promise? The paper's experiments.", "coverage --figure fig2"),
+    "plan": ("planning", "How many people a bound or a width needs.", "plan --far 0.0001 --upper 0.0002"),
+    "coverage": (
+        "coverage",
+        "How often intervals cover the true rate: the paper's experiments.",
+        "coverage --figure fig2",
+    ),
     "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "report faces.npz --output report.html"),
     "open": ("open", "The report in a browser, from a page on this machine.", "open scores.csv --threshold 0.5"),
     "demo": ("demo", "The main job on data made on the spot.", "demo --report demo-report.html"),
-    "warm": ("warm", "Compile now what the first evaluation would wait for.", "warm"),
+    "warm": ("warm", "Compile now, so that the first evaluation need not wait.", "warm"),
 }
 """Each verb: the module of this package that holds it, what it is for, and an example."""
 
