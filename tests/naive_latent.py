@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from scipy import integrate, optimize, stats
 from scipy.special import owens_t
 
@@ -101,6 +102,22 @@ def count_tail(x: int, n: int, p: float, spread: float, upper: bool) -> float:
     return mean_over_u(tail)
 
 
+def gamma_quantile(shape: float, probability: float) -> float:
+    """The quantile of a gamma variable with mean 1."""
+    return float(stats.gamma.ppf(probability, shape, scale=1.0 / shape))
+
+
+def gamma_count_tail(x: int, n: int, p: float, spread: float, upper: bool, nodes: int) -> float:
+    """Mid-P of x in n, the rate a gamma variable with mean p and relative variance V, at Gauss–Legendre nodes."""
+    total = 0.0
+    for at, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
+        rate = min(p * gamma_quantile(1.0 / spread, (at + 1.0) / 2.0), 1.0 - 1e-12)
+        binomial = stats.binom(n, rate)
+        half = 0.5 * binomial.pmf(x)
+        total += weight / 2.0 * float(binomial.cdf(x) - half if upper else binomial.sf(x) + half)
+    return total
+
+
 def pair_means(n: dict, m: dict) -> tuple[float, float]:
     """FAR as a mean over identity pairs, and its plug-in variance; n and m by unordered pair."""
     y = {pair: n.get(pair, 0) / m[pair] for pair in m}
@@ -144,3 +161,34 @@ def far_variance_without_each(n: dict, m: dict) -> list[float]:
         big_q = 2 * sum(v**2 for v in d.values())
         found.append(max(0.0, 4 * big_r - 2 * big_q) / ordered**2)
     return found
+
+
+def t_deviates(people: int, effective: float, level: float, share: float) -> tuple[float, float]:
+    """t quantiles of upper and of lower limits: max(share·(G − 1), 6) and G − 1 degrees of freedom, at most G_e − 1."""
+    tail = (1 - level) / 2
+    made = []
+    for part in (share, 1.0):
+        freedom = part * (people - 1)
+        freedom = max(freedom, 6)
+        freedom = min(freedom, effective - 1)
+        made.append(-float(stats.t.ppf(tail, max(freedom, 1))))
+    return made[0], made[1]
+
+
+def raised_by(slope: float, rate: float, rho: float, weight: float) -> float:
+    """How much ρ_s rises: by 1.25 of the slope, fading over one probit below a rate of 1.5%, within bounds."""
+    below = max(stats.norm.ppf(0.015) - stats.norm.ppf(rate), 0)
+    wanted = slope * (1 + 0.25 * (1 - below if below < 1 else 0))
+    most = rho if rho > weight * slope else weight * slope
+    return wanted if wanted < most else most
+
+
+def clump_seen(errors: Sequence[int], comparisons: Sequence[int], fade: float) -> float:
+    """Errors of a clump, from how many people the sample's relative variance stands for."""
+    total, wrong = sum(comparisons), sum(errors)
+    rate = wrong / total
+    effective = total**2 / sum(g * g for g in comparisons)
+    squares = sum((e - rate * g) ** 2 for e, g in zip(errors, comparisons, strict=True))
+    variance = squares / total**2 * effective / (effective - 1)
+    people = max(rate**2 / variance, 1.0)
+    return wrong / (people * (1 + (people - 1) / fade))

@@ -100,6 +100,46 @@ def test_no_room_for_the_cache(package: Path, tmp_path: Path) -> None:
     assert [path for path in cache.rglob("*") if path.is_file()] == []
 
 
+KILLED = """
+import os, signal, sys
+
+def watch(event, arguments):
+    # the kernel is written and gets its name now: end here, as kill -9 does
+    if event in ("os.rename", "os.link") and "first.one" in str(arguments[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(watch)
+from matchbound.kernels.first import one
+one(1)
+"""
+
+
+def test_a_process_that_is_killed_leaves_nothing(package: Path, tmp_path: Path) -> None:
+    """Killed when a kernel is written, just before it has its name."""
+    cache = tmp_path / "cache"
+    env = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run([sys.executable, "-c", KILLED], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    assert [path for path in cache.rglob("*first*") if path.is_file()] == []
+    assert ask(package, cache=cache) == "11 0"
+
+
+def test_a_system_where_every_file_has_a_name(package: Path, tmp_path: Path) -> None:
+    """What a killed process left half written goes after an hour."""
+    cache = tmp_path / "cache"
+    (package / "sitecustomize.py").write_text("import os\ndel os.O_TMPFILE\n")
+    assert ask(package, cache=cache) == "11 0"
+    kept = next(cache.rglob("first.one-*.nbc"))
+    old, new = (kept.with_name(f"{kept.name}.tmp.{n}") for n in (1, 2))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (1.0, 1.0))
+    assert ask(package, "1.5", cache=cache) == "16.0 0"
+    left = [path for path in cache.rglob("*") if path.is_file() and path.suffix != ".nbc"]
+    assert left == [new]  # somebody may be writing it
+    assert kept.exists()
+
+
 def test_no_folder_for_the_cache(package: Path, tmp_path: Path) -> None:
     """Neither the package nor a home can be written."""
     file = tmp_path / "file"

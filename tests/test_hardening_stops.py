@@ -82,6 +82,30 @@ def test_an_interrupt_before_any_line_leaves_old_or_new(old: bytes | None, tmp_p
     assert {(True, old), (True, b"new"), (False, b"new")} <= states
 
 
+def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    killed = (
+        "import os, signal, sys\n"
+        "from matchbound.files.writing import whole_file\n"
+        "with whole_file(sys.argv[1]) as place:\n"
+        "    place.write_text('half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    source = Path(files.__file__).parents[2]
+    env = {**os.environ, "PYTHONPATH": str(source)}
+    assert subprocess.run([sys.executable, "-c", killed, str(target)], env=env, check=False).returncode == -9
+    (left,) = tmp_path.iterdir()
+    assert left.name.endswith(".part")
+    os.utime(left, (1.0, 1.0))
+    with whole_file(target) as place:  # one that is being written, however long that takes, stays
+        os.utime(place, (1.0, 1.0))
+        assert sorted(tmp_path.iterdir()) == [place]
+        write_atomically(target, "new")
+        assert sorted(tmp_path.iterdir()) == sorted([place, target])
+        place.write_text("newer")
+    assert [(item.name, item.read_text()) for item in tmp_path.iterdir()] == [("out.json", "newer")]
+
+
 def test_an_error_while_writing_leaves_nothing(tmp_path: Path) -> None:
     def fill(place: Path) -> None:
         place.write_bytes(b"half of it")

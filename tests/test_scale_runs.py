@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import signal
@@ -22,7 +23,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting import partial as partial_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.checkpoint import Checkpoint, fingerprint
-from matchbound.counting.cluster import _split
+from matchbound.counting.cluster import _split, connected
 from matchbound.counting.executors import DaskExecutor, LocalExecutor
 from matchbound.counting.held import merge
 from matchbound.counting.job import make_job
@@ -532,6 +533,25 @@ def test_a_scheduler_that_dies_is_told_and_costs_what_was_not_saved(cluster: Any
         )
     assert os.listdir(tmp_path) == ["run.npz"]
     assert_same(tally_embeddings(data, THRESHOLDS, checkpoint=path), tally_embeddings(data, THRESHOLDS))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_client_of_our_own_leaves_no_lines_in_the_logs(cluster: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A scheduler that dies is told by the error of the run, not by the client's log as well."""
+    log = logging.getLogger("distributed.client")
+    log.addHandler(caplog.handler)
+    before = log.level
+    try:
+        with connected(cluster.scheduler_address) as client:
+            log.error("Failed to reconnect to scheduler after 20.00 seconds, closing client")
+            assert client.status == "running"
+        assert not caplog.records
+        assert log.level == before
+        with connected(client):  # one that was given logs as its owner wants
+            log.error("still heard")
+        assert {record.getMessage() for record in caplog.records} == {"still heard"}
+    finally:
+        log.removeHandler(caplog.handler)
 
 
 @pytest.mark.filterwarnings("ignore")

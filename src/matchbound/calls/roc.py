@@ -40,8 +40,8 @@ def roc(
     data
         `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`). A table on
         disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
-        step. Each is exact, and so are the thresholds of a FAR or an FRR that is asked for; EER lies on the line
-        between two points.
+        step. Each is exact, and so are EER and the thresholds of a FAR or an FRR that is asked for; the least
+        detection cost is the least over these points.
     weighting
         ``"comparisons"``, or ``"identities"``: FRR is the mean over identities and FAR over identity pairs, as in
         `evaluate`, at every threshold. This needs a curve with every step.

@@ -60,26 +60,28 @@ def connected(client: Any) -> Iterator[Any]:
     if not isinstance(client, str):
         yield client
         return
-    try:
-        opened = Client(client, timeout=20, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise MatchboundError(f"no scheduler answers at {client} ({plainly(error, 200)})") from None
-    try:
-        yield opened
-    finally:
-        close(opened)
+    with _without_logs():
+        try:
+            opened = Client(client, timeout=20, set_as_default=False)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise MatchboundError(f"no scheduler answers at {client} ({plainly(error, 200)})") from None
+        try:
+            yield opened
+        finally:
+            with contextlib.suppress(TimeoutError, OSError):
+                opened.close(timeout=5)  # type: ignore[no-untyped-call]
 
 
-def close(client: Any) -> None:
-    """Close a client; one whose scheduler is gone would log what it tried in vain."""
+@contextlib.contextmanager
+def _without_logs() -> Iterator[None]:
+    """Without what a client of our own writes to the logs when its scheduler is gone: the error of the run says it."""
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
-    logs = [logging.getLogger(name) for name in names] if client.status != "running" else []
+    logs = [logging.getLogger(name) for name in names]
     levels = [log.level for log in logs]
     for log in logs:
         log.setLevel(logging.CRITICAL + 1)
     try:
-        with contextlib.suppress(TimeoutError, OSError):
-            client.close(timeout=5)
+        yield
     finally:
         for log, level in zip(logs, levels, strict=True):
             log.setLevel(level)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -157,18 +157,38 @@ def curve_of_table(source: ScoreFile, how: How = ANYHOW) -> SteppedCurve:
     return curve_of_tally(tally_source(source, -grid if found.distance else grid, how=how))
 
 
-def refined_curve(
-    curve: SteppedCurve,
-    count: Callable[[FloatArray], Tally],
-    matches: Sequence[int] = (),
-    nonmatches: Sequence[int] = (),
-) -> SteppedCurve:
-    """The curve with points added until the thresholds of given numbers of errors are exact.
+@dataclass(frozen=True)
+class Asked:
+    """Where a curve is to be exact.
+
+    matches, nonmatches
+        Numbers of false matches and of false non-matches whose thresholds are asked for.
+    equal
+        Whether the point where FAR and FRR are equal is asked for.
+    """
+
+    matches: tuple[int, ...] = ()
+    nonmatches: tuple[int, ...] = ()
+    equal: bool = False
+
+    def gaps(self, curve: SteppedCurve) -> IntArray:
+        """The points of the curve that lie just before what is asked for; another point follows each."""
+        matched, missed = curve.false_matches, curve.false_nonmatches
+        found = [int(np.searchsorted(matched, wanted, side="right")) - 1 for wanted in self.matches]
+        found += [int(np.searchsorted(-missed, -wanted, side="left")) - 1 for wanted in self.nonmatches]
+        if self.equal:
+            found.append(int(np.searchsorted(matched / curve.n_impostor - missed / curve.n_genuine, 0.0)) - 1)
+        gaps = np.unique(np.array(found, dtype=np.int64))
+        return gaps[(gaps >= 0) & (gaps + 1 < matched.size)]
+
+
+def refined_curve(curve: SteppedCurve, count: Callable[[FloatArray], Tally], asked: Asked) -> SteppedCurve:
+    """The curve with points added until what is asked for is exact.
 
     The threshold of a number of false matches is the most lenient one with at most so many; of false non-matches, the
     strictest one with at most so many. Between the two points of the curve where that changes, some hundred thresholds
-    are counted, then as many between the two where it changes now, until at most one impostor comparison and no genuine
-    one (for false non-matches: at most one genuine one) lies between them, or no number does.
+    are counted, then as many between the two where it changes now, until at most one comparison lies between them, or
+    no number does. The two points between which FAR passes FRR are found in the same way.
 
     Parameters
     ----------
@@ -177,30 +197,20 @@ def refined_curve(
     """
     points = int(np.clip(MOST_CELLS // max(curve.n_identities, 1), 16, 512))
     for _ in range(REFINEMENTS):
-        places = [_bracket(curve, wanted, True) for wanted in matches]
-        places += [_bracket(curve, wanted, False) for wanted in nonmatches]
-        grids = [_between(curve, k, points // max(len(places), 1) + 2) for k in sorted({k for k in places if k >= 0})]
+        gaps = asked.gaps(curve)
+        between = np.diff(curve.false_matches)[gaps] - np.diff(curve.false_nonmatches)[gaps]
+        unsettled = gaps[between > 1]
+        grids = [_between(curve, int(k), points // unsettled.size + 2) for k in unsettled]
         added = np.unique(np.concatenate([np.empty(0), *grids]))
         if not added.size:
             break
         found = count(-added if curve.distance else added)
         curve = curve_of_tally(_merged(curve.tally, found))
-        curve = curve_of_tally(curve.tally.take(_needed(curve, matches, nonmatches, found)))
+        gaps = asked.gaps(curve)
+        kept = ~np.isin(curve.thresholds, found.thresholds)
+        kept[gaps] = kept[gaps + 1] = True  # of the new points, those beside what is asked for
+        curve = curve_of_tally(curve.tally.take(np.flatnonzero(kept)))
     return curve
-
-
-def _bracket(curve: SteppedCurve, wanted: int, far: bool) -> int:
-    """The last point before the number of errors passes `wanted`; −1 where the answer is exact already."""
-    matched, missed = curve.false_matches, curve.false_nonmatches
-    k = int(np.searchsorted(matched, wanted, side="right" if far else "left")) - 1
-    if not far:
-        k = int(np.searchsorted(-missed, -wanted, side="left")) - 1
-    if k < 0 or k + 1 >= matched.size:
-        return -1
-    settled = missed[k] == missed[k + 1] and matched[k + 1] - matched[k] <= 1
-    if not far:
-        settled = missed[k] - missed[k + 1] <= 1 and matched[k] == matched[k + 1]
-    return -1 if settled else k
 
 
 def _between(curve: SteppedCurve, k: int, points: int) -> FloatArray:
@@ -208,22 +218,6 @@ def _between(curve: SteppedCurve, k: int, points: int) -> FloatArray:
     high, low = float(curve.similarity[k]), float(curve.similarity[k + 1])
     grid = np.unique(np.linspace(low, high, points))
     return grid[(grid > low) & (grid < high)]
-
-
-def _needed(curve: SteppedCurve, matches: Sequence[int], nonmatches: Sequence[int], found: Tally) -> IntArray:
-    """The points to keep: those that were there, and of the new ones those beside a wanted number of errors."""
-    beside = {
-        int(np.searchsorted(curve.false_matches, wanted, side="right")) + step for wanted in matches for step in (-1, 0)
-    }
-    beside |= {
-        int(np.searchsorted(-curve.false_nonmatches, -wanted, side="left")) + step
-        for wanted in nonmatches
-        for step in (-1, 0)
-    }
-    new = np.isin(curve.thresholds, found.thresholds)
-    kept = ~new
-    kept[[k for k in beside if 0 <= k < kept.size]] = True
-    return np.flatnonzero(kept)
 
 
 def _merged(one: Tally, two: Tally) -> Tally:

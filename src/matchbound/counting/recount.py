@@ -178,14 +178,14 @@ class Recount:
         source = self.source
         if not isinstance(source, Embeddings):
             return None
-        if "genuine scores" not in self.memo:
+        if "genuine-scores" not in self.memo:
             pairs = GenuinePairs.of(source)
             made = None
             if len(pairs) <= MOST_GENUINE:
                 first, second = pairs.rows(np.arange(len(pairs)))
                 made = source.codes[first], source.score_pairs(first, second)
-            self.memo["genuine scores"] = made
-        found: tuple[IntArray, FloatArray] | None = self.memo["genuine scores"]
+            self.memo["genuine-scores"] = made
+        found: tuple[IntArray, FloatArray] | None = self.memo["genuine-scores"]
         return found
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:

@@ -30,6 +30,7 @@ from matchbound.counting.running import ANYHOW, How, Kind, run_all
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.labels import Coded, label_bytes
 from matchbound.errors import DataError, MatchboundError, UsageError
+from matchbound.notes import Note
 from matchbound.readers.pieces import Said, TablePieces, pieces_of
 from matchbound.readers.scan import ScoreFile
 from matchbound.readers.tables import Contradictions
@@ -154,7 +155,7 @@ class RowCounts(Held):
         ):
             raise DataError("counts of another shape")
         rows, strange, padded = json.loads(bytes(state["said"]))
-        said = Said(Contradictions(rows, strange), dict.fromkeys(padded))
+        said = Said(Contradictions(rows, strange), dict.fromkeys(Note(code, text) for code, text in padded))
         return RowCounts(state["genuine"].copy(), state["impostor"].copy(), said, blocks)
 
     def copy(self) -> Self:
@@ -174,7 +175,7 @@ class RowCounts(Held):
     def state(self) -> dict[str, NDArray[Any]]:
         """All of it but the blocks, as arrays for a file."""
         told = self.said.contradictions
-        text = json.dumps([told.rows, told.strange, list(self.said.padded)]).encode()
+        text = json.dumps([told.rows, told.strange, [(note.code, note) for note in self.said.padded]]).encode()
         return {"genuine": self.genuine, "impostor": self.impostor, "said": np.frombuffer(text, dtype=np.uint8)}
 
 

@@ -151,7 +151,7 @@ class ImpostorTally:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What a set of comparisons says at K thresholds, and all that the statistics ever see.
+    """The counts of a set of comparisons at K thresholds: all that the statistics use.
 
     identities : array, shape (G,)
         Labels, sorted.

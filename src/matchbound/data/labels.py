@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.errors import DataError
+from matchbound.notes import Note
 
 MAX_LABEL = 10_000
 """Characters that a label may have: beyond this, it is no label but a whole text."""
@@ -80,13 +81,16 @@ class Coded:
             return np.empty(0, dtype=np.str_)
         return np.asarray(self.labels[self.codes])
 
-    def notes(self, name: str) -> list[str]:
+    def notes(self, name: str) -> list[Note]:
         """What was done to the labels of a column, in words."""
         if not self.padded:
             return []
         return [
-            f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their "
-            "ends in some rows and without in others; they were taken for the same"
+            Note(
+                "padded-labels",
+                f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their "
+                "ends in some rows and without in others; they were taken for the same",
+            )
         ]
 
 
@@ -396,7 +400,7 @@ def taken(table: NDArray[Any], codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
     return found
 
 
-def missing_words(labels: LabelArray, what: str) -> list[str]:
+def missing_words(labels: LabelArray, what: str) -> list[Note]:
     """A note where some labels are words that often stand for a missing value; they are labels all the same."""
     if labels.dtype.kind in "iu":
         return []
@@ -404,6 +408,9 @@ def missing_words(labels: LabelArray, what: str) -> list[str]:
     if not found:
         return []
     return [
-        f"{what} are named {', '.join(repr(word) for word in found[:3])}, which was read as a name like any other; if "
-        "it stands for a missing value, drop those rows"
+        Note(
+            "missing-words",
+            f"{what} are named {', '.join(repr(word) for word in found[:3])}, which was read as a name like any other; "
+            "if it stands for a missing value, drop those rows",
+        )
     ]

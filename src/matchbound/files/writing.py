@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from matchbound.errors import DataError
+
+MOMENT = 10.0
+"""Seconds within which a file that was begun is held by its writer."""
 
 
 @contextlib.contextmanager
@@ -24,19 +29,40 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             yield target
             return
+        _clear(target)
         # the name is known before the file is there, so that a signal at any moment leaves nothing behind
         temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
         try:
-            with open(temporary, "xb"):
+            with open(temporary, "xb") as held:
+                with contextlib.suppress(OSError):  # a file system that cannot
+                    _hold(held.fileno())
                 if mode is not None:
                     os.chmod(temporary, stat.S_IMODE(mode))
-            yield temporary
-            os.replace(temporary, target)
+                yield temporary
+                os.replace(temporary, target)
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
     except OSError as error:
         raise DataError(f"{os.fspath(path)}: cannot be written ({error.strerror or error})") from None
+
+
+def _clear(target: Path) -> None:
+    """Remove what writers of this target left that were killed: a file that is half written and that nobody holds."""
+    for path in target.parent.glob(f".{glob.escape(target.name[:200])}.{'[0-9a-f]' * 12}.part"):
+        with contextlib.suppress(OSError), open(path, "rb") as left:  # or somebody holds it, or removes it now
+            if _hold(left.fileno()) and time.time() - os.fstat(left.fileno()).st_mtime > MOMENT:
+                path.unlink(missing_ok=True)
+
+
+def _hold(file: int) -> bool:
+    """Hold an open file until it is closed or the process ends; whether the system can do that."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return True
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:

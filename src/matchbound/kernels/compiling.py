@@ -1,9 +1,10 @@
 """Compile a kernel at its first call, and keep what was compiled for later processes.
 
 Numba's own cache asks only whether the file of the kernel itself has changed, numbers its files from a shared index,
-and fails the run when it cannot write. Kernels here call kernels of other files, processes start together, and disks
-are full: so each compiled kernel is a file of its own, named by the kernel, by all sources of this package and by the
-types it was compiled for. It is written whole or not at all, and a cache that cannot be used is only slow.
+and fails the run when it cannot write. Kernels here call kernels of other files, processes start together or are
+killed, and disks are full: so each compiled kernel is a file of its own, named by the kernel, by all sources of this
+package and by the types it was compiled for. It is written whole or not at all, and a cache that cannot be used is only
+slow.
 """
 
 from __future__ import annotations
@@ -11,19 +12,25 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
+import secrets
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime.nrt import rtsys
 
 from matchbound import kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 MESSAGE = "matchbound: compiling its kernels for this processor; later runs start at once\n"
+FORGOTTEN_AFTER = 3600.0
+"""Seconds after which a file that is not complete is taken for one that a killed process left."""
 
 
 def compiled(**options: Any) -> Callable[[F], F]:
@@ -69,9 +76,13 @@ class _Kept:
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """A compiled form that was kept, or None, and then numba compiles."""
+        """A compiled form that was kept, or None, and then numba compiles.
+
+        Numba would first load all that it knows of types and functions (0.2 s), which only compiling needs.
+        """
         try:
-            found = self._numba.load_overload(sig, target_context)
+            rtsys.initialize(target_context)
+            found = self._numba._load_overload(sig, target_context)
         except Exception:  # numba cannot make a kernel of it any more
             found = None
         if found is None:
@@ -111,10 +122,47 @@ class _Files:
 
     def save(self, key: Any, data: Any) -> None:
         """Keep `data` under `key`, whole or not at all, and drop what other sources left."""
-        self._numba._save_data(self._name(key), (key, data))
-        for path in self._folder.glob(f"*.{self._python}.*nb[ci]"):
-            if f".{self._sources}." not in path.name:
+        _write_whole(self._folder, self._name(key), self._numba._dump((key, data)))
+        for path in self._folder.glob(f"*.{self._python}.*nb[ci]*"):
+            half = path.suffix not in (".nbc", ".nbi")
+            if _forgotten(path) if half else f".{self._sources}." not in path.name:
                 path.unlink(missing_ok=True)
+
+
+def _write_whole(folder: Path, name: str, content: bytes) -> None:
+    """Write a file that has no name until it is complete, so that a killed process leaves nothing.
+
+    Where the system has no such files, it has a name of its own until then, and what a killed process left is removed
+    after an hour.
+    """
+    try:
+        file = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+    except (AttributeError, OSError):
+        beside = folder / f"{name}.tmp.{secrets.token_hex(8)}"
+        try:
+            beside.write_bytes(content)
+            os.replace(beside, folder / name)
+        finally:
+            beside.unlink(missing_ok=True)
+        return
+    with open(file, "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            (folder / name).unlink(missing_ok=True)  # it was there and could not be used
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                os.link(f"/proc/self/fd/{file}", name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=True)
+        finally:
+            os.close(place)
+
+
+def _forgotten(path: Path) -> bool:
+    """Whether a file has not been written to for so long that nobody is writing it."""
+    try:
+        return time.time() - path.stat().st_mtime > FORGOTTEN_AFTER
+    except OSError:  # gone by now
+        return False
 
 
 @functools.cache

@@ -8,12 +8,15 @@ of the model has a log-normal factor for that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
+from matchbound.results.latent import FEWEST_IDENTITIES
+from matchbound.stats.intervals import careful_wilson
 from matchbound.stats.latent import LatentModel, settings_named
 from matchbound.stats.latent.model import Clusters, Curve, Design, OwnVariance, kurtosis
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
@@ -45,40 +48,55 @@ class PlannedLimits:
         deviate = self.model.deviate(1.0 - 2.0 * tail)
         x = estimate * self.model.comparisons
         none = x < 1.0
-        low, high = np.zeros_like(x), np.full_like(x, self.none(tail))
+        low, high = np.zeros_like(x), np.full_like(x, self.none(tail) if np.any(none) else 1.0)
         if np.all(none):
             return low, high
         seen = x[~none]
         grid = np.unique(np.geomspace(seen.min(), max(seen.max(), seen.min() * 1.0001), COUNTS))
         relative = self._relative(grid)
-        log_ratio, ratios = np.log(RATIOS), []
-        for ratio in RATIOS:
-            known = OwnVariance(grid, ratio * relative, np.zeros(grid.size))
-            own = LatentModel(**{**vars(self.model), "own": known})
-            sides = np.repeat([True, False] if lower else [True], grid.size)
-            limit = own.limit(np.resize(grid, sides.size), deviate, sides, tolerance=1e-4)
-            ratios.append(np.log(np.maximum(limit, 1e-300)).reshape(-1, grid.size))
-        table = np.array(ratios)  # ratio, side, count
         place, at = np.log(seen), np.log(grid)
         factor = far_bias_factor if self.model.metric == "far" else frr_bias_factor
         corrected = variance[~none] * factor(float(self.n_identities))
         spread = np.maximum(corrected, estimate[~none] / self.model.comparisons)
+        log_ratio = np.log(RATIOS)
         drawn = np.log(spread / estimate[~none] ** 2) - np.interp(place, at, np.log(relative))
         drawn = np.clip(drawn, log_ratio[0], log_ratio[-1])
         upper_place = np.clip(np.searchsorted(log_ratio, drawn), 1, log_ratio.size - 1)
         share = (drawn - log_ratio[upper_place - 1]) / (log_ratio[upper_place] - log_ratio[upper_place - 1])
+        first = int(upper_place.min()) - 1  # only what some draw lies between is computed
+        upper_place, used = upper_place - first, RATIOS[first : int(upper_place.max()) + 1]
+        table = self._table(grid, used[:, None] * relative, deviate, [True, False] if lower else [True])
         wide = self._estimated(seen)
         for side, out in enumerate((high, low) if lower else (high,)):
-            columns = np.array([np.interp(place, at, table[k, side]) for k in range(log_ratio.size)])
+            columns = np.array([np.interp(place, at, table[k, side]) for k in range(used.size)])
             picked = np.arange(seen.size)
             found = columns[upper_place - 1, picked] * (1.0 - share) + columns[upper_place, picked] * share
             centre = np.log(estimate[~none])
             out[~none] = np.exp(centre + (found - centre) * wide)
         return low, np.minimum(high, 1.0)
 
+    def _table(self, errors: FloatArray, relative: FloatArray, deviate: float, sides: Sequence[bool]) -> FloatArray:
+        """Logarithms of limits, shape (R, S, C), at C counts with R relative variances each; S sides, upper or not."""
+        model = replace(self.model, own=OwnVariance(errors, relative[0], np.zeros(errors.size)))
+        shape = (relative.shape[0], len(sides), errors.size)
+        upper = np.broadcast_to(np.array(sides)[None, :, None], shape).reshape(-1)
+        found = model.limit(
+            np.broadcast_to(errors, shape).reshape(-1),
+            deviate,
+            upper,
+            tolerance=1e-4,
+            relative=np.broadcast_to(relative[:, None, :], shape).reshape(-1),
+        )
+        return np.log(np.maximum(found, 1e-300)).reshape(shape)
+
     def none(self, tail: float) -> float:
-        """The upper bound after no error at all."""
-        return float(self.model.limit(0.0, self.model.deviate(1.0 - 2.0 * tail), True)[0])
+        """The upper bound after no error at all; Wilson's where `evaluate` could not fit the model."""
+        model, people = self.model, self.n_identities
+        linked = float(model.design.sharing) + float(model.design.within)
+        if people < FEWEST_IDENTITIES or linked < model.comparisons:
+            floor = people // 2 if model.metric == "far" else people
+            return careful_wilson(0.0, 0.0, floor, model.comparisons, tail, people - 1.0)[1]
+        return float(model.limit(0.0, model.deviate(1.0 - 2.0 * tail), True)[0])
 
     def _relative(self, errors: FloatArray) -> FloatArray:
         """The model's relative variance T without guards, shape of `errors`."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -165,6 +166,7 @@ def draw(
     return replace(made, planned=planned(target.metric, n_identities, instances, seen))
 
 
+@lru_cache(maxsize=64)
 def smallest(target: Target, stated: Dependence | float, instances: int, seed: int) -> int:
     """The fewest people with which the goal is met with the target's power."""
     least = 4

@@ -11,6 +11,7 @@ from matchbound.data.labels import Coded
 from matchbound.errors import DataError
 from matchbound.files.opening import MAX_BYTES, open_input
 from matchbound.files.origin import Stamp
+from matchbound.notes import Note
 from matchbound.readers.parquet import batches, open_parquet, place
 from matchbound.readers.roles import PairRoles
 from matchbound.readers.scan import BATCH_ROWS, ScoreBatch, ScoreFile, parquet_files, roles_of_pairs, wanted_columns
@@ -25,7 +26,7 @@ class Said:
     """What rows had to say beside their numbers: contradictions, and labels with spaces at their ends."""
 
     contradictions: Contradictions = field(default_factory=Contradictions)
-    padded: dict[str, None] = field(default_factory=dict)
+    padded: dict[Note, None] = field(default_factory=dict)
 
     def add(self, other: Said) -> None:
         """What further rows said too."""
@@ -68,7 +69,7 @@ class TablePieces:
         """How many rows there are."""
         return sum(piece.rows for piece in self.pieces)
 
-    def notes(self, said: Said, distance: bool | None) -> tuple[str, ...]:
+    def notes(self, said: Said, distance: bool | None) -> tuple[Note, ...]:
         """What a pass over all pieces found, as a pass of `scan` tells it."""
         chosen = [] if distance is not None or not self.roles.distance else [distance_note(self.roles.score)]
         return (*chosen, *self.roles.notes, *said.padded, *said.contradictions.notes())

@@ -16,6 +16,7 @@ from matchbound.errors import DataError, plainly
 from matchbound.files.names import own_name
 from matchbound.files.opening import MAX_BYTES, Input, is_address, local_path, open_input
 from matchbound.files.origin import Origin
+from matchbound.notes import Note
 from matchbound.readers.blocks import text_blocks
 from matchbound.readers.delimited import diagnose, find_layout, read_header, split_header
 from matchbound.readers.parquet import batches, open_parquet, place
@@ -89,10 +90,13 @@ class ScoreFile:
     def __repr__(self) -> str:
         return f"ScoreFile({own_name(self.path)!r}, distance={self.distance}, group={self.group!r})"
 
-    def findings(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[Note, ...]:
         """What reading in batches cannot see, and what the last pass over the table found."""
         return (
-            "the table was read in batches: repeated comparisons and numbers of instances were not looked at",
+            Note(
+                "in-batches",
+                "the table was read in batches: repeated comparisons and numbers of instances were not looked at",
+            ),
             *self._seen.notes,
         )
 
@@ -100,7 +104,7 @@ class ScoreFile:
         """A pass over the table begins, with its files as they are now; a DataError where they have changed."""
         self._seen.begin(origins)
 
-    def ended(self, notes: tuple[str, ...]) -> None:
+    def ended(self, notes: tuple[Note, ...]) -> None:
         """A pass over the table ended, and found this."""
         self._seen.notes = notes
 
@@ -120,7 +124,7 @@ class _Seen:
     """What passes over a table have seen: the file as it was in the first of them, and notes."""
 
     origins: tuple[Origin, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     memo: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, origins: tuple[Origin, ...]) -> None:
@@ -181,7 +185,7 @@ def scan_scores(
     found = _open(source, None)
     roles = found.roles
     said = Contradictions()
-    padded: dict[str, None] = {}
+    padded: dict[Note, None] = {}
 
     def scored(table: Table) -> ScoreBatch:
         a, b = table.coded(found.id_a), table.coded(found.id_b)

@@ -67,7 +67,13 @@ FEWEST_THRESHOLDS = 8
 
 
 def fit(
-    metric: str, tally: Tally, errors: int, recount: Recount, settings: str | LatentSettings = "default"
+    metric: str,
+    tally: Tally,
+    errors: int,
+    recount: Recount,
+    settings: str | LatentSettings = "default",
+    *,
+    both: bool = False,
 ) -> LatentModel:
     """Fit the latent model of FAR or FRR; what was fitted to the data once is kept and used again.
 
@@ -76,21 +82,32 @@ def fit(
     tally
         The data at thresholds of interest.
     errors
-        At the threshold of interest; only whether more than half of the comparisons err matters.
+        At the threshold of interest; only whether more than half of the comparisons err, or about half, matters.
+    both
+        Fit both sides of the scale, for limits of any number of errors. Where about half of the comparisons err, both
+        are always fitted.
     """
-    from matchbound.stats.latent import settings_named, with_own_variance
+    from matchbound.stats.latent import BLENDED, settings_named, with_own_variance
 
     constants = settings_named(settings)
     total = _comparisons(metric, tally)
     mirrored = errors > total / 2.0
+    model = _fitted(metric, tally, mirrored, recount, constants)
+    if both or BLENDED[0] * total < errors < BLENDED[1] * total:
+        model = replace(model, other=_fitted(metric, tally, not mirrored, recount, constants))
+    return with_own_variance(model, tally) if metric == "far" and _of_some(tally, recount) else model
+
+
+def _fitted(metric: str, tally: Tally, mirrored: bool, recount: Recount, constants: LatentSettings) -> LatentModel:
+    """The model fitted from one side of the scale; kept."""
+    total = _comparisons(metric, tally)
     key = ("latent", metric, mirrored, constants.bandwidth, constants.slope_limit)
     model: LatentModel | None = recount.memo.get(key)
     if model is None:
         seen = total if mirrored else 0
         model = _frr(tally, seen, recount, constants) if metric == "frr" else _far(tally, seen, recount, constants)
         recount.memo[key] = model
-    model = replace(model, settings=constants)
-    return with_own_variance(model, tally) if metric == "far" and _of_some(tally, recount) else model
+    return replace(model, settings=constants)
 
 
 def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> Note | None:
@@ -98,9 +115,9 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     part = tally.impostor if metric == "far" else tally.genuine
     people = int(np.count_nonzero(part.comparisons))
     if recount is not None and recount.anonymous:
-        return Note("anonymous", "nobody is known, so that errors that go together cannot be seen")
+        return Note("anonymous", "identities are unknown, so correlated errors cannot be seen")
     if recount is None:
-        return Note("no-recount", "the comparisons are not at hand to be counted at other thresholds")
+        return Note("no-recount", "the comparisons are not available to be counted at other thresholds")
     if people < FEWEST_IDENTITIES:
         return Note(
             "few-identities", f"correlations of errors cannot be estimated from {people} identities with comparisons"
@@ -117,7 +134,7 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
             "of errors depend on the rate (are these decisions?)",
         )
     if float(model.design.sharing) + float(model.design.within) < model.comparisons:
-        return Note("sparse", "too few comparisons share an identity to estimate how their errors go together")
+        return Note("sparse", "too few comparisons share an identity to estimate how their errors are correlated")
     return None
 
 

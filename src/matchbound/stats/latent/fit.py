@@ -140,7 +140,8 @@ def fit_far(
 
 def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
     """The model of FAR with the sample's own variance taken from a tally of all the data, at its thresholds."""
-    return replace(model, own=far_own_variance(tally.impostor, model.mirrored, model.effective_identities))
+    own = far_own_variance(tally.impostor, model.mirrored, model.effective_identities)
+    return replace(model, own=own, other=model.other and with_own_variance(model.other, tally))
 
 
 def unit_design(rate: UnitRate) -> Design:
@@ -189,6 +190,7 @@ def of_units(model: LatentModel, rates: Sequence[UnitRate]) -> LatentModel:
         effective_identities=float(people),
         own=own,
         people=people,
+        other=model.other and of_units(model.other, rates),
     )
 
 

@@ -29,6 +29,10 @@ HIGHEST = 0.999
 """Correlations are kept within ±HIGHEST."""
 REACH = 8.5
 """The normal variable u is integrated over ±REACH."""
+GAMMA_NODES = 96
+"""Nodes of the mean over a gamma variable."""
+GAMMA_STEP = 0.1
+"""Steps of the logarithm of its shape at which its quantiles are computed."""
 
 
 @lru_cache(maxsize=8)
@@ -157,18 +161,55 @@ def _gamma_tail(
     errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
 ) -> FloatArray:
     """E of the mid-P binomial tail with a gamma rate of mean `rate` and relative variance `spread`, shape (J,)."""
-    from scipy.special import betainc, betaincc, gammaincinv, gammaln
+    from scipy.special import betainc, betaincc, gammaln
 
-    nodes, weights = legendre(96)
-    shape = 1.0 / np.maximum(spread, 1e-6)
-    p = np.clip(rate[:, None] * gammaincinv(shape[:, None], nodes) / shape[:, None], 1e-300, 1.0 - 1e-12)
-    x, n = errors[:, None], trials[:, None]
+    _, weights = legendre(GAMMA_NODES)
+    p = np.clip(rate[:, None] * gamma_quantiles(1.0 / np.maximum(spread, 1e-6)), 1e-300, 1.0 - 1e-12)
+    x, n = np.broadcast_to(errors[:, None], p.shape), np.broadcast_to(trials[:, None], p.shape)
+    over = np.broadcast_to(upper[:, None], p.shape)
+    some = (n * p < x + 21.0 + 9.0 * np.sqrt(x + 1.0)) & (n * p > np.where(x > 100.0, x - 9.0 * np.sqrt(x), 0.0))
+    tail = np.where((n * p < x) == over, 1.0, 0.0)  # beyond doubt, to 1e-12
+    x, n, p, over = x[some], n[some], p[some], over[some]
     choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
     half = 0.5 * np.exp(choose + x * np.log(p) + (n - x) * np.log1p(-p))
-    tail, lower = np.empty_like(half), ~upper
-    tail[upper] = betaincc(x[upper] + 1.0, n[upper] - x[upper], p[upper]) - half[upper]
-    tail[lower] = betainc(x[lower] + 1.0, n[lower] - x[lower], p[lower]) + half[lower]
+    made, under = np.empty_like(half), ~over
+    made[over] = betaincc(x[over] + 1.0, n[over] - x[over], p[over]) - half[over]
+    made[under] = betainc(x[under] + 1.0, n[under] - x[under], p[under]) + half[under]
+    tail[some] = made
     result: FloatArray = tail @ weights
+    return result
+
+
+def gamma_quantiles(shape: FloatArray) -> FloatArray:
+    """Quantiles at the Gauss–Legendre nodes of gamma variables with mean 1, shape (J, GAMMA_NODES).
+
+    The inverse of the incomplete gamma function is dear, and smooth in the shape a: a/√(1 + a) times the logarithm of
+    the quantile is known at steps of log a, computed when first needed, and read in between by polynomials of degree 5,
+    to 1e-7.
+    """
+    place = np.log(shape) / GAMMA_STEP
+    first = np.floor(place).astype(np.int64) - 2
+    t = (place - first)[:, None]
+    total: FloatArray = np.zeros((shape.size, GAMMA_NODES))
+    for k in range(6):
+        others = [j for j in range(6) if j != k]
+        weight = np.prod([(t - j) / (k - j) for j in others], axis=0)
+        total += weight * np.array([_gamma_knot(int(at) + k) for at in first]).reshape(-1, GAMMA_NODES)
+    result: FloatArray = np.exp(total * (np.sqrt(1.0 + shape) / shape)[:, None])
+    return result
+
+
+@lru_cache(maxsize=1024)
+def _gamma_knot(place: int) -> FloatArray:
+    """a/√(1 + a)·log of the quantiles of a gamma variable of shape a = exp(place·GAMMA_STEP) and mean 1."""
+    from scipy.special import gammaincinv, gammaln
+
+    a = float(np.exp(place * GAMMA_STEP))
+    nodes, _ = legendre(GAMMA_NODES)
+    with np.errstate(divide="ignore"):
+        log_quantile = np.log(gammaincinv(a, nodes))
+    small = (np.log(nodes) + gammaln(a + 1.0)) / a  # the first term of the series, where the quantile underflows
+    result: FloatArray = (np.where(log_quantile > -600.0, log_quantile, small) - np.log(a)) * a / np.sqrt(1.0 + a)
     return result
 
 
@@ -233,7 +274,9 @@ def solve_decreasing(
 ) -> FloatArray:
     """Roots of falling functions, one per entry, by Chandrupatla's method; shape (J,).
 
-    The root is sought between `near` and `guess` first, and where it is not there, between them and one of the ends.
+    The root is sought between `near` and `guess` first; where it is not there, somewhat beyond where the line through
+    both crosses zero, and then between that and one of the ends. The first step follows the line as well, and a value
+    is taken for the root once the slopes on both of its sides put it within `tolerance`.
     Where there is none, the result is that end. An entry that is found is left alone, so that no root depends on
     the others.
 
@@ -245,18 +288,24 @@ def solve_decreasing(
     every = np.arange(near.size)
     a, b = near.copy(), guess.copy()
     fa, fb = gap(a, every), gap(b, every)
-    outside = np.flatnonzero(np.sign(fa) == np.sign(fb))
-    if outside.size:
+    for beyond in (1.3, np.inf):
+        outside = np.flatnonzero(np.sign(fa) == np.sign(fb))
+        if not outside.size:
+            break
         right = fa[outside] > 0.0
+        with np.errstate(all="ignore"):
+            ahead = np.abs((b - a) / (fb - fa))[outside] * np.where(right, 1.0, -1.0) * beyond
         farther = outside[(a[outside] > b[outside]) != right]
         a[farther], fa[farther] = b[farther], fb[farther]
-        b[outside] = np.where(right, ends[1], ends[0])
+        reached = a[outside] + np.abs(fa[outside]) * ahead
+        end = np.where(right, ends[1], ends[0])
+        b[outside] = np.where(np.isfinite(reached), np.clip(reached, *ends), end)
         fb[outside] = gap(b[outside], outside)
     no_root = np.sign(fa) == np.sign(fb)
     root = np.where(no_root, b, np.where(np.abs(fa) < np.abs(fb), a, b))
     left = np.flatnonzero(~no_root)
     a, fa, b, fb = a[left], fa[left], b[left], fb[left]
-    t = np.full(left.size, 0.5)
+    t = np.clip(fa / (fa - fb), 0.02, 0.98)
     for _ in range(80):
         if not left.size:
             break
@@ -269,7 +318,8 @@ def solve_decreasing(
         root[left] = np.where(np.abs(fa) < np.abs(fb), a, b)
         with np.errstate(all="ignore"):
             reach = tolerance / np.abs(b - c)
-            more = ~((reach > 0.5) | (fa == 0.0))
+            slope = np.minimum(np.abs((fa - fb) / (a - b)), np.abs((fa - fc) / (a - c)))
+            more = ~((reach > 0.5) | (np.abs(fa) <= tolerance * slope) | (fa == 0.0))
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
             quadratic = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
             inverse = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
