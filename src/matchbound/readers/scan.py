@@ -151,7 +151,9 @@ def scan(
 ) -> ScoreFile:
     """A score table too large for memory, for `evaluate`, `roc` and `by_group`: nothing is read until it is counted.
 
-    What needs comparisons matched (`compare`, systems in a report) reads the table into memory.
+    With ``executor=`` or ``checkpoint=``, `evaluate`, `tally` and `roc` count Parquet files in pieces, on a cluster
+    where the executor is one. What needs comparisons matched or one by one (`compare`, reports) reads the table into
+    memory.
 
     Parameters
     ----------
