@@ -227,7 +227,7 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", ["", "[]", '{"speeds": [1, 2]}', '{"speeds": [1, 2, "x", 4, 5]}', '{"speeds": [1, 2, 0, 4, 5]}']
+    "kept", ["", "[]", "{}", '{"speeds": [1, 2]}', '{"speeds": [1, 2, "x", 4, 5]}', '{"speeds": [1, 2, 0, 4, 5]}']
 )
 def test_speeds_are_measured_where_none_are_kept(kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)

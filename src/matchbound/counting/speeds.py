@@ -83,7 +83,7 @@ def measured_speeds(seconds: Callable[[Float32Array, float, bool], float]) -> Sp
 
 def _kept(path: Path) -> Speeds | None:
     """The speeds in a file, where there are any."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
+    with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
         kept = Speeds(*(float(value) for value in json.loads(path.read_text())["speeds"]))
         if all(math.isfinite(value) and 0 <= value < 1e6 for value in kept) and kept.byte > 0:
             return kept
