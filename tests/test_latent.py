@@ -416,7 +416,7 @@ class TestLimits:
             low, high = model.limit([x, x], deviate, [False, True])
             z_hat = ndtri(np.array([x / model.comparisons] * 2))
             tails = model._tail(np.array([x, x]), ndtri(np.array([low, high])), z_hat, np.array([False, True]))
-            lower = model.lower_deviate(np.array([deviate]))[0]
+            lower = model._lower_deviate(np.array([deviate]))[0]
             assert lower < deviate
             np.testing.assert_allclose(tails, ndtr([-lower, -deviate]), rtol=1e-4)
 
@@ -451,8 +451,8 @@ class TestSides:
         model = replace(models["far"], people=people, effective_identities=share * people, settings=constants)
         upper, lower = naive.t_deviates(people, share * people, level, freedom)
         assert model.deviate(level) == pytest.approx(upper, rel=1e-6)
-        assert model.lower_deviate(np.array([upper]))[0] == pytest.approx(lower, rel=1e-6)
-        assert model.lower_deviate(np.zeros(1))[0] == pytest.approx(0.0, abs=1e-12)
+        assert model._lower_deviate(np.array([upper]))[0] == pytest.approx(lower, rel=1e-6)
+        assert model._lower_deviate(np.zeros(1))[0] == pytest.approx(0.0, abs=1e-12)
 
     @given(st.floats(0.0, 0.5), st.floats(1e-4, 0.5), st.floats(0.0, 0.5), st.floats(0.0, 1.0))
     def test_the_slope_raises_the_correlation_as_the_literal_rule(self, models, slope, rate, rho, weight):

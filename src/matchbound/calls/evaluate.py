@@ -116,7 +116,7 @@ def evaluate(
     (110, 201532)
     >>> low, high = rates.far.interval()
     >>> f"{low:.2%} to {high:.2%}"
-    '0.01% to 0.43%'
+    '0.01% to 0.46%'
     """
     if threshold is None:
         if threshold_from is None:

@@ -112,7 +112,7 @@ class Plan(Shown):
     >>> import matchbound as mb
     >>> made = mb.plan(frr=0.05, width=0.1, instances=3)
     >>> made.n_identities
-    99
+    98
     """
 
     target: Target

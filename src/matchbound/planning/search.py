@@ -91,7 +91,7 @@ class Expectation(Shown):
     >>> import matchbound as mb
     >>> made = mb.plan(frr=0.05, width=0.1, instances=3)
     >>> round(made.at(made.n_identities).chance, 2)
-    0.96
+    0.95
     """
 
     n_identities: int

@@ -84,7 +84,7 @@ class RateLimits(Shown):
     >>> curve = mb.roc(mb.demo_data())
     >>> limits = curve.limits_at([500, 1000], "far")
     >>> limits.high.round(5).tolist()
-    [0.00099, 0.00194]
+    [0.00099, 0.002]
     """
 
     low: FloatArray = field(repr=False)

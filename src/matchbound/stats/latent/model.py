@@ -365,7 +365,7 @@ class LatentModel:
         people = self.people or self.effective_identities
         return max(min(self.effective_identities - 1.0, max(share * (people - 1.0), LEAST_FREEDOM)), 1.0)
 
-    def lower_deviate(self, deviate: FloatArray) -> FloatArray:
+    def _lower_deviate(self, deviate: FloatArray) -> FloatArray:
         """The deviates of lower limits that go with those of upper ones: the same tail, other degrees of freedom."""
         from scipy.special import stdtr, stdtrit
 
@@ -482,7 +482,7 @@ class LatentModel:
 
         x = self.comparisons - errors if self.mirrored else errors
         up = ~upper if self.mirrored else upper
-        deviate = np.where(up, deviate, self.lower_deviate(deviate))
+        deviate = np.where(up, deviate, self._lower_deviate(deviate))
         z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
         handed_over, clump = self._handed_over(x, z_hat, relative), self._clump_seen(x, relative)
 
