@@ -160,14 +160,24 @@ def real_data(older: bool = False) -> list[Row]:
 
 
 def older_processors() -> list[Row]:
-    """The rows at one threshold as they are without AVX-512, here and in the BLAS; in a process of their own."""
+    """The rows at one threshold as they are without AVX-512, here and in the BLAS; in processes of their own.
+
+    AVX-VNNI is timed in AVX-512's form of the instruction where the processor has only that.
+    """
+    from matchbound.kernels.screen import Vnni256
+
     code = "import json, bench_scale as b; print(json.dumps([*b.one_threshold(True), *b.real_data(True)]))"
-    setting = {**os.environ, "MATCHBOUND_CPU": "avx2", "OPENBLAS_CORETYPE": "Haswell"}
-    command = [sys.executable, "-c", code]
-    here = Path(__file__).parent
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=setting, cwd=here)
-    rows: list[Row] = json.loads(done.stdout.splitlines()[-1])
-    return [{**line, "name": f"{line['name']}, without AVX-512"} for line in rows]
+    found = []
+    for name, words in (("avx2", "without AVX-512"), ("avxvnni", "AVX-VNNI on 256 bits")):
+        if name == "avxvnni" and not Vnni256.available():
+            continue
+        setting = {**os.environ, "MATCHBOUND_CPU": name, "OPENBLAS_CORETYPE": "Haswell"}
+        command = [sys.executable, "-c", code]
+        here = Path(__file__).parent
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=setting, cwd=here)
+        rows: list[Row] = json.loads(done.stdout.splitlines()[-1])
+        found += [{**line, "name": f"{line['name']}, {words}"} for line in rows]
+    return found
 
 
 def many_thresholds() -> list[Row]:

@@ -175,38 +175,134 @@ def flipped_genuine(rows: Sequence[tuple[str, int]], sign: dict[str, float], fac
     return mean, factor * sum_over_sharing(terms)
 
 
+Moments = dict[str, float]
+"""What `gap` needs of a group: rate, comparisons, people, personal, clustered, sharing, alone, mates."""
+
+
+def impostor_moments(rows: Sequence[tuple[str, str, int]], people: float, factor: float) -> Moments:
+    """Of outcomes of impostor comparisons of one group, by pairs of comparisons."""
+    n = len(rows)
+    p = sum(y for _, _, y in rows) / n
+    left = [(a, b, y - p) for a, b, y in rows]
+    clustered = sum_over_same_pair(left)
+    sharing = mates = 0
+    for x, (a, b, _) in enumerate(rows):
+        for z, (c, d, _) in enumerate(rows):
+            common = len({a, b} & {c, d})
+            sharing += common == 1
+            mates += common == 2 and x != z
+    return {
+        "rate": p,
+        "comparisons": n,
+        "people": people,
+        "personal": factor * sum_over_sharing(left) - clustered,
+        "clustered": clustered,
+        "sharing": sharing,
+        "alone": n,
+        "mates": mates,
+    }
+
+
+def genuine_moments(members: Sequence[tuple[float, float]]) -> Moments:
+    """Of people (errors, comparisons); who makes half of the comparisons counts as if it had been left out of q."""
+    total = sum(g for _, g in members)
+    q = sum(e for e, _ in members) / total
+    clustered = 0.0
+    for e, g in members:
+        share = g / total
+        clustered += (e - q * g) ** 2 / max(1.0 - share, 0.05) ** (1.0 + min(1.0, 2.0 * share))
+    squares = sum(g * g for _, g in members)
+    people, mates = total**2 / squares, squares - total
+    nothing = {"personal": 0.0, "sharing": 0.0}
+    return {
+        "rate": q,
+        "comparisons": total,
+        "people": people,
+        "clustered": clustered,
+        "alone": total,
+        "mates": mates,
+        **nothing,
+    }
+
+
+def gap(a: Moments, b: Moments, shift: float = 0.0, ratio: float = 1.0) -> tuple[float, float]:
+    """(p_a − θ·p_b − δ over its standard error at the rates nearest to the estimates for which it is 0, freedom)."""
+    both = (a, b)
+    if a["rate"] == b["rate"] and a["rate"] in (0.0, 1.0):
+        return 0.0, 1.0
+    personal = shared = excess = room = 0.0
+    own_kappa: list[float | None] = []
+    own_rho: list[float | None] = []
+    for one in both:
+        pq = one["rate"] * (1.0 - one["rate"])
+        kappa_of = rho_of = None
+        if one["sharing"] > 0:
+            personal += one["people"] * one["personal"] / one["sharing"]
+            shared += one["people"] * pq * pq
+            kappa_of = max(one["personal"], 0.0) / one["sharing"] / pq**2 if pq > 0.0 else None
+        if one["mates"] > 0:
+            extra = (one["clustered"] - one["alone"] * pq) / one["mates"]
+            excess += one["people"] * extra
+            room += one["people"] * pq
+            rho_of = min(max(extra / pq, 0.0), 1.0) if pq > 0.0 else None
+        own_kappa.append(kappa_of)
+        own_rho.append(rho_of)
+    kappa = max(personal, 0.0) / shared if shared > 0.0 else 0.0
+    rho = min(max(excess / room, 0.0), 1.0) if room > 0.0 and a["clustered"] + b["clustered"] > 0.0 else 1.0
+    off = a["rate"] - ratio * b["rate"] - shift
+    pull = off / (1.0 / a["people"] + ratio * ratio / b["people"])
+    at_b = b["rate"] + ratio * pull / b["people"]
+    at_b = min(max(at_b, 0.0, -shift / ratio), max(min(1.0, (1.0 - shift) / ratio), 0.0, -shift / ratio))
+    at_a = min(max(shift + ratio * at_b, 0.0), 1.0)
+    parts = []
+    for one, p, times, k, r in zip(both, (at_a, at_b), (1.0, ratio * ratio), own_kappa, own_rho, strict=True):
+        trust = one["people"] / (one["people"] + 50.0) if one["clustered"] > 0.0 else 0.0
+        mine = kappa if k is None else (1.0 - trust) * kappa + trust * k
+        corr = rho if r is None else (1.0 - trust) * rho + trust * r
+        pq = p * (1.0 - p)
+        total = one["sharing"] * mine * pq * pq + pq * (one["alone"] + corr * one["mates"])
+        n = one["comparisons"]
+        parts.append((times * max(total / n**2, 1.0 / n**2), max(one["people"] - 1.0, 1.0)))
+    (v, f), (w, g) = parts
+    return off / math.sqrt(v + w), max((v + w) ** 2 / (v * v / f + w * w / g), 1.0)
+
+
 def largest_genuine_gap(people: Sequence[tuple[int, int]], sizes: Sequence[int]) -> float:
     """People (errors, comparisons) stand in line and fill the groups one after the other."""
     groups, start = [], 0
     for size in sizes:
-        members = people[start : start + size]
+        groups.append(genuine_moments(people[start : start + size]))
         start += size
-        total = sum(g for _, g in members)
-        rate = sum(e for e, _ in members) / total
-        effective = total**2 / sum(g * g for _, g in members)
-        factor = effective / (effective - 1) if effective > 1 else 1.0
-        square = sum((e - rate * g) ** 2 for e, g in members)
-        groups.append((rate, max(factor * square, 1.0) / total**2, max(effective - 1, 1.0)))
     return largest_gap(groups)
 
 
-def largest_gap(groups: Sequence[tuple[float, float, float]]) -> float:
-    """Over all pairs of groups (rate, variance, freedom), on the normal scale, with Satterthwaite's freedom."""
+def largest_gap(groups: Sequence[Moments]) -> float:
+    """Over all pairs of groups, on the normal scale."""
     top = 0.0
-    for (p, v, f), (q, w, g) in combinations(groups, 2):
-        top = max(top, t_score(p - q, v + w, (v + w) ** 2 / (v * v / f + w * w / g)))
+    for one, two in combinations(groups, 2):
+        statistic, freedom = gap(one, two)
+        top = max(top, t_score(statistic, 1.0, freedom))
     return top
 
 
-def thrown_rate(
-    hits: dict[frozenset[int], int], m: Sequence[float], pair_squares: float, factor: float
-) -> tuple[float, float]:
-    """Rate and variance of a group whose identity pairs have these errors."""
+def thrown_group(
+    hits: dict[frozenset[int], int], m: Sequence[float], pair_squares: float, people: float, factor: float
+) -> Moments:
+    """A group whose identity pairs have these errors, which meet pairs in proportion to their comparisons."""
     n = sum(m) / 2
     p = sum(hits.values()) / n
     r = sum((sum(count for pair, count in hits.items() if i in pair) - p * m[i]) ** 2 for i in range(len(m)))
-    q = sum(count * count for count in hits.values()) - p * p * pair_squares
-    return p, max(factor * (r - q), q, 1.0) / n**2
+    q = max(sum(count * count for count in hits.values()) - p * p * pair_squares, 0.0)
+    return {
+        "rate": p,
+        "comparisons": n,
+        "people": people,
+        "personal": factor * (r - q) - q,
+        "clustered": q,
+        "sharing": sum(x * x for x in m) - 2.0 * pair_squares,
+        "alone": n,
+        "mates": pair_squares - n,
+    }
 
 
 def shared_excess(cells: Sequence[Sequence[tuple[str, str, int]]]) -> float:

@@ -161,3 +161,34 @@ def far_variance_without_each(n: dict, m: dict) -> list[float]:
         big_q = 2 * sum(v**2 for v in d.values())
         found.append(max(0.0, 4 * big_r - 2 * big_q) / ordered**2)
     return found
+
+
+def t_deviates(people: int, effective: float, level: float, share: float) -> tuple[float, float]:
+    """t quantiles of upper and of lower limits: max(share·(G − 1), 6) and G − 1 degrees of freedom, at most G_e − 1."""
+    tail = (1 - level) / 2
+    made = []
+    for part in (share, 1.0):
+        freedom = part * (people - 1)
+        freedom = max(freedom, 6)
+        freedom = min(freedom, effective - 1)
+        made.append(-float(stats.t.ppf(tail, max(freedom, 1))))
+    return made[0], made[1]
+
+
+def raised_by(slope: float, rate: float, rho: float, weight: float) -> float:
+    """How much ρ_s rises: by 1.25 of the slope, fading over one probit below a rate of 1.5%, within bounds."""
+    below = max(stats.norm.ppf(0.015) - stats.norm.ppf(rate), 0)
+    wanted = slope * (1 + 0.25 * (1 - below if below < 1 else 0))
+    most = rho if rho > weight * slope else weight * slope
+    return wanted if wanted < most else most
+
+
+def clump_seen(errors: Sequence[int], comparisons: Sequence[int], fade: float) -> float:
+    """Errors of a clump, from how many people the sample's relative variance stands for."""
+    total, wrong = sum(comparisons), sum(errors)
+    rate = wrong / total
+    effective = total**2 / sum(g * g for g in comparisons)
+    squares = sum((e - rate * g) ** 2 for e, g in zip(errors, comparisons, strict=True))
+    variance = squares / total**2 * effective / (effective - 1)
+    people = max(rate**2 / variance, 1.0)
+    return wrong / (people * (1 + (people - 1) / fade))

@@ -95,3 +95,26 @@ def chunk_sums_by_loop(whole: Any, chunk: int) -> tuple[Any, Any]:
             sums[s, at // 4 // chunk, at % 4 // 2] += q
             squares[s, at // 4 // chunk, at % 4 // 2] += q * q
     return sums, squares
+
+
+def row_sums_by_loop(data: Comparisons, thresholds: Any) -> dict[str, Any]:
+    """What the rows of m_ij and n_ij sum to at each threshold, pair by pair."""
+    counted = tally_by_loop(data, thresholds)
+    size, made = data.n_identities, counted["compared"]
+    m, s = counted["impostor_comparisons"], counted["impostor_errors"]
+    shapes = {"mm": (size,), "mm_i": (size,)} | {name: (len(s), size) for name in ("ms", "nn", "nm", "ns", "nm_i")}
+    sums = {name: np.zeros(shape) for name, shape in shapes.items()}
+    for (i, j), count in made.items():
+        for h, other in ((i, j), (j, i)):
+            sums["mm"][h] += count**2
+            sums["mm_i"][h] += count * m[other]
+            for k, table in enumerate(counted["erred"]):
+                n = table.get((i, j), 0)
+                sums["ms"][k, h] += count * s[k, other]
+                sums["nn"][k, h] += n**2
+                sums["nm"][k, h] += n * count
+                sums["ns"][k, h] += n * s[k, other]
+                sums["nm_i"][k, h] += n * m[other]
+    sizes = sorted(set(made.values()))
+    pairs = [sum(count == size for count in made.values()) for size in sizes]
+    return {**sums, "sizes": sizes, "pairs": pairs}

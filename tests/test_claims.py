@@ -159,3 +159,20 @@ def test_results_are_records() -> None:
     claim = rates.far.claim(below=0.5)
     assert claim.to_dict()["verdict"] == "shown"
     assert str(claim).startswith("far < 0.5: shown.")
+
+
+def test_a_plan_takes_the_place_of_the_factor():
+    """One number says how many people would settle a claim: that of the plan, where there is one."""
+    from matchbound.cli.claims import with_plans
+
+    data = mb.demo_data(n_identities=40).comparisons()
+    rate = mb.evaluate(data, 0.6).frr
+    claim = rate.claim(below=0.5 * (rate.estimate + rate.upper_bound()))
+    assert claim.verdict == "not shown"
+    assert "times as many identities" in claim.reason
+    ((planned, _),) = with_plans([(claim, None)], data)
+    assert any("people with" in rule for rule in planned.rules)
+    assert "times as many" not in planned.reason
+    assert planned.verdict == claim.verdict
+    ((alone, _),) = with_plans([(claim, None)], None)
+    assert alone == claim

@@ -142,6 +142,7 @@ def test_a_rate_without_comparisons_is_null(tmp_path: Path, capsys: pytest.Captu
         (["evaluate", str(DATA / "balanced.csv"), "--threshold", "0.5", "--level", "95"], 2, "--level"),
         (["evaluate", str(DATA / "balanced.csv"), "--threshold", "0.5", "--nonsense"], 2, "nonsense"),
         (["evaluate", "no-such-file.csv", "--threshold", "0.5"], 1, "no-such-file.csv"),
+        (["evaluate", str(DATA / "balanced.csv"), "--threshold", "0.5", "0.6"], 2, "repeat the option"),
         (["judge"], 2, "judge"),
         (["check", "no-such-file.csv"], 1, "no-such-file.csv"),
     ],

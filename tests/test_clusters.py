@@ -159,7 +159,7 @@ def test_arguments() -> None:
     data = _random_table(5)
     with pytest.raises(mb.DataError, match="on both sides"):
         unit_rates(data, 0.3, bipartite=True)
-    with pytest.raises(mb.DataError, match="labels a side"):
+    with pytest.raises(mb.DataError, match="labels per side"):
         unit_rates(data, 0.3, cluster=[["x"], ["y"]])
     with pytest.raises(mb.UsageError, match="threshold"):
         unit_rates(data, float("nan"))

@@ -68,6 +68,34 @@ def test_intervals_of_families_that_differ_are_no_worse_than_the_normal_approxim
         assert float(ours["equal_pairs_missed"]) <= 0.07, ours
 
 
+def test_equal_systems_on_faces() -> None:
+    rows = {(row["rate"], row["method"]): row for row in rows_of("systems-faces")}
+    assert len(rows) == 6
+    for rate in ("0.001", "0.01"):
+        assert 0.03 <= float(rows[rate, "max-t"]["rejected"]) <= 0.065
+        assert int(rows[rate, "max-t"]["replications"]) == 1500
+
+
+def test_gaps_between_groups_on_real_data() -> None:
+    lines = (STUDIES / "group-gaps.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("# python studies/group_gaps.py")
+    rows = list(csv.DictReader(lines[2:]))
+    assert len(rows) == 550
+    found = {(r["data"], r["people"], r["gap"], r["metric"], r["rate"], r["method"]): r for r in rows}
+    equal = {key[:5] for key in found if key[2] == "equal"}
+    assert len(equal) == 35
+    for cell in equal:
+        assert float(found[*cell, "auto"]["rejected"]) <= 0.075, cell
+    assert max(float(found[*cell, "dyadic"]["rejected"]) for cell in equal) > 0.2
+    for key, row in found.items():
+        if key[5] == "auto" and not key[1].startswith("7/"):
+            assert float(row["coverage"]) >= 0.925, row
+    apart = [key[:5] for key in found if key[2] in ("a × 3", "b × 3") and key[5] == "auto"]
+    power = {m: np.mean([float(found[*cell, m]["rejected"]) for cell in apart]) for m in ("auto", "dyadic", "mover")}
+    assert power["auto"] >= 0.8 * power["dyadic"]
+    assert power["auto"] >= 1.2 * power["mover"]
+
+
 def test_figure_1_in_the_committed_study() -> None:
     for row in rows_of("figure1"):
         share = float(row["rejected"])

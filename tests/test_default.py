@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -307,3 +308,21 @@ def test_at_far_is_exact_on_curves_with_some_points(monkeypatch: pytest.MonkeyPa
         assert (two.estimate, two.frr) == (one.estimate, one.frr)
     both = coarse.refined(far=[0.1, 0.01], frr=[0.1])
     assert both.at_far(0.01).estimate == exact.at_far(0.01).estimate
+
+
+@pytest.mark.parametrize("decimals", [1, 12])
+def test_eer_is_exact_on_curves_with_some_points(decimals: int, tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(decimals)
+    a, b = rng.integers(0, 40, (2, 4000))
+    b = np.where(rng.random(4000) < 0.2, a, b)
+    score = np.round(rng.normal(1.5 * (a == b)), decimals)
+    numbers = np.arange(4000)
+    table = {"id_a": a, "instance_a": numbers, "id_b": b, "instance_b": numbers + 4000, "score": score}
+    path = tmp_path / "scores.parquet"
+    parquet.write_table(pa.table(table), path)
+    exact, coarse = mb.roc(mb.read(path)).eer(), mb.roc(mb.scan(path)).eer()
+    assert coarse.estimate == exact.estimate
+    assert coarse.threshold == pytest.approx(exact.threshold, abs=1e-2 if decimals > 1 else 0.1)

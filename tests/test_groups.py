@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_compare as naive
 from matchbound.calls.groups import by_group
 from matchbound.counting.tables import tally_comparisons
+from matchbound.stats.differences import t_tails
+from matchbound.stats.gaps import decided, difference_limits, gap_statistic
 from matchbound.stats.group_differences import cell_rate, difference_of_cells, group_sums, welch
 from strategies import comparisons, tables
 
@@ -110,10 +113,8 @@ def test_gaps() -> None:
         assert gap.unpaired_variance == gap.variance
         back = rates.gap(metric, "odd", "even")  # type: ignore[arg-type]
         assert back.interval().low == pytest.approx(-gap.interval().high)
-        auto, dyadic = gap.interval(), gap.interval("dyadic")
-        towards = ("low", "high") if gap.estimate > 0.0 else ("high", "low")
-        assert getattr(auto, towards[0]) == getattr(dyadic, towards[0])
-        assert abs(getattr(auto, towards[1])) >= abs(getattr(dyadic, towards[1]))
+        assert gap.p_value > 0.05
+        assert list(gap.interval()) == pytest.approx(list(gap.interval("latent")))
         for method in ("auto", "dyadic", "wilson", "latent"):
             assert gap.estimate in gap.interval(method)
             assert gap.ratio in gap.ratio_interval(method)
@@ -127,6 +128,96 @@ def test_gaps() -> None:
     together, alone = rates.intervals("far"), rates.intervals("far", simultaneous=False)
     assert all(together[name].width > alone[name].width for name in rates)
     assert list(alone["even"]) == list(rates["even"].far.interval())
+
+
+@given(tables(min_identities=4, max_rows=60), st.lists(st.sampled_from("xy"), min_size=6, max_size=6), st.data())
+def test_the_test_of_a_gap_against_its_literal_twin(rows: list, labels: list[str], drawn: st.DataObject) -> None:
+    data = comparisons(rows)
+    group = {f"p{i}": labels[i] for i in range(6)}
+    assume(len({group[str(i)] for i in data.identities}) == 2)
+    shift = drawn.draw(st.floats(-0.9, 0.9) | st.just(0.0), label="δ")
+    ratio = drawn.draw(st.floats(0.05, 20.0) | st.just(1.0), label="θ")
+    rates = by_group(data, 0.0, group=group)
+    for metric in ("far", "frr"):
+        both = []
+        for name in ("x", "y"):
+            inside = [(a, b, int((s >= 0.0) == (a != b))) for a, b, s in rows if group[a] == group[b] == name]
+            if metric == "far":
+                inside = [row for row in inside if row[0] != row[1]]
+                people = rates[name].far.effective_identities
+                factor = people * (people - 1) / ((people - 2) * (people - 3)) if people > 3 else 1.0
+                both.append(naive.impostor_moments(inside, people, factor) if inside else None)
+            else:
+                own = {a: [y for c, d, y in inside if c == d == a] for a, b, _ in inside if a == b}
+                members = [(sum(v), len(v)) for v in own.values()]
+                both.append(naive.genuine_moments(members) if members else None)
+        if both[0] is None or both[1] is None:
+            continue
+        gap = rates.gap(metric, "x", "y")  # type: ignore[arg-type]
+        statistic, freedom = gap_statistic(*gap.moments, shift, ratio)
+        expected = naive.gap(both[0], both[1], shift, ratio)
+        assert float(statistic) == pytest.approx(expected[0], rel=1e-6, abs=1e-9)
+        if expected[0]:
+            assert float(freedom) == pytest.approx(expected[1], rel=1e-6)
+
+
+def test_the_test_decides_on_which_side_of_0_a_limit_lies() -> None:
+    for sign in (1.0, -1.0):
+
+        def turned(limits: tuple[float, float], sign: float = sign) -> tuple[float, float]:
+            return limits if sign > 0.0 else (-limits[1], -limits[0])
+
+        for tested, combined, expected in (
+            ((-1.0, 9.0), (-2.0, 8.0), (-2.0, 8.0)),  # neither leaves out 0
+            ((1.0, 9.0), (-2.0, 8.0), (1.0, 8.0)),  # the test does
+            ((-1.0, 9.0), (2.0, 8.0), (-1.0, 8.0)),  # it does not
+            ((1.0, 9.0), (2.0, 8.0), (1.0, 8.0)),  # both do
+            ((3.0, 9.0), (2.0, 8.0), (2.0, 8.0)),
+        ):
+            assert decided(0.0, turned(tested), turned(combined)) == turned(expected)
+
+
+@pytest.mark.parametrize("weighting", ["comparisons", "identities"])
+def test_an_interval_leaves_out_0_exactly_when_the_p_value_says_so(weighting: str) -> None:
+    seen = set()
+    for seed in range(6):
+        data = two_groups(seed)
+        shifted = np.where(np.asarray(data.group)[:, None] == "odd", 0.6, 1.0)[data.codes] * np.ones((1, 12))
+        vectors = data.vectors + shifted * np.random.default_rng(seed).standard_normal(data.vectors.shape)
+        data = mb.Embeddings(vectors, data.identities[data.codes], group=np.asarray(data.group)[data.codes])
+        rates = by_group(data, threshold=0.3, weighting=weighting)
+        for metric, level in itertools.product(("far", "frr"), (0.3, 0.8, 0.95)):
+            gap = rates.gap(metric, "even", "odd")  # type: ignore[arg-type]
+            found, ratio = gap.interval(level=level), gap.ratio_interval(level=level)
+            assert (0.0 not in found) == (1.0 not in ratio) == (gap.p_value < 1.0 - level)
+            low, high = difference_limits(*gap.moments, (1.0 - level) / 2.0)
+            for limit in (low, high):
+                statistic, freedom = gap_statistic(*gap.moments, limit)
+                assert t_tails(float(statistic), float(freedom)) == pytest.approx(1.0 - level, abs=1e-6)
+            seen.add(gap.p_value < 1.0 - level)
+    assert seen == {True, False}
+
+
+def test_a_small_group_without_errors_is_no_gap() -> None:
+    """Four people without an error beside forty with 3%: the small group's own variance says nothing."""
+    a = np.repeat(np.arange(44), 50)
+    errs = (a >= 4) & (a % 8 == 0) & (np.random.default_rng(3).random(a.size) < 0.24)
+    data = mb.Comparisons(a, a, np.where(errs, -1.0, 1.0))
+    rates = by_group(data, 0.0, group={str(i): "few" if i < 4 else "many" for i in range(44)})
+    gap = rates.gap("frr", "few", "many")
+    assert rates["few"].frr.errors == 0
+    assert 0.0 not in gap.interval("dyadic")
+    assert gap.p_value > 0.2
+    assert 0.0 in gap.interval()
+
+
+def test_moments_of_nobody_else() -> None:
+    """One person against one, all errors against none: pairs of comparisons are one cluster, and nothing is certain."""
+    data = mb.Comparisons([0] * 6 + [1] * 6, [0] * 6 + [1] * 6, [1.0] * 6 + [-1.0] * 6)
+    gap = by_group(data, 0.0, group={"0": "x", "1": "y"}).gap("frr", "x", "y")
+    assert gap.estimate == -1.0
+    assert gap.p_value == pytest.approx(1.0 - math.sqrt(0.5))  # t = √2 with two degrees of freedom
+    assert 0.0 in gap.interval()
 
 
 def test_cross_gap_is_symmetric_and_uses_shared_people() -> None:

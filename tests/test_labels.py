@@ -280,3 +280,24 @@ def test_distances_that_overflow_are_refused_on_both_paths() -> None:
 def test_a_description_that_fits_on_a_line() -> None:
     assert repr(mb.Comparisons(["a", "a"], ["a", "b"], [1, 2])) == "Comparisons(2 scores among 2 identities)"
     assert repr(mb.Embeddings(np.eye(3), [1, 2, 3])) == "Embeddings(3 vectors of 3 numbers, 3 identities, cosine)"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), max_size=12),
+    st.booleans(),
+)
+def test_instances_are_numbered_by_identity_and_name(rows: list[tuple[int, int, int, int]], own: bool) -> None:
+    """The same whether every name belongs to one identity or several identities have instances of one name."""
+    people = [(f"p{a}", f"p{b}") for a, b, _, _ in rows]
+    names = [(f"{a}/{i}" if own else f"{i}", f"{b}/{j}" if own else f"{j}") for a, b, i, j in rows]
+    sides = [*zip((a for a, _ in people), (i for i, _ in names), strict=True),
+             *zip((b for _, b in people), (j for _, j in names), strict=True)]  # fmt: skip
+    every = sorted(set(sides))
+    made = mb.Comparisons(
+        [a for a, _ in people], [b for _, b in people], np.zeros(len(rows)),
+        instance_a=[i for i, _ in names], instance_b=[j for _, j in names],
+    )  # fmt: skip
+    assert made.instances is not None
+    assert made.instances.tolist() == [name for _, name in every]
+    numbers = [every.index(side) for side in sides]
+    assert np.concatenate([made.instance_a, made.instance_b]).tolist() == numbers

@@ -416,7 +416,9 @@ class TestLimits:
             low, high = model.limit([x, x], deviate, [False, True])
             z_hat = ndtri(np.array([x / model.comparisons] * 2))
             tails = model._tail(np.array([x, x]), ndtri(np.array([low, high])), z_hat, np.array([False, True]))
-            np.testing.assert_allclose(tails, ndtr(-deviate), rtol=1e-4)
+            lower = model.lower_deviate(np.array([deviate]))[0]
+            assert lower < deviate
+            np.testing.assert_allclose(tails, ndtr([-lower, -deviate]), rtol=1e-4)
 
     def test_the_reference_differs_from_other_guards_only_in_the_tail(self, models):
         model = replace(models["far"], settings=settings_named("guarded"))
@@ -433,6 +435,70 @@ class TestLimits:
         assert model.limits(0.2 * model.comparisons).notes == ()
         risky = replace(model, identity=replace(model.identity, pooled=0.2))
         assert [note.code for note in risky.limits(0.2 * model.comparisons).notes] == ["strong-correlation"]
+
+
+class TestSides:
+    """What upper and lower limits do differently."""
+
+    @given(
+        st.integers(2, 400),
+        st.floats(0.1, 1.0),
+        st.sampled_from([0.5, 0.8, 0.95, 0.99]),
+        st.sampled_from([0.25, 0.5, 1]),
+    )
+    def test_degrees_of_freedom_equal_the_literal_ones(self, models, people, share, level, freedom):
+        constants = LatentSettings(freedom=freedom)
+        model = replace(models["far"], people=people, effective_identities=share * people, settings=constants)
+        upper, lower = naive.t_deviates(people, share * people, level, freedom)
+        assert model.deviate(level) == pytest.approx(upper, rel=1e-6)
+        assert model.lower_deviate(np.array([upper]))[0] == pytest.approx(lower, rel=1e-6)
+        assert model.lower_deviate(np.zeros(1))[0] == pytest.approx(0.0, abs=1e-12)
+
+    @given(st.floats(0.0, 0.5), st.floats(1e-4, 0.5), st.floats(0.0, 0.5), st.floats(0.0, 1.0))
+    def test_the_slope_raises_the_correlation_as_the_literal_rule(self, models, slope, rate, rho, weight):
+        found = models["far"]._rise(np.array([slope]), ndtri(np.array([rate])), np.array([rho]), np.array([weight]))[0]
+        assert found == pytest.approx(naive.raised_by(slope, rate, rho, weight), abs=1e-12)
+
+    def test_few_people_cannot_show_that_nothing_is_shared(self):
+        source = latent_scores(np.random.default_rng(8), [3] * 14, identity=0.0, pair=0.3)
+        model = model_of(source, "far", 20)
+        model = replace(model, identity=replace(model.identity, value=0.0 * model.identity.value, pooled=0.0))
+        z, none = ndtri(np.array([0.05, 0.2])), np.zeros(2)
+        rho = np.full(2, 0.3)
+        np.testing.assert_allclose(model._raised(z, none, rho), 0.7 / 14)
+        np.testing.assert_allclose(model._raised(z, none, rho, 0.5), 0.35 / 14)
+        bare = replace(model, settings=replace(model.settings, least_identity=0.0))
+        x = 0.1 * model.comparisons
+        assert bare.limits(x).high < model.limits(x).high
+        assert bare.limits(x).low == model.limits(x).low
+
+    @pytest.mark.parametrize("erring", [1, 2, 5])
+    def test_the_errors_of_few_people_are_few_clumps(self, erring):
+        """Each of `erring` people fails all: lower limits take the errors for as many clumps as the rule says."""
+        people, images = 30, 5
+        first, second = np.triu_indices(images, 1)
+        owner = np.repeat(np.arange(people), first.size)
+        score = np.random.default_rng(3).normal(3.0, 1.0, owner.size)
+        score[owner < erring] -= 20.0
+        source = mb.Comparisons(
+            owner,
+            owner,
+            score,
+            instance_a=owner * images + np.tile(first, people),
+            instance_b=owner * images + np.tile(second, people),
+        )
+        x = erring * first.size
+        model = model_of(source, "frr", x)
+        clump = naive.clump_seen([first.size if i < erring else 0 for i in range(people)], [first.size] * people, 5.0)
+        assert model._clump_seen(np.array([float(x)]))[0] == pytest.approx(clump, rel=1e-9)
+        assert model._clump_seen(np.array([0.0]))[0] == 0.0
+        if erring == 1:  # one person in thirty: a mid-P bound of one clump, and not of ten
+            low = model.limits(x).low * people
+            assert 0.03 < low < 0.09
+        bare = replace(model, settings=replace(model.settings, erring_fade=0.0))
+        ratio = model.limits(x).low / bare.limits(x).low
+        assert ratio < (0.6 if erring == 1 else 1.03)
+        assert model.limits(x).high == bare.limits(x).high
 
 
 class TestFit:
@@ -565,3 +631,47 @@ def test_the_plot_shows_both_curves(models):
     drawn = axes.get_lines()[1].get_ydata()
     assert np.min(drawn) == pytest.approx(models["far"].identity.pooled)
     assert len(plot_correlations(models["frr"]).get_lines()) == 1
+
+
+class TestAroundOneHalf:
+    """Fits from both sides of the scale go over into each other."""
+
+    def test_both_sides_weigh_as_the_literal_rule_says(self):
+        source = latent_scores(np.random.default_rng(5), [4] * 20, identity=0.1, pair=0.5)
+        total = int(source.genuine.sum())
+        low, high = (model_of(source, "frr", x) for x in (0, total))
+        both = replace(low, other=high)
+        for share in (0.3, 0.45, 0.5, 0.58, 0.7):
+            x, d = share * total, 2.0
+            for upper in (False, True):
+                one, two = (naive_side(model, x, d, upper) for model in (low, high))
+                far = min(max((share - 0.4) / 0.2, 0.0), 1.0)
+                far = 3 * far**2 - 2 * far**3
+                wanted = ndtr((1 - far) * ndtri(one) + far * ndtri(two))
+                assert both.limit(x, d, upper)[0] == pytest.approx(wanted, rel=1e-6)
+                assert replace(high, other=low).limit(x, d, upper)[0] == pytest.approx(wanted, rel=1e-6)
+
+    def test_a_curve_has_no_step_where_half_of_the_comparisons_err(self):
+        rng, people, images = np.random.default_rng(2), 25, 9
+        owner = np.repeat(np.arange(people), images)
+        first, second = np.triu_indices(owner.size, 1)
+        noise = np.where(rng.random(people) < 0.3, 3.0, 0.3)[owner[first]] * rng.standard_normal(first.size)
+        mated = rng.normal(3.0, 1.0, people)[owner[first]] + noise
+        score = np.where(owner[first] == owner[second], mated, rng.standard_normal(first.size))
+        source = mb.Comparisons(owner[first], owner[second], score, instance_a=first, instance_b=second)
+        curve = mb.roc(source)
+        points = np.flatnonzero((curve.frr > 0.47) & (curve.frr < 0.53))
+        points = points[np.diff(curve.frr[points], prepend=1.0) < 0.0]
+        made = curve.limits_at(points, "frr")
+        for limit in (made.low, made.high):
+            steps = -np.diff(ndtri(limit)) / -np.diff(ndtri(curve.frr[points]))
+            assert steps.min() > 0.0
+            assert steps.max() < 2.0 * np.median(steps)
+        at = points.size // 2
+        rate = mb.evaluate(source, float(curve.thresholds[points[at]])).frr
+        assert tuple(rate.interval()) == pytest.approx((made.low[at], made.high[at]), rel=1e-6)
+
+
+def naive_side(model: LatentModel, errors: float, deviate: float, upper: bool) -> float:
+    """The limit of one fit alone, on whichever side of ½ the rate is."""
+    return float(model._solve(np.array([errors]), np.array([deviate]), np.array([upper]))[0])

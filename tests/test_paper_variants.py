@@ -17,7 +17,7 @@ import matchbound as mb
 from conftest import golden_table
 from matchbound.cli import main
 from matchbound.planning.protocol import score_protocol
-from matchbound.results.drawing import image_pairs, scheme_of
+from matchbound.results.bootstraps import image_pairs, scheme_of
 from matchbound.stats.curve.bootstrap import curve_replicates, in_blocks, self_comparisons
 from matchbound.stats.fixed_sizes import kept_share, pooled_sizes
 from matchbound.stats.images import image_replicates, image_weights

@@ -573,7 +573,7 @@ def test_gaps_that_lean_on_one_person_are_named() -> None:
     data = mb.Embeddings(people[codes] + 0.6 * rng.standard_normal((codes.size, 16)), codes)
     groups = {who: "f" if who % 2 else "m" for who in range(40)}
     told = mb.by_group(data, 0.5, group=groups).warnings
-    assert any("gaps of FRR with group m lean on one identity" in text for text in told)
+    assert any("gaps in FRR with group m lean on one identity" in text for text in told)
     assert not any("group f lean" in text for text in told)
     once = mb.by_group(data, 0.5, group=groups, weighting="identities").warnings
     assert not any("lean on one identity" in text for text in once)

@@ -411,6 +411,23 @@ def test_no_error_at_all_by_the_default_interval() -> None:
         assert clean.default >= clean.independent * (1.0 - 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+@pytest.mark.parametrize(("people", "instances"), [(2, 1), (3, 2), (5, 4), (9, 2), (12, 2)])
+def test_no_error_at_all_where_the_latent_model_cannot_be_fitted(people: int, instances: int) -> None:
+    """`zero_errors` says what `evaluate` says: with fewer than ten people, and FRR of one comparison per person."""
+    owner = np.repeat(np.arange(people), instances)
+    first, second = np.triu_indices(owner.size, k=1)
+    score = np.random.default_rng(0).standard_normal(first.size)
+    data = Comparisons(owner[first], owner[second], score, instance_a=first, instance_b=second)
+    for metric, threshold in (("far", 99.0), ("frr", -99.0)):
+        if (metric == "frr" and instances < 2) or (metric == "far" and people >= 10):
+            continue
+        bound = getattr(evaluate(data, threshold), metric).upper_bound()
+        clean = zero_errors(people, instances=instances, metric=metric)  # type: ignore[arg-type]
+        assert clean.default == pytest.approx(bound, rel=1e-12)
+        assert bound >= clean.independent
+
+
 def test_planned_limits_are_those_of_the_model() -> None:
     """The limits read from the grid are within 3% of those that the model gives for the same errors and variance."""
     from dataclasses import replace

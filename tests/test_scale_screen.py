@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 
 from matchbound.counting import speeds as speeds_module
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.screen import LARGEST, screen_that_pays
 from matchbound.kernels.bits import list_hits_of_bits
 from matchbound.kernels.blocks import Tile
+from matchbound.kernels.emit import INDEX, POINTER
 from matchbound.kernels.exact import CODES, row_lengths
 from matchbound.kernels.screen import (
     BIAS,
     SCREENS,
     STRIP,
+    Avx2,
+    NeonDot,
     Screen,
+    Vnni256,
+    Vnni512,
+    emit_strip,
     fill_bits,
     pack_panels,
     round_rows,
@@ -79,6 +87,35 @@ def test_bits_are_those_of_a_loop(kind: type[Screen], seed: int, n: int, steps: 
     tile = Tile(row0, n - row0, col0, n - col0, False, True, 0.0, 0.0)
     found = flags_of(screen_of(kind, rows, columns, starts, cuts, chunk), tile)
     np.testing.assert_array_equal(found, bits_by_loop(rows, columns, starts, cuts)[row0:, col0:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "triple", "processor", "instruction", "count"),
+    [
+        (Vnni256, "x86_64-unknown-linux-gnu", "alderlake", r"\{vex\}\s+vpdpbusd\s+%ymm", 12),
+        (Vnni512, "x86_64-unknown-linux-gnu", "icelake-server", r"vpdpbusd\s+.*%zmm", 24),
+        (Avx2, "x86_64-unknown-linux-gnu", "haswell", r"vpmaddubsw\s+%ymm", 12),
+        (NeonDot, "aarch64-unknown-linux-gnu", "neoverse-n1", r"sdot\s", 24),
+        (NeonDot, "arm64-apple-macosx", "apple-m1", r"sdot\.4s\s", 24),
+    ],
+)
+def test_the_machine_code_of_other_processors(
+    kind: type[Screen], triple: str, processor: str, instruction: str, count: int
+) -> None:
+    """One instruction for each vector of each row in the loop over words, whether or not this processor has it."""
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    module = ir.Module()
+    module.triple = triple
+    arguments = [POINTER] * 6 + [INDEX] * 7
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), "strip")
+    builder = ir.IRBuilder(function.append_basic_block())
+    emit_strip(builder, kind, list(function.args[:6]), list(function.args[6:]))
+    builder.ret_void()
+    machine = binding.Target.from_triple(triple).create_target_machine(cpu=processor, opt=3)
+    code = machine.emit_assembly(binding.parse_assembly(str(module)))
+    assert len(re.findall(instruction, code)) == count == STRIP * kind.vectors
+    assert kind is Vnni512 or "zmm" not in code
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.wraps])
@@ -226,11 +263,26 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
     assert 1e-24 * LARGEST < 1
 
 
+FASTEST = [kind.__name__ for kind in speeds_module.kinds_for_bytes()]
+KEPT = {"column": 1.0, "fixed": 2.0, "byte": 3.0, "screened_fixed": 4.0, "survivor": 5.0}
+
+
+@pytest.mark.skipif(not FASTEST, reason="this processor has no instructions for bytes")
 @pytest.mark.parametrize(
-    "kept", ["", "[]", "{}", '{"speeds": [1, 2]}', '{"speeds": [1, 2, "x", 4, 5]}', '{"speeds": [1, 2, 0, 4, 5]}']
+    "kept",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"speeds": [1, 2, 3, 4, 5]}',
+        json.dumps({**KEPT, "byte": "x", "screen": FASTEST[:1]}),
+        json.dumps({**KEPT, "byte": 0.0, "screen": "".join(FASTEST[:1])}),
+        json.dumps({**KEPT, "screen": "Portable"}),
+        json.dumps(KEPT),
+    ],
 )
 def test_speeds_are_measured_where_none_are_kept(kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
+    speeds = speeds_module.Speeds(**KEPT, screen=FASTEST[0])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
     path = speeds_module._path()
@@ -239,12 +291,31 @@ def test_speeds_are_measured_where_none_are_kept(kept: str, tmp_path: Any, monke
 
     def measured() -> speeds_module.Speeds:
         monkeypatch.setattr(speeds_module, "_known", {})
-        return speeds_module.measured_speeds(lambda rows, threshold, screened: 1.0)
+        return speeds_module.measured_speeds(lambda rows, threshold, prune: 1.0)
 
     assert measured() == speeds
-    assert json.loads(path.read_text()) == {"speeds": [1.0, 2.0, 3.0, 4.0, 5.0]}
+    assert json.loads(path.read_text()) == {**KEPT, "screen": FASTEST[0]}
     monkeypatch.setattr(speeds_module, "_measure", lambda seconds: pytest.fail("measured again"))
     assert measured() == speeds
+
+
+@pytest.mark.skipif(len(FASTEST) < 2, reason="this processor has one instruction for bytes, or none")
+@pytest.mark.parametrize("fastest", FASTEST[:2])
+def test_the_instructions_that_are_fastest_here_are_taken(fastest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the two widest; whatever the list says."""
+    asked = []
+
+    def seconds(rows: Any, threshold: float, prune: str) -> float:
+        asked.append(prune)
+        return 1.0 if prune in ("none", fastest.lower()) else 2.0
+
+    speeds = speeds_module._measure(seconds)
+    assert speeds.screen == fastest
+    assert set(asked) == {"none", *(name.lower() for name in FASTEST[:2])}
+    factors = factors_of(np.random.default_rng(6).standard_normal((5000, 16)).astype(np.float32), "cosine")
+    cheap = speeds_module.Speeds(0.02, 0.5, 0.005, 0.2, 0.1, fastest)
+    screen = screen_that_pays(factors, 0.9, 0.0, speeds=cheap)
+    assert type(screen).__name__ == fastest
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,4 +323,4 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Any, monkeypat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
     monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
-    assert speeds_module.measured_speeds(lambda rows, threshold, screened: 1.0) == speeds
+    assert speeds_module.measured_speeds(lambda rows, threshold, prune: 1.0) == speeds

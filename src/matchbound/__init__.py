@@ -63,12 +63,15 @@ if TYPE_CHECKING:
     from matchbound.results.bands import Band as Band
     from matchbound.results.bands import CurveBootstrap as CurveBootstrap
     from matchbound.results.bands import SmoothCurve as SmoothCurve
+    from matchbound.results.bootstraps import Bootstrap as Bootstrap
     from matchbound.results.claims import Claim as Claim
     from matchbound.results.comparison import Comparison as Comparison
     from matchbound.results.comparison import Difference as Difference
     from matchbound.results.costs import CostStatistic as CostStatistic
     from matchbound.results.costs import DetectionCost as DetectionCost
     from matchbound.results.costs import LogCost as LogCost
+    from matchbound.results.curve_limits import RateLimits as RateLimits
+    from matchbound.results.curve_limits import ThresholdChoice as ThresholdChoice
     from matchbound.results.description import Description as Description
     from matchbound.results.description import describe as describe
     from matchbound.results.erring import Erring as Erring
@@ -81,7 +84,6 @@ if TYPE_CHECKING:
     from matchbound.results.groups import GroupRates as GroupRates
     from matchbound.results.groups import GroupRow as GroupRow
     from matchbound.results.hter import HalfTotalError as HalfTotalError
-    from matchbound.results.interval import Bootstrap as Bootstrap
     from matchbound.results.interval import Interval as Interval
     from matchbound.results.latent import LatentInterval as LatentInterval
     from matchbound.results.linkage import LinkageMeasure as LinkageMeasure
@@ -94,9 +96,7 @@ if TYPE_CHECKING:
     from matchbound.results.points import Eer as Eer
     from matchbound.results.points import OperatingPoint as OperatingPoint
     from matchbound.results.rates import Rate as Rate
-    from matchbound.results.roc import RateLimits as RateLimits
     from matchbound.results.roc import RocCurve as RocCurve
-    from matchbound.results.roc import ThresholdChoice as ThresholdChoice
     from matchbound.results.roc import ThresholdPoint as ThresholdPoint
     from matchbound.results.search_comparison import SearchComparison as SearchComparison
     from matchbound.results.search_comparison import SearchGroups as SearchGroups
@@ -131,7 +131,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Auc": "results.points",
     "Band": "results.bands",
-    "Bootstrap": "results.interval",
+    "Bootstrap": "results.bootstraps",
     "by_group": "calls.groups",
     "Candidates": "data.candidates",
     "Claim": "results.claims",
@@ -202,7 +202,7 @@ _HOME = {
     "Protocol": "planning.protocol",
     "Rate": "results.rates",
     "RateAtSize": "results.search_points",
-    "RateLimits": "results.roc",
+    "RateLimits": "results.curve_limits",
     "read": "readers.read",
     "read_candidates": "readers.candidates",
     "read_failures": "readers.failures",
@@ -228,7 +228,7 @@ _HOME = {
     "SystemsTable": "results.systems",
     "tally": "calls.evaluate",
     "Tally": "counts.tally",
-    "ThresholdChoice": "results.roc",
+    "ThresholdChoice": "results.curve_limits",
     "ThresholdPoint": "results.roc",
     "TradeOff": "results.search_curves",
     "Truth": "study.populations",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable
+
+from matchbound.errors import MatchboundWarning
 
 
-@dataclass(frozen=True)
-class Note:
-    """Something that a reader of a result should know.
+class Note(str):
+    """Something that a reader of a result should know: a text, with a code that says what it is about.
+
+    A note is text and can be printed, searched and written to JSON as such.
 
     Parameters
     ----------
@@ -23,12 +27,62 @@ class Note:
     Examples
     --------
     >>> import matchbound as mb
-    >>> print(mb.Note("few-errors", "Only 3 errors were seen."))
+    >>> note = mb.Note("few-errors", "Only 3 errors were seen.")
+    >>> print(note)
     Only 3 errors were seen.
+    >>> note.code
+    'few-errors'
     """
 
-    code: str
-    text: str
+    __slots__ = ("_code",)
+    _code: str
 
-    def __str__(self) -> str:
-        return self.text
+    def __new__(cls, code: str, text: str) -> Note:
+        made = super().__new__(cls, text)
+        object.__setattr__(made, "_code", code)
+        return made
+
+    @property
+    def code(self) -> str:
+        """What the note is about."""
+        return self._code
+
+    @property
+    def text(self) -> str:
+        """The words alone."""
+        return str(self)
+
+    def about(self, subject: str) -> Note:
+        """The same note with its subject in front.
+
+        Parameters
+        ----------
+        subject
+            What it is about, such as ``"FAR"``.
+        """
+        return Note(self.code, f"{subject}: {self}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a note cannot be changed")
+
+    def __repr__(self) -> str:
+        return f"Note({self.code!r}, {self.text!r})"
+
+    def __reduce__(self) -> tuple[type[Note], tuple[str, str]]:
+        return Note, (self.code, self.text)
+
+
+GIVEN = "given"
+"""The code of notes that came as plain text, from whoever made the data."""
+
+
+def as_notes(texts: Iterable[str]) -> tuple[Note, ...]:
+    """Notes as they are, and plain text as notes."""
+    return tuple(text if isinstance(text, Note) else Note(GIVEN, text) for text in texts)
+
+
+def heard(caught: Iterable[warnings.WarningMessage]) -> tuple[Note, ...]:
+    """The notes among warnings that were caught, each once."""
+    found = (item.message for item in caught if issubclass(item.category, MatchboundWarning))
+    told = (item.args[0] if isinstance(item, Warning) and item.args else item for item in found)
+    return tuple(dict.fromkeys(as_notes(text if isinstance(text, str) else str(text) for text in told)))

@@ -27,6 +27,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, comparisons_of, match, rescored
 from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
 from matchbound.results.comparison import (
     Comparison,
@@ -37,7 +38,7 @@ from matchbound.results.comparison import (
     RateDifference,
 )
 from matchbound.results.error_rates import ErrorRates, error_rates
-from matchbound.results.interval import named
+from matchbound.results.interval import check_rate, named
 from matchbound.results.systems import SystemsTable, systems_table
 from matchbound.results.weighted import WEIGHTINGS
 from matchbound.stats.differences import PointTerms
@@ -80,8 +81,8 @@ class Where:
             raise UsageError("give one of threshold=, far= or frr=")
         for name in ("far", "frr"):
             rate = getattr(self, name)
-            if rate is not None and not 0.0 < rate < 1.0:
-                raise UsageError(f"{name} must lie between 0 and 1; got {rate!r}")
+            if rate is not None:
+                check_rate(rate, name)
 
     @property
     def target(self) -> Target | None:
@@ -369,7 +370,7 @@ class _Pair:
         self,
         where: Where,
         threshold: float | Sequence[float] | None,
-        notes: tuple[str, ...],
+        notes: tuple[Note, ...],
         matched: Matched,
     ) -> Comparison:
         """The comparison at a point; `threshold` is that of these two systems."""
@@ -382,7 +383,7 @@ class _Pair:
     def at(
         self,
         joint: JointTally,
-        notes: tuple[str, ...],
+        notes: tuple[Note, ...],
         matched: Matched,
         point: PointDifference | None = None,
         target: float | None = None,
@@ -399,7 +400,7 @@ class _Pair:
         elif point is not None:
             mode, far = "frr", point
         told = [*notes, *rates[0].warnings, *rates[1].warnings]
-        told += [note.text for d in (far, frr) if not math.isnan(d.estimate) for note in d.notes]
+        told += [note for d in (far, frr) if not math.isnan(d.estimate) for note in d.notes]
         return Comparison(
             mode=mode,
             target=target,
@@ -531,7 +532,7 @@ def _each(threshold: float | Sequence[float] | None, size: int) -> FloatArray:
     return grid
 
 
-def _one_for_all(where: Where, sources: Sequence[Source]) -> tuple[str, ...]:
+def _one_for_all(where: Where, sources: Sequence[Source]) -> tuple[Note, ...]:
     """What to say where one threshold serves systems whose scores are of different kinds."""
     if where.threshold is None or np.ndim(where.threshold):
         return ()
@@ -542,10 +543,13 @@ def _one_for_all(where: Where, sources: Sequence[Source]) -> tuple[str, ...]:
     if len(kinds) < 2 or set(kinds) == {"cosine", "similarity"}:
         return ()
     return (
-        f"one threshold for systems with different scores ({', '.join(kinds)}): it cannot mean the same for all. Give "
-        "one for each system, or compare where FAR is equal (far=)",
+        Note(
+            "one-threshold",
+            f"one threshold for systems with different scores ({', '.join(kinds)}): it cannot mean the same for all. "
+            "Give one for each system, or compare where FAR is equal (far=)",
+        ),
     )
 
 
-def _findings(matched: Matched) -> tuple[str, ...]:
+def _findings(matched: Matched) -> tuple[Note, ...]:
     return tuple(dict.fromkeys(text for source in matched.systems for text in source.findings()))

@@ -20,7 +20,7 @@ Target = tuple[str, float | None]
 
 @dataclass(frozen=True)
 class Reading:
-    """A number read from a curve.
+    """A statistic of a curve.
 
     value
         FRR, FAR or EER.

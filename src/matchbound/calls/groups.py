@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -18,11 +17,12 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import comparisons_of
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates, small_groups
-from matchbound.results.interval import few_identities
+from matchbound.results.interval import check_number, check_rate
 from matchbound.stats.group_differences import group_sums
 
 
@@ -73,7 +73,7 @@ def by_group(
     >>> rates = mb.by_group(mb.demo_data(), threshold=0.5)
     >>> gap = rates.gap("far", "A", "B")
     >>> f"{100 * gap.estimate:.2f} points, p = {gap.p_value:.2f}"
-    '0.41 points, p = 0.56'
+    '0.41 points, p = 0.51'
     """
     if (threshold is None) == (far is None):
         raise UsageError("give one of threshold= or far=")
@@ -87,10 +87,13 @@ def by_group(
     if threshold is None:
         assert far is not None
         threshold = _threshold_at_far(data, far)
-        told.append(f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given")
-    if not isinstance(threshold, (int, float)) or math.isnan(threshold):
-        raise UsageError(f"threshold must be a number; got {threshold!r}")
-    grid = np.array([threshold], dtype=np.float64)
+        told.append(
+            Note(
+                "threshold-set-here",
+                f"the threshold {threshold:.6g} was set on these data (FAR {far:g}); intervals take it as given",
+            )
+        )
+    grid = np.array([check_number(threshold, "threshold")], dtype=np.float64)
     recount = Recount(data, workers, executor)
     whole = tally_source(data, grid, pairs=True, how=How(workers, executor, progress))
     overall = error_rates(whole, (), recount, weighting)[0]
@@ -101,20 +104,23 @@ def by_group(
     for g, name in enumerate(names):
         rates = _rates_of_part(recount, grid, whole, codes == g, weighting)
         within.append(rates)
-        told += [f"group {name}: {text}" for text in rates.warnings if text not in few_identities(rates.n_identities)]
+        told += [note.about(f"group {name}") for note in rates.warnings if note.code != "few-identities"]
     sizes = np.bincount(codes, minlength=len(names))
     small = small_groups(names, sizes.tolist())
     if small:
         listed = ", ".join(f"{name} ({sizes[names.index(name)]})" for name in small)
         told.append(
-            f"groups with fewer than {SMALL} identities: {listed}. Their rates are given; comparisons between groups "
-            "leave them out"
+            Note(
+                "small-groups",
+                f"groups with fewer than {SMALL} identities: {listed}. Their rates are given; comparisons between "
+                "groups leave them out",
+            )
         )
     if weighting == "comparisons" and len(names) - len(small) > 1:
         for rates, name in zip(within, names, strict=True):
             told += [] if name in small else _leans(rates, name)
     if len(names) == 1:
-        told.append(f"all identities are in one group, {names[0]}: there is nothing to compare")
+        told.append(Note("one-group", f"all identities are in one group, {names[0]}: there is nothing to compare"))
     by_identity = overall.far.weighting == "identities"
     wrong, made = (v.astype(np.float64) for v in (whole.genuine.errors[0], whole.genuine.comparisons))
     if by_identity:
@@ -134,11 +140,15 @@ def by_group(
     return result
 
 
-def _leans(rates: ErrorRates, name: str) -> list[str]:
+def _leans(rates: ErrorRates, name: str) -> list[Note]:
     """What to say of the gaps of a group whose rate is mostly that of one identity."""
     return [
-        f"gaps of {rate.metric.upper()} with group {name} lean on one identity: p-values and limits towards 0 take the "
-        "people of a group as alike, and claim too much here; compare with weighting='identities' too"
+        Note(
+            "large-share",
+            f"gaps in {rate.metric.upper()} with group {name} lean on one identity, which takes part in "
+            f"{largest_share(rate):.0%} of its comparisons: the group counts as few people; compare with "
+            "weighting='identities' too",
+        )
         for rate in (rates.far, rates.frr)
         if largest_share(rate) > LARGE_SHARE
     ]
@@ -221,8 +231,7 @@ def _threshold_at_far(data: AnySource, far: float) -> float:
         raise UsageError(
             f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"
         )
-    if not 0.0 < far < 1.0:
-        raise UsageError(f"far must lie between 0 and 1; got {far!r}")
+    check_rate(far, "far")
     total = comparisons_of(data, "impostor")
     count = int(far * total * (1.0 + 1e-12))
     if count < 1:

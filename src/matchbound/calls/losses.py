@@ -16,7 +16,9 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
+from matchbound.results.interval import check_number, check_rate
 from matchbound.results.losses import Draw, MeanLoss, UnitRate, UnitRates
 from matchbound.stats.clusters import (
     bipartite_sums,
@@ -78,14 +80,19 @@ def mean_loss(
     source = in_memory(source_of(data))
     table = _table(source)
     function, usual = _loss(loss)
-    prior = usual if prior is None else prior
+    prior = usual if prior is None else check_rate(prior, "prior", "0.01", zero=True, one=True)
     value = _values(function, table)
     terms = loss_terms(value, table.genuine, prior)
     units = _Units.of(table, _by_side(source, cluster), keep_identity)
     variance, size, n_units = units.variance(terms.residual)
     told = list(source.findings())
     if n_units < FEW_UNITS:
-        told.append(f"only {n_units} independent units ({units.name}): the promised coverage is not to be relied on")
+        told.append(
+            Note(
+                "few-units",
+                f"only {n_units} independent units ({units.name}): the nominal coverage may not hold",
+            )
+        )
     low = 0.0 if float(value.min(initial=0.0)) >= 0.0 else -np.inf
     result = MeanLoss(
         estimate=terms.estimate,
@@ -114,7 +121,7 @@ def unit_rates(
     keep_identity: bool = True,
     bipartite: bool | None = None,
 ) -> UnitRates:
-    """FAR and FRR at a threshold where something else than the identity is the unit that is independent.
+    """FAR and FRR at a threshold, with another independent unit than the identity.
 
     Parameters
     ----------
@@ -131,7 +138,7 @@ def unit_rates(
         Whether the two sides are different people (probes and a gallery). By default where no identity is on
         both sides.
     threshold
-        Where the decision is made, in the units of the scores.
+        The decision threshold, in the units of the scores.
 
     Returns
     -------
@@ -152,8 +159,7 @@ def unit_rates(
     """
     source = in_memory(source_of(data))
     table = _table(source)
-    if not np.isfinite(threshold):
-        raise UsageError(f"threshold must be a number; got {threshold!r}")
+    check_number(threshold, "threshold", finite=True)
     match = table.score <= threshold if table.distance else table.score >= threshold
     disjoint = not np.intersect1d(table.a, table.b).size
     if bipartite and not disjoint:
@@ -168,7 +174,7 @@ def unit_rates(
     told = list(source.findings())
     if min(rate.n_units for rate in rates if rate.comparisons) < FEW_UNITS:
         fewest = min(rate.n_units for rate in rates if rate.comparisons)
-        told.append(f"only {fewest} independent units: the promised coverage is not to be relied on")
+        told.append(Note("few-units", f"only {fewest} independent units: the nominal coverage may not hold"))
     name = "probe and gallery" if two_sets else units.name
     result = UnitRates(float(threshold), rates[0], rates[1], name, tuple(told))
     for text in result.warnings:

@@ -40,13 +40,13 @@ def roc(
     data
         `Comparisons`, `Embeddings` of which all pairs are compared, or a table that stays on disk (`scan`). A table on
         disk, or more than a few million pairs of embeddings, gives a curve with about 1,500 points instead of every
-        step. Each is exact, and so are the thresholds of a FAR or an FRR that is asked for; EER lies on the line
-        between two points.
+        step. Each is exact, and so are EER and the thresholds of a FAR or an FRR that is asked for; the least
+        detection cost is the least over these points.
     weighting
         ``"comparisons"``, or ``"identities"``: FRR is the mean over identities and FAR over identity pairs, as in
         `evaluate`, at every threshold. This needs a curve with every step.
     workers, executor, progress, checkpoint, checkpoint_every
-        How to count large sets of embeddings; see `evaluate`.
+        How to count large sets of embeddings, and tables on disk; see `evaluate`.
 
     Returns
     -------
@@ -67,12 +67,12 @@ def roc(
     """
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
+    how = How(workers, executor, progress, checkpoint, checkpoint_every)
     if isinstance(source, Comparisons):
         counted: CurveTally = curve_of_comparisons(source)
     elif isinstance(source, ScoreFile):
-        counted = curve_of_table(source, progress)
+        counted = curve_of_table(source, how)
     else:
-        how = How(workers, executor, progress, checkpoint, checkpoint_every)
         counted = curve_of_embeddings(source, how)
         source.check_unchanged()
     notes = (*source.findings(), *few_identities(counted.n_identities))

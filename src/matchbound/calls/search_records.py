@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results.claims import Claim, Statement
 from matchbound.results.interval import Interval
 from matchbound.results.search_points import FnirAtFpir
@@ -90,7 +91,7 @@ def _at_size(found: Searches, size: int, threshold: float, level: float) -> Reco
     try:
         rate = found.at_gallery_size(size, threshold)
     except DataError as error:
-        warnings.warn(str(error), MatchboundWarning, stacklevel=2)
+        warnings.warn(Note("not-countable", str(error)), MatchboundWarning, stacklevel=2)
         return {**_common("fpir@size", threshold, None, None, level), "size": size, "gallery": found.gallery_size}
     interval, beside = rate.interval(level=level), rate.bracket(level)
     return {
@@ -122,7 +123,7 @@ def _undefined(rate: SearchRate) -> None:
     try:
         rate.interval("wilson")
     except DataError as error:
-        warnings.warn(str(error), MatchboundWarning, stacklevel=3)
+        warnings.warn(Note("not-countable", str(error)), MatchboundWarning, stacklevel=3)
 
 
 def search_claim(

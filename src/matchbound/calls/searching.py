@@ -17,6 +17,8 @@ from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
+from matchbound.results.interval import check_whole
 from matchbound.results.searches import Searches
 
 if TYPE_CHECKING:
@@ -100,8 +102,7 @@ def search(
     if fuse not in ("max", "mean"):
         raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
     _check_protocol(protocol)
-    if not (isinstance(candidates, (int, np.integer)) and candidates >= 1):
-        raise UsageError(f"candidates must be a whole number, at least 1; got {candidates!r}")
+    check_whole(candidates, "candidates")
     if not len(gallery):
         raise DataError("the gallery is empty: nobody is enrolled")
     if not len(probes) and failed_probes is None:
@@ -154,19 +155,25 @@ def _check_protocol(protocol: str) -> None:
         raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
 
 
-def _division(own: IntArray, protocol: str) -> tuple[bool, list[str]]:
+def _division(own: IntArray, protocol: str) -> tuple[bool, list[Note]]:
     """Whether the protocol is rotating, and what to say about searches with and without a mate."""
-    notes = []
+    notes: list[Note] = []
     rotating = protocol == "rotating" or (protocol == "auto" and bool(np.all(own >= 0)))
     if rotating and protocol == "auto":
         notes.append(
-            "every probe shows an enrolled person: FPIR is counted with each probe's own identity left out of the "
-            "gallery (rotating protocol)"
+            Note(
+                "rotating",
+                "every probe shows an enrolled person: FPIR is counted with each probe's own identity left out of the "
+                "gallery (rotating protocol)",
+            )
         )
     if not np.any(own >= 0):
         notes.append(
-            "no probe shows an enrolled person: FNIR and CMC are not defined. Are the identities of gallery and probes "
-            "written alike?"
+            Note(
+                "no-mates",
+                "no probe shows an enrolled person: FNIR and CMC are not defined. Are the identities of gallery and "
+                "probes written alike?",
+            )
         )
     return rotating, notes
 
@@ -245,11 +252,11 @@ def _as_text(labels: LabelArray) -> tuple[LabelArray, IntArray]:
     return text[order], place
 
 
-def _said(name: str, data: Embeddings) -> list[str]:
-    return [f"{name}: {text}" for text in data.findings()]
+def _said(name: str, data: Embeddings) -> list[Note]:
+    return [note.about(name) for note in data.findings()]
 
 
-def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatArray) -> list[str]:
+def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatArray) -> list[Note]:
     """Notes about probes whose very vector is enrolled."""
     perfect: Any = {"cosine": 1.0 - SAME, "euclidean": 0.0}.get(job.similarity)
     if perfect is None:  # the product of a vector with itself
@@ -269,14 +276,20 @@ def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatAr
     own = same(likely, job.own[likely])
     if own:
         notes.append(
-            f"{own} probes are in the gallery themselves, to the last bit: searches that find their own image say "
-            "nothing about FNIR and CMC. Take them out of the probes"
+            Note(
+                "repeated",
+                f"{own} probes are in the gallery themselves, to the last bit: searches that find their own image say "
+                "nothing about FNIR and CMC. Take them out of the probes",
+            )
         )
     likely = np.flatnonzero((score[:, 0] >= perfect) & (holder[:, 0] >= 0))
     others = same(likely, holder[likely, 0])
     if others:
         notes.append(
-            f"{others} probes equal a template of another identity to the last bit: one image under two names counts "
-            "as a false positive. Check the labels"
+            Note(
+                "same-vector",
+                f"{others} probes equal a template of another identity to the last bit: one image under two names "
+                "counts as a false positive. Check the labels",
+            )
         )
     return notes

@@ -85,7 +85,10 @@ def _generalised(said: Statement, rates: ErrorRates, failures: Failures | None, 
 
 
 def with_plans(made: Verdicts, data: object) -> Verdicts:
-    """The same with the number of people that would settle an open claim about FAR or FRR, among its rules."""
+    """The same with the number of people that would settle an open claim about FAR or FRR, among its rules.
+
+    It takes the place of the factor of `Claim.more_identities`: a plan knows how errors go together.
+    """
     from matchbound.data.comparisons import Comparisons
     from matchbound.planning.settle import people_for
 
@@ -93,7 +96,8 @@ def with_plans(made: Verdicts, data: object) -> Verdicts:
     said: Verdicts = []
     for claim, threshold in made:
         told = people_for(claim, pilot) if pilot is not None else None
-        said.append((claim if told is None else replace(claim, rules=(*claim.rules, told)), threshold))
+        planned = claim if told is None else replace(claim, rules=(*claim.rules, told), more_identities=None)
+        said.append((planned, threshold))
     return said
 
 

@@ -16,6 +16,7 @@ from matchbound.cli.spoken import as_options
 from matchbound.errors import MatchboundWarning, without_secrets
 from matchbound.files.names import own_name, own_names
 from matchbound.files.origin import Origin
+from matchbound.notes import heard
 
 PLACES = ("threshold_from", "failures", "protocol", "pilot", "gallery", "probes", "checkpoint", "output", "people")
 """Parameters of commands that are files."""
@@ -35,12 +36,9 @@ def listening(quiet: bool) -> Iterator[Told]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield told
+    told.texts += dict.fromkeys(as_options(without_secrets(note)) for note in heard(caught))
     for item in caught:
-        if issubclass(item.category, MatchboundWarning):
-            text = as_options(without_secrets(str(item.message)))
-            if text not in told.texts:
-                told.texts.append(text)
-        else:
+        if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
     if not quiet:
         for text in told.texts:
@@ -92,7 +90,7 @@ def provenance(
 
 
 def _leaves(key: str, value: Any) -> Any:
-    """A parameter as it may leave the house: of a file, its own name."""
+    """A parameter as it may be shared: of a file, its own name."""
     return own_name(value) if key in PLACES and isinstance(value, str) else value
 
 

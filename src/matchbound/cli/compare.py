@@ -27,6 +27,7 @@ from matchbound.cli.options import (
 from matchbound.data.comparisons import Comparisons, direction_question
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results.interval import named
 
 Systems = Annotated[str, Parameter(help="One file per system, two or more: score tables or embeddings.")]
@@ -114,8 +115,11 @@ def _one_way(names: Sequence[str], systems: Sequence[Comparisons | Embeddings]) 
     ]
     if asked and len(asked) < len(systems):
         warnings.warn(
-            f"the scores of {', '.join(asked)} point the other way than those of the other systems: a column that is "
-            "called distance is read as one",
+            Note(
+                "direction",
+                f"the scores of {', '.join(asked)} point the other way than those of the other systems: a column that "
+                "is called distance is read as one",
+            ),
             MatchboundWarning,
             stacklevel=2,
         )

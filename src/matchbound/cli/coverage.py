@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from matchbound.cli import common
 from matchbound.cli.options import Dask, Quiet, Resamples, Seed
 from matchbound.errors import MissingExtraError, UsageError
+from matchbound.results.interval import check_whole
 
 if TYPE_CHECKING:
     from matchbound.study.runner import Cluster
@@ -55,8 +56,8 @@ def coverage(
     if figure not in (*FIGURES, "synthetic"):
         raise UsageError(f"--figure must be one of {', '.join((*FIGURES, 'synthetic'))}; got {figure}")
     for name, value in (("--replications", replications), ("--resamples", resamples), ("--workers", workers)):
-        if value is not None and value < 1:
-            raise UsageError(f"{name} must be at least 1; got {value}")
+        if value is not None:
+            check_whole(value, name)
     with common.listening(quiet), _kept(keep) as kept, _bar(quiet) as progress, _cluster(dask) as cluster:
         request = Request(
             output=Path(output),

@@ -53,8 +53,8 @@ def demo(
             records += [rate_record(rate, rate.interval(method, level)) for rate in (rates.far, rates.frr)]
         own, naive = rates.far.interval("auto", level), rates.far.interval("naive-wilson", level)
     if not quiet:
-        for text in rates.warnings:
-            sys.stderr.write(f"warning: {text}\n")
+        for note in rates.warnings:
+            sys.stderr.write(f"warning: {note}\n")
     if report is not None:
         from matchbound.report.make import write_report
 

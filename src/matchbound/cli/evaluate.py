@@ -39,8 +39,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
-from matchbound.results.interval import named
-from matchbound.results.linkage import check_prior
+from matchbound.results.interval import check_prior, named
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, VARIANCES
 from matchbound.stats.resampling import BOOTSTRAPS

@@ -27,7 +27,7 @@ from matchbound.cli.options import (
 )
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.interval import check_level, named
+from matchbound.results.interval import check_level, check_rate, check_whole, named
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
@@ -63,7 +63,9 @@ SearchProtocol = Annotated[
     Literal["auto", "separate", "rotating"],
     Parameter(name="--protocol", help="Whether enrolled people are searched for with their own template left out."),
 ]
-Hubs = Annotated[int, Parameter(help="List so many of the enrolled people who receive most false hits (names people).")]
+Hubs = Annotated[
+    int, Parameter(help="List this many of the enrolled people who receive most false hits (names people).")
+]
 FailedEnrolments = Annotated[
     str | None, Parameter(help="File of identities that could not be enrolled, one per line; searches for them miss.")
 ]
@@ -142,11 +144,9 @@ def identify(
     if gallery_size and not threshold:
         raise UsageError("--gallery-size gives FPIR at a threshold; give --threshold too")
     for value in fpir or ():
-        if not 0.0 < value < 1.0:
-            raise UsageError(f"--fpir must lie between 0 and 1, such as 0.01; got {value}")
+        check_rate(value, "--fpir", "0.01")
     for place in rank or ():
-        if place < 1:
-            raise UsageError(f"--rank must be at least 1; got {place}")
+        check_whole(place, "--rank")
     statements = [said for _, said in read_claims(claim)]
     if (group or people) and len(threshold or ()) != 1:
         raise UsageError("rates by group are at one threshold; give --threshold once")
@@ -281,7 +281,7 @@ def _labels(path: str | None, like: Embeddings) -> Any:
         return [text for _, text in found]
     for number, text in found:
         if not text.lstrip("-").isdigit():
-            raise DataError(f"{source.name}, line {number}: {text!r} is no whole number, and identities are")
+            raise DataError(f"{source.name}, line {number}: {text!r} is not a whole number, but the identities are")
     return [int(text) for _, text in found]
 
 

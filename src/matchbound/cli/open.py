@@ -15,6 +15,7 @@ from matchbound.cli.claims import ClaimOption, needs_threshold, read_claims
 from matchbound.cli.options import READING, Files, Quiet, Reading, Seed, Threshold, at_least
 from matchbound.cli.report import Group, Targets, Title, grouped, in_options
 from matchbound.errors import MatchboundWarning, UsageError, without_secrets
+from matchbound.notes import heard
 from matchbound.show.claims import required
 
 if TYPE_CHECKING:
@@ -119,8 +120,7 @@ def maker(reading: Reading, seed: int) -> Make:
             }
             for item in report.verdicts
         ]
-        told = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
         report = in_options(report)
-        return Made(render(report), said, [without_secrets(text) for text in dict.fromkeys(told)])
+        return Made(render(report), said, [without_secrets(note) for note in heard(caught)])
 
     return make

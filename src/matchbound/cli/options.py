@@ -23,7 +23,7 @@ from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input, reporting
 from matchbound.files.writing import write_atomically
 from matchbound.readers.scan import ScoreFile
-from matchbound.results.claims import Claim
+from matchbound.results.claims import Claim, percent_meant
 from matchbound.results.interval import check_level
 from matchbound.show.claims import claim_lines, claim_record
 from matchbound.show.records import Record, to_csv, to_json
@@ -62,8 +62,7 @@ def check_rates(option: str, rates: Sequence[float] | None) -> None:
     """Refuse what is no rate; 1 is most often a percentage without its sign."""
     for rate in rates or ():
         if not 0.0 <= rate < 1.0:
-            meant = f"; write {rate:g}% for {rate:g} percent" if 1.0 <= rate < 100.0 else ""
-            raise UsageError(f"{option} must be a rate between 0 and 1, such as 0.001; got {rate:g}{meant}")
+            raise UsageError(f"{option} must lie between 0 and 1, such as 0.001; got {rate:g}{percent_meant(rate)}")
 
 
 Files = Annotated[
@@ -134,6 +133,17 @@ LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
 """Beyond these, a Parquet or text table stays on disk and is counted batch by batch."""
 
 
+def _refuse_stray_numbers(files: Sequence[str]) -> None:
+    """A number among the files that is no file is most often a second value of the option before it."""
+    for name in files:
+        try:
+            float(name)
+        except ValueError:
+            continue
+        if not Path(name).exists():
+            raise UsageError(f"{name}: no such file. For several values repeat the option: --far 0.01 --far 0.001")
+
+
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class Reading:
@@ -152,6 +162,7 @@ class Reading:
 
         if not files:
             raise UsageError("name a file to read, or - for standard input")
+        _refuse_stray_numbers(files)
         names = ["-" if name == STDIN else name for name in files]
         options = _options(self.option)
         if group is not None:

@@ -42,7 +42,7 @@ Width = Annotated[float | None, Parameter(help="The two-sided interval is to be 
 Upper = Annotated[float | None, Parameter(help="The one-sided upper bound is to be no higher than this.")]
 Power = Annotated[float, Parameter(help="Probability with which the data meet the goal.")]
 Instances = Annotated[int, Parameter(help="Instances of each person.")]
-Claim = Annotated[float | None, Parameter(help="A rate that is to be undercut.")]
+Claim = Annotated[float | None, Parameter(help="A rate that the bound is to stay below.")]
 Effect = Annotated[float | None, Parameter(help="Design effect at the planned size, where one is known.")]
 Pilot = Annotated[str | None, Parameter(help="Scores or embeddings of a pilot, to read the dependence from.")]
 PlanMethod = Annotated[str, Parameter(help="The interval that will be used: auto (latent) or wilson.")]

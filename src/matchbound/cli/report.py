@@ -35,7 +35,7 @@ from matchbound.cli.options import (
     write_out,
     wrote,
 )
-from matchbound.cli.spoken import as_options
+from matchbound.cli.spoken import spoken
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
@@ -69,7 +69,8 @@ Group = Annotated[
     Parameter(help="Column with the group of each person; repeat it for intersections.", negative_iterable=""),
 ]
 Suspects = Annotated[
-    int, Parameter(help="List so many of the worst errors by name, to check their labels.", validator=at_least(0, 1000))
+    int,
+    Parameter(help="List this many of the worst errors by name, to check their labels.", validator=at_least(0, 1000)),
 ]
 GalleryOption = Annotated[
     str | None, Parameter(help="Embeddings of enrolled people, for a section about searches; with --probes.")
@@ -198,8 +199,8 @@ def report(
 
 def in_options(made: Report) -> Report:
     """The report with advice in the words of the command line."""
-    groups = made.groups and replace(made.groups, notes=tuple(as_options(text) for text in made.groups.notes))
-    return replace(made, warnings=tuple(as_options(text) for text in made.warnings), groups=groups)
+    groups = made.groups and replace(made.groups, notes=spoken(made.groups.notes))
+    return replace(made, warnings=spoken(made.warnings), groups=groups)
 
 
 def grouped(

@@ -30,7 +30,7 @@ from matchbound.cli.options import (
     wrote,
 )
 from matchbound.errors import UsageError
-from matchbound.results.interval import named
+from matchbound.results.interval import check_rate, named
 from matchbound.show.terms import Terms
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
@@ -170,8 +170,8 @@ def _chosen(method: str, level_far: float | None, smooth: str | None) -> dict[st
 
     if level_far is not None and method != "union":
         raise UsageError("--level-far goes with --method union")
-    if level_far is not None and not 0.0 <= level_far < 1.0:
-        raise UsageError(f"--level-far must lie between 0 and 1; got {level_far:g}")
+    if level_far is not None:
+        check_rate(level_far, "--level-far", "0.1", zero=True)
     if smooth is not None and method not in CURVE_BOOTSTRAPS:
         raise UsageError("--smooth goes with the bootstraps")
     made: dict[str, Any] = {} if level_far is None else {"level_far": level_far}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from matchbound.notes import Note
 
 RATES = ("--far", "--frr", "--fpir", "--upper", "--width", "--prior", "--claim", "--level", "--min-dcf", "--act-dcf")
 """Options that take a rate, which may be typed in percent."""
@@ -38,7 +40,6 @@ _SAID = (
     (r"similarity= and distance=", "--similarity and --distance"),
     (r"^give one of far and frr\b", "give one of --far and --frr"),
     (r"^(far|frr|upper|width|prior|power|level|instances|budget|rank) must\b", r"--\1 must"),
-    (r", or be None\b", ""),
     (r"a larger max_bytes", "a larger --option max_bytes="),
     (r"\b(labels|metadata|map|truth)=(FILE|'\w+')", lambda found: f"--option {found[1]}={found[2].strip(chr(39))}"),
     (
@@ -54,3 +55,8 @@ def as_options(text: str) -> str:
     for pattern, option in _SAID:
         text = re.sub(pattern, option, text)
     return text
+
+
+def spoken(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Notes with the arguments of Python functions written as options."""
+    return tuple(Note(note.code, as_options(note)) for note in notes)

@@ -1,4 +1,4 @@
-"""``matchbound warm``: compile now what the first evaluation would wait for."""
+"""``matchbound warm``: compile now, so that the first evaluation need not wait."""
 
 from __future__ import annotations
 

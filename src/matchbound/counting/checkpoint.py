@@ -159,5 +159,5 @@ def _known(blocks: NDArray[Any], n_blocks: int) -> set[int]:
     if blocks.dtype != np.int64 or blocks.ndim != 1:
         raise DataError("blocks that are no list of numbers")
     if blocks.size and (blocks[0] < 0 or blocks[-1] >= n_blocks or (np.diff(blocks) <= 0).any()):
-        raise DataError("blocks that this run does not have")
+        raise DataError("it has blocks that this run does not have")
     return set(blocks.tolist())

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting import tables
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
-from matchbound.counting.recount import Kind, Recount, similarity_at
+from matchbound.counting.recount import Kind, Recount, in_one_pass, of_model, similarity_at, tally_source
 from matchbound.counting.running import ANYHOW, How
-from matchbound.counting.tables import tally_comparisons
-from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
+from matchbound.counting.tables import tally_comparisons, tally_rows
+from matchbound.counts.curve import CurveTally, PointCounts, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.readers.scan import ScoreFile
-
-if TYPE_CHECKING:
-    from matchbound.counting.executors import Progress
 
 EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
@@ -28,8 +26,6 @@ CURVE_POINTS = 1500
 MOST_CELLS = 20_000_000
 TABLE_CELLS = 40_000_000
 TABLE_SAMPLE = 2_000_000
-COUNTED_AGAIN = 3_000_000
-"""Beyond so many comparisons, thresholds along a curve are counted by themselves, without the sums at every step."""
 REFINEMENTS = 8
 """Passes over the data, at most, that make the threshold of a target rate exact."""
 
@@ -41,23 +37,8 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     n_genuine = int(np.count_nonzero(genuine))
     both_kinds(n_genuine, len(source) - n_genuine)
     similarity = source.similarity
-    order = np.argsort(-similarity)
-    if order.size < 2**32:
-        order = order.astype(np.uint32)
-    ranked = similarity[order]
-    last = np.append(ranked[1:] != ranked[:-1], True)  # of equal scores
-    with np.errstate(over="ignore"):  # above the largest float there is infinity
-        strictest = np.nextafter(ranked[0], np.inf)
-    thresholds = np.append(strictest, ranked[last])
-    del ranked
-    accepted = np.cumsum(genuine[order], dtype=np.int64)[last]
-    matched = np.append(-1, np.flatnonzero(last))  # in place from here on: tens of millions of steps are not rare
-    matched += 1
-    matched[1:] -= accepted
-    missed = np.empty_like(matched)
-    missed[0] = n_genuine
-    np.subtract(n_genuine, accepted, out=missed[1:])
-    del accepted
+    steps = steps_of_many if len(source) > tables.MANY_ROWS else steps_of
+    thresholds, matched, missed = steps(similarity[genuine], similarity[~genuine])
     if source.distance:
         np.negative(thresholds, out=thresholds)
     both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
@@ -74,8 +55,38 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
         a=source.a,
         b=source.b,
         row_similarity=similarity,
-        order=order,
     )
+
+
+def steps_of(genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """The steps of a curve: similarities from one that nothing reaches on, false matches and false non-matches."""
+    genuine.sort()
+    impostor.sort()
+    values = np.unique(np.concatenate([genuine, impostor]))[::-1]
+    thresholds = np.append(_above(values[0]), values)
+    matched = impostor.size - np.searchsorted(impostor, thresholds, side="left")
+    return thresholds, matched, np.searchsorted(genuine, thresholds, side="left")
+
+
+def steps_of_many(genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """The same by a compiled kernel: tens of millions of steps are not rare."""
+    from matchbound.kernels.rows import merge_steps
+
+    genuine.sort()
+    impostor.sort()
+    room = genuine.size + impostor.size + 1
+    thresholds, matched, missed = np.empty(room), np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    thresholds[0], matched[0], missed[0] = _above(max(genuine[-1], impostor[-1])), 0, genuine.size
+    steps = 1 + merge_steps(genuine, impostor, thresholds[1:], matched[1:], missed[1:])
+    if steps <= room // 2:  # give back what was not needed
+        return thresholds[:steps].copy(), matched[:steps].copy(), missed[:steps].copy()
+    return thresholds[:steps], matched[:steps], missed[:steps]
+
+
+def _above(largest: float) -> float:
+    """A similarity that nothing reaches; above the largest float there is infinity."""
+    with np.errstate(over="ignore"):
+        return float(np.nextafter(largest, np.inf))
 
 
 def curve_thresholds(source: Embeddings, points: int = CURVE_POINTS, sample: int = 200_000) -> FloatArray:
@@ -124,34 +135,60 @@ def curve_of_embeddings(source: Embeddings, how: How = ANYHOW) -> CurveTally:
     return curve_of_tally(tally_embeddings(source, curve_thresholds(source), **vars(how)))
 
 
-def curve_of_table(source: ScoreFile, progress: Progress | None = None) -> SteppedCurve:
+def curve_of_table(source: ScoreFile, how: How = ANYHOW) -> SteppedCurve:
     """The curve of a table that stays on disk, in two passes: thresholds from a sample, then exact counts at each.
 
     There are about `CURVE_POINTS` thresholds, and fewer where identities are so many that the counts would not fit.
     """
-    from matchbound.counting.streaming import sample_scores, tally_score_table
+    from matchbound.counting.streaming import ScoreSample, sample_scores
+    from matchbound.counting.table_job import in_pieces, survey_of
 
-    found = sample_scores(source, TABLE_SAMPLE, progress)
+    table = in_pieces(source)
+    if table is None:
+        found = sample_scores(source, TABLE_SAMPLE, how.progress)
+    else:
+        seen = survey_of(source, table, True, how)
+        kinds = (np.sort(seen.genuine.value), np.sort(seen.impostor.value))
+        distance = table.roles.distance if source.distance is None else source.distance
+        found = ScoreSample(*kinds, seen.least, seen.most, int(seen.labels.size), distance)
     both_kinds(found.genuine.size, found.impostor.size)
     points = int(np.clip(TABLE_CELLS // max(found.identities, 1), 40, CURVE_POINTS))
     grid = _grid(found.genuine[::-1], found.impostor[::-1], points, found.least, found.most)
-    thresholds = -grid if found.distance else grid
-    tally = tally_score_table(source, thresholds, columns=source.columns, distance=source.distance, progress=progress)
-    return curve_of_tally(tally)
+    return curve_of_tally(tally_source(source, -grid if found.distance else grid, how=how))
 
 
-def refined_curve(
-    curve: SteppedCurve,
-    count: Callable[[FloatArray], Tally],
-    matches: Sequence[int] = (),
-    nonmatches: Sequence[int] = (),
-) -> SteppedCurve:
-    """The curve with points added until the thresholds of given numbers of errors are exact.
+@dataclass(frozen=True)
+class Asked:
+    """Where a curve is to be exact.
+
+    matches, nonmatches
+        Numbers of false matches and of false non-matches whose thresholds are asked for.
+    equal
+        Whether the point where FAR and FRR are equal is asked for.
+    """
+
+    matches: tuple[int, ...] = ()
+    nonmatches: tuple[int, ...] = ()
+    equal: bool = False
+
+    def gaps(self, curve: SteppedCurve) -> IntArray:
+        """The points of the curve that lie just before what is asked for; another point follows each."""
+        matched, missed = curve.false_matches, curve.false_nonmatches
+        found = [int(np.searchsorted(matched, wanted, side="right")) - 1 for wanted in self.matches]
+        found += [int(np.searchsorted(-missed, -wanted, side="left")) - 1 for wanted in self.nonmatches]
+        if self.equal:
+            found.append(int(np.searchsorted(matched / curve.n_impostor - missed / curve.n_genuine, 0.0)) - 1)
+        gaps = np.unique(np.array(found, dtype=np.int64))
+        return gaps[(gaps >= 0) & (gaps + 1 < matched.size)]
+
+
+def refined_curve(curve: SteppedCurve, count: Callable[[FloatArray], Tally], asked: Asked) -> SteppedCurve:
+    """The curve with points added until what is asked for is exact.
 
     The threshold of a number of false matches is the most lenient one with at most so many; of false non-matches, the
     strictest one with at most so many. Between the two points of the curve where that changes, some hundred thresholds
-    are counted, then as many between the two where it changes now, until at most one impostor comparison and no genuine
-    one (for false non-matches: at most one genuine one) lies between them, or no number does.
+    are counted, then as many between the two where it changes now, until at most one comparison lies between them, or
+    no number does. The two points between which FAR passes FRR are found in the same way.
 
     Parameters
     ----------
@@ -160,30 +197,20 @@ def refined_curve(
     """
     points = int(np.clip(MOST_CELLS // max(curve.n_identities, 1), 16, 512))
     for _ in range(REFINEMENTS):
-        places = [_bracket(curve, wanted, True) for wanted in matches]
-        places += [_bracket(curve, wanted, False) for wanted in nonmatches]
-        grids = [_between(curve, k, points // max(len(places), 1) + 2) for k in sorted({k for k in places if k >= 0})]
+        gaps = asked.gaps(curve)
+        between = np.diff(curve.false_matches)[gaps] - np.diff(curve.false_nonmatches)[gaps]
+        unsettled = gaps[between > 1]
+        grids = [_between(curve, int(k), points // unsettled.size + 2) for k in unsettled]
         added = np.unique(np.concatenate([np.empty(0), *grids]))
         if not added.size:
             break
         found = count(-added if curve.distance else added)
         curve = curve_of_tally(_merged(curve.tally, found))
-        curve = curve_of_tally(_taken(curve.tally, _needed(curve, matches, nonmatches, found)))
+        gaps = asked.gaps(curve)
+        kept = ~np.isin(curve.thresholds, found.thresholds)
+        kept[gaps] = kept[gaps + 1] = True  # of the new points, those beside what is asked for
+        curve = curve_of_tally(curve.tally.take(np.flatnonzero(kept)))
     return curve
-
-
-def _bracket(curve: SteppedCurve, wanted: int, far: bool) -> int:
-    """The last point before the number of errors passes `wanted`; −1 where the answer is exact already."""
-    matched, missed = curve.false_matches, curve.false_nonmatches
-    k = int(np.searchsorted(matched, wanted, side="right" if far else "left")) - 1
-    if not far:
-        k = int(np.searchsorted(-missed, -wanted, side="left")) - 1
-    if k < 0 or k + 1 >= matched.size:
-        return -1
-    settled = missed[k] == missed[k + 1] and matched[k + 1] - matched[k] <= 1
-    if not far:
-        settled = missed[k] - missed[k + 1] <= 1 and matched[k] == matched[k + 1]
-    return -1 if settled else k
 
 
 def _between(curve: SteppedCurve, k: int, points: int) -> FloatArray:
@@ -191,39 +218,6 @@ def _between(curve: SteppedCurve, k: int, points: int) -> FloatArray:
     high, low = float(curve.similarity[k]), float(curve.similarity[k + 1])
     grid = np.unique(np.linspace(low, high, points))
     return grid[(grid > low) & (grid < high)]
-
-
-def _needed(curve: SteppedCurve, matches: Sequence[int], nonmatches: Sequence[int], found: Tally) -> IntArray:
-    """The points to keep: those that were there, and of the new ones those beside a wanted number of errors."""
-    beside = {
-        int(np.searchsorted(curve.false_matches, wanted, side="right")) + step for wanted in matches for step in (-1, 0)
-    }
-    beside |= {
-        int(np.searchsorted(-curve.false_nonmatches, -wanted, side="left")) + step
-        for wanted in nonmatches
-        for step in (-1, 0)
-    }
-    new = np.isin(curve.thresholds, found.thresholds)
-    kept = ~new
-    kept[[k for k in beside if 0 <= k < kept.size]] = True
-    return np.flatnonzero(kept)
-
-
-def _taken(tally: Tally, rows: IntArray) -> Tally:
-    """The tally at some of its thresholds."""
-    impostor, genuine = tally.impostor, tally.genuine
-    return replace(
-        tally,
-        thresholds=tally.thresholds[rows],
-        genuine=replace(genuine, errors=genuine.errors[rows]),
-        impostor=replace(
-            impostor,
-            errors=impostor.errors[rows],
-            sum_nm=impostor.sum_nm[rows],
-            sum_nn=impostor.sum_nn[rows],
-            erred=None,
-        ),
-    )
 
 
 def _merged(one: Tally, two: Tally) -> Tally:
@@ -242,7 +236,7 @@ def _merged(one: Tally, two: Tally) -> Tally:
             erred=None,
         ),
     )
-    return _taken(joined, rows if one.distance else rows[::-1])
+    return joined.take(rows if one.distance else rows[::-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +254,7 @@ class AlongCurve(Recount):
     @property
     def counts_again(self) -> bool:
         """Whether thresholds are counted by themselves: many comparisons, without the sums at every step so far."""
-        many = isinstance(self.source, Comparisons) and len(self.source) > COUNTED_AGAIN
+        many = isinstance(self.source, Comparisons) and len(self.source) > tables.MANY_ROWS
         return many and "sums" not in self._curve.__dict__
 
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
@@ -268,7 +262,7 @@ class AlongCurve(Recount):
         curve = self._curve
         if self.counts_again:
             assert isinstance(self.source, Comparisons)
-            few = curve.n_impostor <= COUNTED_AGAIN  # of many, m_ij is large, and asked for with the pairs that erred
+            few = curve.n_impostor <= tables.MANY_ROWS  # m_ij of many is large, and asked for with the pairs that erred
             return tally_comparisons(
                 self.source, np.asarray(thresholds, dtype=np.float64), pairs=pairs, compared=pairs or few
             )
@@ -277,12 +271,12 @@ class AlongCurve(Recount):
         number, table = curve.pairs
         erred: tuple[PairTable, ...] | None = None
         if pairs:
-            tables = []
+            kept_pairs = []
             for matched in curve.false_matches[points]:
                 count = np.bincount(number[: int(matched)], minlength=table.count.size)
                 kept = np.flatnonzero(count)
-                tables.append(PairTable(table.first[kept], table.second[kept], count[kept].astype(np.int64)))
-            erred = tuple(tables[k] for k in place.reshape(-1))
+                kept_pairs.append(PairTable(table.first[kept], table.second[kept], count[kept].astype(np.int64)))
+            erred = tuple(kept_pairs[k] for k in place.reshape(-1))
         impostor = ImpostorTally(
             made.impostor.comparisons,
             made.impostor.errors[place],
@@ -295,16 +289,33 @@ class AlongCurve(Recount):
         genuine = GenuineTally(made.genuine.comparisons, made.genuine.errors[place])
         return replace(made, thresholds=np.asarray(thresholds), genuine=genuine, impostor=impostor)
 
+    def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
+        """Tallies at the first thresholds and at the others, in one pass where there are many comparisons.
+
+        Points of the curve that will be asked for are counted in the same pass.
+        """
+        curve = self._curve
+        points = np.empty(0, dtype=np.int64) if beside is None else np.unique(beside)
+        source = self.source
+        if not self.counts_again or not isinstance(source, Comparisons):
+            return super().for_model(grid, ranks)
+        if not in_one_pass(source, grid.size + points.size):
+            return super().for_model(grid, ranks)
+        whole = tally_rows(
+            source, np.concatenate([grid, curve.thresholds[points]]), np.arange(ranks, grid.size, dtype=np.int64)
+        )
+        for row, k in enumerate(points.tolist(), start=grid.size):
+            found = whole.impostor
+            curve.known[k] = PointCounts(
+                found.errors[row].copy(), int(found.sum_nn[row]), int(found.sum_nm[row]), int(found.sum_mm)
+            )
+        return of_model(whole, ranks, grid.size)
+
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
-        curve = self._curve
-        points, place = np.unique(self._points(thresholds), return_inverse=True)
-        accepted = np.zeros((points.size, curve.n_identities), dtype=np.int64)
-        before = 0
-        for row, now in enumerate(curve.genuine_matches[points]):
-            accepted[row] = np.bincount(curve.owner[before : int(now)], minlength=curve.n_identities)
-            before = int(now)
-        errors = curve.genuine_comparisons - np.cumsum(accepted, axis=0)
+        curve, given = self._curve, np.asarray(thresholds, dtype=np.float64)
+        oriented, place = np.unique(-given if curve.distance else given, return_inverse=True)
+        errors, place = curve.genuine_errors_at(oriented), place.reshape(-1)
         nothing = np.zeros(place.size, dtype=np.int64)
         return Tally(
             curve.identities,
@@ -324,9 +335,15 @@ class AlongCurve(Recount):
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         curve, wanted = self._curve, np.asarray(errors, dtype=np.int64)
-        rows = curve.impostor_rows if kind == "impostor" else curve.genuine_rows
-        last = rows.size - 1  # rows come strictest first
-        chosen = similarity_at(lambda at: curve.row_similarity[rows[last - at]], rows.size, wanted, kind)
+        size = curve.n_impostor if kind == "impostor" else curve.n_genuine
+
+        def pick(at: IntArray) -> FloatArray:  # in increasing order, where points of the curve come strictest first
+            if kind == "impostor":
+                return curve.similarity[np.searchsorted(curve.false_matches, size - at)]
+            missed = curve.false_nonmatches[::-1]
+            return curve.similarity[missed.size - np.searchsorted(missed, at, side="right")]
+
+        chosen = similarity_at(pick, size, wanted, kind)
         return -chosen if curve.distance else chosen
 
     def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:

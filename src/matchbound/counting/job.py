@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,14 +190,13 @@ def _choose_screen(
     if prune is None:
         if factors.left.shape[0] < FEWEST_ROWS or best_kind() is None:
             return None
-        speeds = measured_speeds(lambda rows, level, screened: _seconds(rows.astype(dtype), level, screened))
+        speeds = measured_speeds(lambda rows, level, path: _seconds(rows.astype(dtype), level, cast("Pruning", path)))
     return screen_that_pays(factors, lowest, genuine_share, speeds=speeds, workers=workers, kind=kind)
 
 
-def _seconds(rows: NDArray[Any], threshold: float, screened: bool, turns: int = 5) -> float:
+def _seconds(rows: NDArray[Any], threshold: float, prune: Pruning, turns: int = 5) -> float:
     """The least time of a run over all pairs of rows, each an identity of its own, on one thread."""
     codes = np.arange(rows.shape[0], dtype=np.int64)
-    prune: Pruning = "best" if screened else "none"
     job = prepare_job(rows, codes, rows.shape[0], "cosine", np.array([threshold]), False, prune)
     worker = job.worker()
     times = []

@@ -99,6 +99,16 @@ class Numbering:
         self._hashes = hashes[self._numbers]
 
 
+def joined_labels(*columns: LabelArray) -> LabelArray:
+    """The sorted union of sorted labels; numbers stand for their digits beside text."""
+    filled = [labels for labels in columns if labels.size]
+    if not filled:
+        return columns[0]
+    kind = max((_kind(labels) for labels in filled), key=KINDS.index)
+    alike = [labels if _kind(labels) == kind else labels.astype(np.str_).astype(kind) for labels in filled]
+    return np.asarray(np.unique(np.concatenate(alike)))
+
+
 def _kind(labels: LabelArray) -> str:
     """How labels are hashed: numbers, text of fixed width or strings, each of which can stand for those before it."""
     return "i" if labels.dtype.kind in "iu" else labels.dtype.kind

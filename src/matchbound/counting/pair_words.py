@@ -8,13 +8,17 @@ words are counted together: a pair that is compared a million times takes no mor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import copy
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray
+from matchbound.counts.tally import RowSums
+from matchbound.errors import DataError
 
 Words = NDArray[np.uint64]
 
@@ -135,6 +139,117 @@ class PairSums:
             erring = np.flatnonzero(found)
             if erring.size:
                 kept.append((pairs[starts[erring]], found[erring]))
+
+
+class PairRows:
+    """The same sums by a compiled kernel, and what the rows of m_ij and n_ij sum to at some thresholds.
+
+    Parameters
+    ----------
+    levels
+        K, the number of thresholds.
+    compared : int64 array, shape (G,)
+        Impostor comparisons of each identity.
+    erred : int64 array, shape (L, G)
+        Those that reach the thresholds of `marks`.
+    marks : int64 array, shape (L,)
+        At which of the K thresholds rows are summed.
+    """
+
+    def __init__(self, bits: WordBits, levels: int, compared: IntArray, erred: IntArray, marks: IntArray) -> None:
+        self._bits, self._marks = (bits.code, bits.bins), marks
+        self._by_bin = np.zeros((2, levels), dtype=np.int64)
+        self._compared = compared.astype(np.float64)
+        self._erred = np.ascontiguousarray(erred.T, dtype=np.float64)
+        self._rows = np.zeros((compared.size, 2 + 5 * marks.size))
+        self._sizes: dict[int, int] = {}
+
+    @staticmethod
+    def of(bits: WordBits, reached: IntArray, marks: IntArray) -> PairRows:
+        """From the impostor comparisons of each identity that reached at least 0, 1, …, K thresholds, (K + 1, G)."""
+        return PairRows(bits, reached.shape[0] - 1, reached[0], reached[1:][marks], marks)
+
+    def copy(self) -> PairRows:
+        """The same, in arrays of its own."""
+        made = copy.copy(self)
+        made._by_bin, made._rows, made._sizes = self._by_bin.copy(), self._rows.copy(), dict(self._sizes)
+        return made
+
+    def join(self, other: PairRows) -> None:
+        """Add the sums over other pairs of the same table."""
+        self._by_bin += other._by_bin
+        self._rows += other._rows
+        for size, count in other._sizes.items():
+            self._sizes[size] = self._sizes.get(size, 0) + count
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The sums, as arrays for a file."""
+        sizes = np.array(sorted(self._sizes.items()), dtype=np.int64).reshape(-1, 2)
+        return {"by_bin": self._by_bin, "rows": self._rows, "sizes": sizes}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave; DataError where it cannot be of this run."""
+        mine = self.state()
+        if set(state) != set(mine) or any(state[name].dtype != mine[name].dtype for name in mine):
+            raise DataError("sums of another kind")
+        if any(state[name].shape != mine[name].shape for name in ("by_bin", "rows")) or state["sizes"].shape[1:] != (
+            2,
+        ):
+            raise DataError("sums of another shape")
+        self._by_bin, self._rows = state["by_bin"].copy(), state["rows"].copy()
+        self._sizes = dict(state["sizes"].tolist())
+
+    @property
+    def words(self) -> int:
+        """How many words were summed."""
+        return sum(size * pairs for size, pairs in self._sizes.items())
+
+    @property
+    def squares(self) -> int:
+        """Σ m_ij² over unordered pairs."""
+        return sum(size * size * pairs for size, pairs in self._sizes.items())
+
+    @property
+    def sum_nn(self) -> IntArray:
+        """Σ n_ij² at each threshold, shape (K,)."""
+        return np.cumsum(self._by_bin[0, ::-1])[::-1]
+
+    @property
+    def sum_nm(self) -> IntArray:
+        """Σ n_ij·m_ij at each threshold, shape (K,)."""
+        return np.cumsum(self._by_bin[1, ::-1])[::-1]
+
+    def add(self, words: Words) -> None:
+        """Count sorted words, which are gone then; every word of their pairs must be among them."""
+        from matchbound.kernels.rows import sum_pairs
+
+        pairs = sum_pairs(words, self._bits, self._marks, self._compared, self._erred, self._by_bin, self._rows)
+        sizes = words[:pairs].view(np.int64)
+        if int(sizes.max(initial=0)) <= max(pairs, 1_000_000):
+            times = np.bincount(sizes)
+            sizes = np.flatnonzero(times)
+            times = times[sizes]
+        else:
+            sizes, times = np.unique(sizes, return_counts=True)
+        for size, count in zip(sizes.tolist(), times.tolist(), strict=True):
+            self._sizes[size] = self._sizes.get(size, 0) + count
+
+    def rows(self) -> RowSums:
+        """What the rows sum to at the marked thresholds."""
+        ms, nn, nm, ns, nm_i = (np.ascontiguousarray(self._rows[:, 2 + at :: 5].T) for at in range(5))
+        mm, mm_i = self._rows[:, 0].copy(), self._rows[:, 1].copy()
+        sizes = sorted(self._sizes)
+        counted = np.array(sizes, dtype=np.int64), np.array([self._sizes[size] for size in sizes], dtype=np.int64)
+        return RowSums(mm, mm_i, ms, nn, nm, ns, nm_i, *counted)
+
+
+def part_of(pairs: Words, bits: int) -> NDArray[np.uint16]:
+    """Which of 2^bits parts an identity pair belongs to: a hash, so that parts are of like size."""
+    if not bits:
+        return np.zeros(pairs.size, dtype=np.uint16)
+    with np.errstate(over="ignore"):
+        mixed = pairs * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed >> np.uint64(WORD_BITS - bits)).astype(np.uint16)
 
 
 def _runs(words: Words) -> Iterator[tuple[Words, IntArray]]:

@@ -19,7 +19,7 @@ from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairT
 from matchbound.errors import DataError, UsageError
 
 FEWEST_IN_A_SLICE = 512
-SUMMED_AT_ONCE = 2**16
+LONG_ROW = 512
 LARGEST_SUM = 2**63 - 1
 """What the running sums of a partial tally can hold."""
 
@@ -148,7 +148,7 @@ def finish(
     workers: int | None = 1,
     numbers: IntArray | None = None,
 ) -> Tally:
-    """The tally of complete data.
+    """The tally of complete data; the sums of `partial` become its counts, and mean nothing any more as they were.
 
     thresholds : float64, shape (K',)
         As the user wrote them.
@@ -157,26 +157,13 @@ def finish(
     numbers : int64, shape (G,)
         The number that each identity has in `partial`; by default its own.
     """
-    if numbers is None:
-        numbers = np.arange(identities.size)
-    impostor_errors = np.empty((place.size, identities.size), dtype=np.int64)
-    genuine_errors = np.empty(impostor_errors.shape, dtype=np.int64)
-
-    def sum_up(start: int, stop: int) -> None:
-        step = max(64, SUMMED_AT_ONCE // max(partial.impostor.shape[1], 1))
-        for first in range(start, stop, step):
-            part = slice(first, min(first + step, stop))
-            rows = numbers[part]
-            impostor_errors[:, part] = np.cumsum(partial.impostor[rows].T[::-1], axis=0)[::-1][place]
-            genuine_errors[:, part] = np.cumsum(partial.genuine[rows].T, axis=0)[place]
-
-    in_slices(sum_up, identities.size, workers, FEWEST_IN_A_SLICE)
     moments = 2 * _from_the_end(partial.moments)[:, place]
     compared = AllPairs(instances)
     sum_mm, _, _ = pair_moments(compared, (), identities.size)
     erred = None
     if pairs:
-        tables = _pair_tables(partial, numbers, np.unique(place))
+        own = np.arange(identities.size) if numbers is None else np.argsort(numbers)
+        tables = _pair_tables(partial, own, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)
     sum_nm, sum_nn = moments[1], moments[0]
     if sum_mm > LARGEST_SUM:  # the running sums may have wrapped around
@@ -185,15 +172,19 @@ def finish(
                 "two identities have so many instances that sums of squared counts pass 2^63; tally with pairs=True"
             )
         _, sum_nm, sum_nn = pair_moments(compared, erred, identities.size)
+    errors = []
+    for sums, step in ((partial.genuine, 1), (partial.impostor, -1)):
+        _run_up(sums, step, workers)
+        errors.append(_at_thresholds(_rows_in_order(sums, numbers), place))
     total = int(instances.sum())
     return Tally(
         identities,
         thresholds,
         distance,
-        GenuineTally(instances * (instances - 1) // 2, genuine_errors),
+        GenuineTally(instances * (instances - 1) // 2, errors[0]),
         ImpostorTally(
             instances * (total - instances),
-            impostor_errors,
+            errors[1],
             sum_mm,
             np.ascontiguousarray(sum_nm),
             np.ascontiguousarray(sum_nn),
@@ -204,18 +195,53 @@ def finish(
     )
 
 
+def _run_up(sums: IntArray, step: int, workers: int | None) -> None:
+    """Running sums along each row, from its first number or (step −1) from its last, in place."""
+
+    def add_up(start: int, stop: int) -> None:
+        rows = sums[start:stop, ::step]
+        np.cumsum(rows, axis=1, out=rows)
+
+    in_slices(add_up, sums.shape[0], workers, FEWEST_IN_A_SLICE)
+
+
+def _rows_in_order(values: IntArray, numbers: IntArray | None) -> IntArray:
+    """values[numbers]; long rows change places where they are, since new memory costs more than moving them."""
+    if numbers is None:
+        return values
+    if values.shape[1] < LONG_ROW:
+        return values[numbers]
+    source = numbers.tolist()
+    for start in range(len(source)):
+        if source[start] == start:
+            continue
+        spare, at = values[start].copy(), start  # around a circle of rows, each into the place of the one before
+        while source[at] != start:
+            values[at] = values[source[at]]
+            source[at], at = at, source[at]
+        values[at], source[at] = spare, at
+    return values
+
+
+def _at_thresholds(values: IntArray, place: IntArray) -> IntArray:
+    """values.T[place], shape (K', G); a view where the thresholds were given each once, in order or in reverse."""
+    for step in (1, -1):
+        if np.array_equal(place, np.arange(values.shape[1])[::step]):
+            return values[:, ::step].T
+    return np.take(values, place, axis=1).T
+
+
 def _from_the_end(values: IntArray) -> IntArray:
     return np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
 
 
-def _pair_tables(partial: Partial, numbers: IntArray, levels: IntArray) -> dict[int, PairTable]:
-    """n_ij at each of the sorted thresholds asked for; numbers as of `finish`."""
+def _pair_tables(partial: Partial, own: IntArray, levels: IntArray) -> dict[int, PairTable]:
+    """n_ij at each of the sorted thresholds asked for; own : int64, shape (G,), the identity with each number."""
     none = np.empty(0, dtype=np.int64)
     keys = np.concatenate([none, *partial.keys])
     bins = np.concatenate([none, *partial.bins])
     counts = np.concatenate([none, *partial.counts])
-    size = max(numbers.size, 1)
-    own = np.argsort(numbers)
+    size = max(own.size, 1)
     one, other = own[keys // size], own[keys % size]
     keys = np.minimum(one, other) * size + np.maximum(one, other)
     order = np.argsort(keys, kind="stable")

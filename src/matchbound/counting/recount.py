@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counting import tables
+from matchbound.counting.pair_words import WordBits
 from matchbound.counting.pairs import BlockScores, GenuinePairs
 from matchbound.counting.running import ANYHOW, How
-from matchbound.counting.tables import tally_comparisons
+from matchbound.counting.tables import tally_comparisons, tally_rows
 from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
@@ -61,6 +63,12 @@ def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | Non
     if isinstance(source, ScoreFile):
         from matchbound.counting.streaming import tally_score_table
 
+        if not pairs and (how.executor is not None or how.checkpoint is not None):
+            from matchbound.counting.table_job import in_pieces, tally_pieces
+
+            table = in_pieces(source)
+            if table is not None:
+                return tally_pieces(source, table, thresholds, how=how)
         return tally_score_table(
             source,
             thresholds,
@@ -106,12 +114,42 @@ class Recount:
         """The same comparisons at other thresholds."""
         return tally_source(self.source, thresholds, pairs=pairs, how=How(self.workers, self.executor))
 
+    def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
+        """Tallies at the first `ranks` thresholds, and at the others (None without others), for a latent model.
+
+        The second can leave identities out: it has kept its pairs, or the sums of their rows.
+
+        Parameters
+        ----------
+        beside
+            Points of a curve that will be asked for next.
+        """
+        if isinstance(self.source, Comparisons) and in_one_pass(self.source, grid.size):
+            return of_model(tally_rows(self.source, grid, np.arange(ranks, grid.size)), ranks, grid.size)
+        if isinstance(self.source, ScoreFile):
+            from matchbound.counting.table_job import in_pieces, tally_pieces
+
+            table = in_pieces(self.source)
+            if table is not None:
+                marked = np.arange(ranks, grid.size, dtype=np.int64)
+                whole = tally_pieces(self.source, table, grid, marked, How(self.workers, self.executor))
+                return of_model(whole, ranks, grid.size)
+        sample = self.tally(grid[:ranks])
+        return sample, self.tally(grid[ranks:], pairs=True) if grid.size > ranks else None
+
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.
 
         Genuine pairs of embeddings are few: they are scored one by one, and the rest is left alone.
         """
         source = self.source
+        if isinstance(source, ScoreFile):
+            from matchbound.counting.table_job import genuine_of_pieces, in_pieces
+
+            table = in_pieces(source)
+            if table is not None:
+                given = np.asarray(thresholds, dtype=np.float64)
+                return genuine_of_pieces(source, table, given, How(self.workers, self.executor))
         known = self._genuine_scores()
         if known is None or not isinstance(source, Embeddings):
             return self.tally(thresholds)
@@ -140,21 +178,21 @@ class Recount:
         source = self.source
         if not isinstance(source, Embeddings):
             return None
-        if "genuine scores" not in self.memo:
+        if "genuine-scores" not in self.memo:
             pairs = GenuinePairs.of(source)
             made = None
             if len(pairs) <= MOST_GENUINE:
                 first, second = pairs.rows(np.arange(len(pairs)))
                 made = source.codes[first], source.score_pairs(first, second)
-            self.memo["genuine scores"] = made
-        found: tuple[IntArray, FloatArray] | None = self.memo["genuine scores"]
+            self.memo["genuine-scores"] = made
+        found: tuple[IntArray, FloatArray] | None = self.memo["genuine-scores"]
         return found
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         known = self._genuine_scores() if kind == "genuine" else None
         if known is None or not known[1].size:
-            return rank_scores(self.source, errors, kind)
+            return rank_scores(self.source, errors, kind, how=How(self.workers, self.executor))
         assert isinstance(self.source, Embeddings)
         scores = np.sort(-known[1] if self.source.distance else known[1])
         chosen = similarity_at(scores.__getitem__, scores.size, errors, kind)
@@ -217,6 +255,14 @@ class RecountOfPart(Recount):
         """The same comparisons at other thresholds."""
         return self._in_memory.tally(thresholds, pairs=pairs)
 
+    def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
+        """Tallies of the same comparisons for a latent model."""
+        return self._in_memory.for_model(grid, ranks, beside)
+
+    def genuine(self, thresholds: FloatArray) -> Tally:
+        """Genuine comparisons at other thresholds."""
+        return self._in_memory.genuine(thresholds)
+
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which so many comparisons err, shape of `errors`."""
         return self._in_memory.thresholds_at(errors, kind)
@@ -257,12 +303,28 @@ def among(source: AnySource, identities: IntArray) -> Source:
     return subset(source, identities)
 
 
+def in_one_pass(source: Comparisons, thresholds: int) -> bool:
+    """Whether so many thresholds of many comparisons are counted by `tally_rows`: words have bits for them."""
+    return len(source) > tables.MANY_ROWS and thresholds <= WordBits.of(source.n_identities).most
+
+
+def of_model(whole: Tally, ranks: int, stop: int) -> tuple[Tally, Tally | None]:
+    """The two tallies of `Recount.for_model` from one at all thresholds, with the sums of rows at the second ones."""
+
+    def part(places: slice) -> Tally:
+        taken = whole.take(places)
+        return replace(taken, impostor=replace(taken.impostor, rows=whole.impostor.rows))
+
+    return part(slice(0, ranks)), part(slice(ranks, stop)) if stop > ranks else None
+
+
 def rank_scores(
     source: AnySource,
     errors: ArrayLike,
     kind: Kind = "impostor",
     *,
     rng: int | np.random.Generator | None = 0,
+    how: How = ANYHOW,
 ) -> FloatArray:
     """Thresholds at which about `errors` comparisons err, in the units of the scores, shape of `errors`.
 
@@ -278,10 +340,12 @@ def rank_scores(
         Whole numbers: impostor comparisons that match, or genuine ones that do not.
     kind
         Which comparisons.
+    how
+        Who reads a table on disk.
     """
     wanted = np.atleast_1d(np.asarray(errors, dtype=np.int64))
     between = isinstance(source, Embeddings) and kind == "impostor"
-    scores, total, distance = _sorted_scores(source, kind, rng)
+    scores, total, distance = _sorted_scores(source, kind, rng, how)
     if not scores.size:
         raise DataError(f"there are no {kind} comparisons")
     if total > scores.size:
@@ -358,12 +422,19 @@ def similarity_at(pick: Callable[[IntArray], NDArray[Any]], size: int, errors: I
 
 
 def _sorted_scores(
-    source: AnySource, kind: Kind, rng: int | np.random.Generator | None
+    source: AnySource, kind: Kind, rng: int | np.random.Generator | None, how: How
 ) -> tuple[NDArray[Any], int, bool]:
     """Scores with large meaning "same", sorted; of how many; and whether small ones meant "same"."""
     if isinstance(source, ScoreFile):
         from matchbound.counting.streaming import similarities_of_kind
+        from matchbound.counting.table_job import in_pieces, survey_of
 
+        table = in_pieces(source)
+        if table is not None:
+            survey = survey_of(source, table, True, how)
+            kept = survey.genuine if kind == "genuine" else survey.impostor
+            distance = table.roles.distance if source.distance is None else source.distance
+            return np.sort(kept.value), kept.total, distance
         return similarities_of_kind(source, kind, rng)
     if isinstance(source, Comparisons):
         chosen = source.similarity[source.genuine if kind == "genuine" else ~source.genuine]

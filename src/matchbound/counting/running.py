@@ -73,8 +73,8 @@ class Kind:
     size: int
 
 
-def run_all(job: Job, empty: Callable[[], H], kind: Kind, how: How) -> H:
-    """What all blocks of a job give, each counted once.
+def run_all(job: Job, empty: Callable[[], H], kind: Kind, how: How, keep: bool = False) -> H:
+    """What all blocks of a job give, each counted once; with `keep`, the checkpoint stays, and holds all of it.
 
     Ctrl-C and SIGTERM wait until the blocks that were begun are counted and written down.
     """
@@ -94,8 +94,10 @@ def run_all(job: Job, empty: Callable[[], H], kind: Kind, how: How) -> H:
             parts.append((how.executor or LocalExecutor(how.workers)).run(job, blocks, watch))
         total: H = empty() if not parts else parts[0] if len(parts) == 1 else merge(parts)
         total.check_complete(job.n_blocks)
-        if checkpoint is not None:
+        if checkpoint is not None and not keep:
             checkpoint.remove()
+        elif checkpoint is not None and blocks:
+            checkpoint.save(total)
     return total
 
 

@@ -117,15 +117,17 @@ def screen_that_pays(
     workers
         Threads to make it with; by default one.
     kind
-        Which instructions to use; by default the fastest of this processor.
+        Which instructions to use; by default those that were measured to be the fastest, or the widest.
     axes
         How many axes to rotate onto where there is no choice; by default all.
     """
     n, d = factors.left.shape[0], factors.dimension
     if not n or not 1 <= d <= MOST_COLUMNS:
         return None
-    kind = kind or best_kind(speeds is None)
-    if kind is None or (n < FEWEST_ROWS and speeds is not None):
+    if n < FEWEST_ROWS and speeds is not None:
+        return None
+    kind = kind or (None if speeds is None else speeds.kind) or best_kind(speeds is None)
+    if kind is None:
         return None
     order = np.random.default_rng(0).permutation(n)[: 2 * SAMPLE_PAIRS]
     if speeds is not None:

@@ -128,9 +128,9 @@ class Found(Held):
         shapes = {"mate": (total,), "holder": (total, job.depth), "score": (total, job.depth)}
         kinds = {"mate": np.float64, "holder": np.int64, "score": np.float64}
         if {name: part.shape for name, part in state.items()} != shapes:
-            raise DataError("lists of other lengths")
+            raise DataError("its lists have other lengths")
         if any(state[name].dtype != kind for name, kind in kinds.items()) or state["holder"].max() >= job.size:
-            raise DataError("lists of other things")
+            raise DataError("its lists are of another gallery")
         ends = np.cumsum(list(sizes.values()))
         lists = [np.split(state[name], ends[:-1]) for name in shapes]
         return Found(dict(zip(sizes, zip(*lists, strict=True), strict=True)), blocks)

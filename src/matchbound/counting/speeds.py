@@ -1,7 +1,7 @@
 """How fast this processor is at what a choice depends on: measured at first use, kept in a file.
 
-The choice is between multiplying all rows in full and a screen (`matchbound.counting.screen`), and how many
-coordinates the screen has. The counts do not depend on it.
+The choice is between multiplying all rows in full and a screen (`matchbound.counting.screen`), with which instructions
+the screen multiplies, and how many coordinates it has. The counts do not depend on it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Speeds(NamedTuple):
     column, fixed : a column of the full product; the rest of a comparison that reaches no threshold
     byte, screened_fixed : a coordinate of the screen; the rest of a comparison that does not pass
     survivor : finishing a comparison that passes, per column of the full product
+    screen : the instructions that screens are fastest with, by the name of their class; empty: not measured
     """
 
     column: float
@@ -42,6 +43,12 @@ class Speeds(NamedTuple):
     byte: float
     screened_fixed: float
     survivor: float
+    screen: str = ""
+
+    @property
+    def kind(self) -> type[Screen] | None:
+        """The class of screens with the fastest instructions; None where that was not measured."""
+        return next((kind for kind in kinds_for_bytes() if kind.__name__ == self.screen), None)
 
     def plain(self, width: int) -> float:
         """The cost of a comparison without a screen."""
@@ -52,24 +59,29 @@ class Speeds(NamedTuple):
         return self.byte * k + self.screened_fixed + share * self.survivor * (width + 64)
 
 
-def best_kind(force: bool = False) -> type[Screen] | None:
-    """The screen with the fastest instructions of this processor; None where it has none for bytes."""
+def kinds_for_bytes() -> list[type[Screen]]:
+    """The screens whose instructions this processor has, widest first; none where it has no instruction for bytes."""
     from matchbound.kernels.screen import SCREENS, Portable
 
-    for kind in SCREENS:
-        if kind.available() and (force or kind is not Portable):
-            return kind
-    return None
+    return [kind for kind in SCREENS if kind.available() and kind is not Portable]
+
+
+def best_kind(force: bool = False) -> type[Screen] | None:
+    """The screen with the widest instructions of this processor; where it has none for bytes, one without, or None."""
+    from matchbound.kernels.screen import Portable
+
+    return next(iter(kinds_for_bytes()), Portable if force else None)
 
 
 _known: dict[Path, Speeds] = {}
 
 
-def measured_speeds(seconds: Callable[[Float32Array, float, bool], float]) -> Speeds:
+def measured_speeds(seconds: Callable[[Float32Array, float, str], float]) -> Speeds:
     """The speeds of this processor: as an earlier run left them in memory or in a file, else measured now (0.1 s).
 
     seconds
-        seconds(rows, threshold, screened) times a run over all pairs of rows, on one core.
+        seconds(rows, threshold, prune) times a run over all pairs of rows, on one core: without a screen ("none") or
+        with one, by the name of its class in small letters.
     """
     path = _path()
     if path not in _known:
@@ -77,15 +89,16 @@ def measured_speeds(seconds: Callable[[Float32Array, float, bool], float]) -> Sp
         with contextlib.suppress(OSError, MatchboundError):
             if not path.exists() or _kept(path) is None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(path, json.dumps({"speeds": list(_known[path])}) + "\n")
+                write_atomically(path, json.dumps(_known[path]._asdict()) + "\n")
     return _known[path]
 
 
 def _kept(path: Path) -> Speeds | None:
     """The speeds in a file, where there are any."""
-    with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
-        kept = Speeds(*(float(value) for value in json.loads(path.read_text())["speeds"]))
-        if all(math.isfinite(value) and 0 <= value < 1e6 for value in kept) and kept.byte > 0:
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        kept = Speeds(**json.loads(path.read_text()))
+        sound = all(math.isfinite(value) and 0 <= value < 1e6 for value in kept[:5])
+        if sound and kept.byte > 0 and kept.kind is not None:
             return kept
     return None
 
@@ -99,14 +112,20 @@ def _path() -> Path:
     return Path(base) / "matchbound" / f"speeds-{hashlib.sha256(processor.encode()).hexdigest()[:16]}.json"
 
 
-def _measure(seconds: Callable[[Float32Array, float, bool], float]) -> Speeds:
-    """Time short runs on made data: in full, and with screens of two widths that few and many comparisons pass."""
+def _measure(seconds: Callable[[Float32Array, float, str], float]) -> Speeds:
+    """Time short runs on made data: in full, and with screens of two widths that few and many comparisons pass.
+
+    The two screens with the widest instructions are both tried: wider ones are not faster on every processor.
+    """
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((ROWS, 128)).astype(np.float32)
     high, low = 0.95, 0.15
     short = np.ascontiguousarray(rows[:, :64])
-    wide, narrow, busy = seconds(rows, high, True), seconds(short, high, True), seconds(rows, low, True)
-    full, half = seconds(rows, high, False), seconds(short, high, False)
+    tried = {kind.__name__: seconds(rows, high, kind.__name__.lower()) for kind in kinds_for_bytes()[:2]}
+    screen = min(tried, key=lambda name: tried[name])
+    wide, narrow = tried[screen], seconds(short, high, screen.lower())
+    busy = seconds(rows, low, screen.lower())
+    full, half = seconds(rows, high, "none"), seconds(short, high, "none")
     each = 2e9 / (ROWS * (ROWS - 1))
     byte = max(wide - narrow, 0.05 * wide) * each / 64
     column = max(full - half, 0.05 * full) * each / 64
@@ -118,4 +137,5 @@ def _measure(seconds: Callable[[Float32Array, float, bool], float]) -> Speeds:
         byte,
         max(wide * each - 128 * byte, 0.0),
         max(busy - wide, 0.0) * each / share / (128 + 64),
+        screen,
     )

@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 from typing import IO, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.executors import Progress
 from matchbound.counting.numbering import Numbering
-from matchbound.counting.pair_words import PairSums, WordBits, Words
+from matchbound.counting.pair_words import PairSums, WordBits, Words, part_of
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
 
 BITS = WordBits(code=24, bins=16)
 PART_ROWS = 8_000_000
-PARTS = 64
+PART_BITS = 6
+PARTS = 1 << PART_BITS
 KEPT_SCORES = 4_000_000
 
 
@@ -272,7 +272,7 @@ class _Parts:
     def put(self, words: Words) -> None:
         """Add words to the files of their parts."""
         self.used = True
-        part = _part_of(words)
+        part = part_of(BITS.pairs(words), PART_BITS).astype(np.uint8)
         order = np.argsort(part, kind="stable")
         words, part = words[order], part[order]
         edges = np.searchsorted(part, np.arange(PARTS + 1))
@@ -296,11 +296,3 @@ class _Parts:
         with file:
             file.seek(0)
             return np.fromfile(file, dtype=np.uint64)
-
-
-def _part_of(words: Words) -> NDArray[np.uint8]:
-    """Which part the identity pair of a word belongs to: a hash, so that parts are of like size."""
-    keys = BITS.pairs(words)
-    with np.errstate(over="ignore"):
-        mixed = keys * np.uint64(0x9E3779B97F4A7C15)
-    return (mixed >> np.uint64(64 - 6)).astype(np.uint8)

@@ -8,12 +8,16 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting import pair_words
-from matchbound.counting.pair_words import PairSums, WordBits, Words
+from matchbound.counting.pair_words import PairRows, PairSums, WordBits, Words
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.data.comparisons import Comparisons
+from matchbound.errors import UsageError
 
 DENSE_ROWS, DENSE_CELLS, MOST_CELLS = 2_000_000, 4, 20_000_000
 """Up to so many comparisons n_ij is counted in a dense table, of so many cells per comparison and in all."""
+MANY_ROWS = 3_000_000
+"""More comparisons than this are counted by compiled kernels, and thresholds along their curve by themselves, without
+the sums at every step."""
 
 
 def tally_comparisons(
@@ -60,6 +64,38 @@ def tally_comparisons(
             erred=None if impostor.erred is None else tuple(impostor.erred[k] for k in place),
         ),
     )
+
+
+def tally_rows(source: Comparisons, thresholds: FloatArray, marked: IntArray) -> Tally:
+    """Count many comparisons at many thresholds in one pass, with the sums of rows of n_ij and m_ij at some of them.
+
+    Parameters
+    ----------
+    thresholds : float64 array, shape (K,)
+        In any order, in the units of the scores.
+    marked : int64 array, shape (L,)
+        Positions of the thresholds at which rows are summed (``impostor.rows``, in this order).
+    """
+    grid, place = np.unique(-thresholds if source.distance else thresholds, return_inverse=True)
+    place = place.reshape(-1)
+    bits = WordBits.of(source.n_identities)
+    if grid.size > bits.most:
+        raise UsageError(
+            f"{source.n_identities:,} identities are tallied at no more than {bits.most} thresholds at once"
+        )
+    genuine, impostor, words = _by_identity(source, grid, bits)
+    words.sort()
+    sums = PairRows.of(bits, impostor, place[marked])
+    sums.add(words)
+    made = Tally(
+        identities=source.identities,
+        thresholds=grid,
+        distance=source.distance,
+        instances=source.instance_counts,
+        genuine=GenuineTally(genuine[0].copy(), genuine[0] - genuine[1:]),
+        impostor=ImpostorTally(impostor[0].copy(), impostor[1:], 2 * sums.squares, 2 * sums.sum_nm, 2 * sums.sum_nn),
+    ).take(place)
+    return replace(made, thresholds=thresholds, impostor=replace(made.impostor, rows=sums.rows()))
 
 
 def _counted_densely(source: Comparisons, grid: FloatArray, pairs: bool) -> Tally | None:
@@ -143,10 +179,25 @@ def _by_identity(source: Comparisons, grid: FloatArray, bits: WordBits) -> tuple
 
     Shapes (K + 1, G), (K + 1, G) and (impostor comparisons,).
     """
-    size = source.n_identities
-    genuine = np.zeros((grid.size + 1, size), dtype=np.int64)
-    impostor = np.zeros((grid.size + 1, size), dtype=np.int64)
+    tables = np.zeros((2, grid.size + 1, source.n_identities), dtype=np.int64)
+    genuine, impostor = tables
     words: Words = np.empty(len(source) - int(np.count_nonzero(source.genuine)), dtype=np.uint64)
+    if len(source) > MANY_ROWS:
+        from matchbound.kernels.rows import book_rows
+
+        sign = -1.0 if source.distance else 1.0
+        book_rows(source.a, source.b, source.score, sign, grid, (bits.code, bits.bins), (genuine, impostor), words)
+    else:
+        _book_in_parts(source, grid, bits, genuine, impostor, words)
+    for table in (genuine, impostor):
+        np.cumsum(table[::-1], axis=0, out=table[::-1])  # in place
+    return genuine, impostor, words
+
+
+def _book_in_parts(
+    source: Comparisons, grid: FloatArray, bits: WordBits, genuine: IntArray, impostor: IntArray, words: Words
+) -> None:
+    """Count comparisons that reached exactly 0, 1, …, K thresholds, and write the words."""
     filled = 0
     for start in range(0, len(source), pair_words.WORK_ROWS):
         rows = slice(start, start + pair_words.WORK_ROWS)
@@ -159,9 +210,6 @@ def _by_identity(source: Comparisons, grid: FloatArray, bits: WordBits) -> tuple
         _count_in(impostor, b, reach)
         words[filled : filled + a.size] = bits.words(a, b, grid.size - reach)
         filled += a.size
-    for table in (genuine, impostor):
-        np.cumsum(table[::-1], axis=0, out=table[::-1])  # in place
-    return genuine, impostor, words
 
 
 def _count_in(table: IntArray, owner: IntArray, reach: IntArray) -> None:

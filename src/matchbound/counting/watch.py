@@ -13,6 +13,7 @@ from matchbound.counting.executors import Progress
 from matchbound.counting.held import Held, merge
 from matchbound.counting.signals import HeldSignals
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 
 SHARE = 4.0
 """A snapshot is followed by at least so many times as long without one."""
@@ -64,7 +65,7 @@ class RunWatch:
         except DataError as error:
             if last:
                 raise
-            warnings.warn(f"{error}; the run goes on without", MatchboundWarning, stacklevel=2)
+            warnings.warn(Note("no-checkpoint", f"{error}; the run goes on without"), MatchboundWarning, stacklevel=2)
         now = time.monotonic()
         self._next = now + max(self.every, SHARE * (now - began))
 

@@ -35,6 +35,22 @@ class PointErrors:
 
 
 @dataclass(frozen=True, eq=False)
+class PointCounts:
+    """Impostor comparisons at one threshold.
+
+    impostor : int64 array, shape (G,)
+        S_i.
+    nn, nm, pair_mm : int
+        Σn_ij², Σn_ij·m_ij and Σm_ij² (ordered pairs).
+    """
+
+    impostor: IntArray
+    nn: int
+    nm: int
+    pair_mm: int
+
+
+@dataclass(frozen=True, eq=False)
 class CurveSums:
     """The whole-number sums behind the variances at K thresholds; int64 arrays, shape (K,) each.
 
@@ -161,14 +177,20 @@ class SortedCurve(CurveTally):
         The identities of each comparison; a genuine one has the same twice.
     row_similarity : float64 array, shape (n,)
         The score of each comparison, with large meaning "same".
-    order : integer array, shape (n,)
-        Comparisons, strictest first; the order among equal scores means nothing.
+    known : dict
+        Sums and errors that were counted at some points beside others, by point.
     """
 
     a: IntArray = field(repr=False)
     b: IntArray = field(repr=False)
     row_similarity: FloatArray = field(repr=False)
-    order: NDArray[Any] = field(repr=False)
+    known: dict[int, PointCounts] = field(repr=False, default_factory=dict)
+
+    @cached_property
+    def order(self) -> NDArray[Any]:
+        """Comparisons, strictest first, shape (n,); the order among equal scores means nothing."""
+        order = np.argsort(-self.row_similarity)
+        return order.astype(np.uint32) if order.size < 2**32 else order
 
     @cached_property
     def impostor_rows(self) -> IntArray:
@@ -269,6 +291,29 @@ class SortedCurve(CurveTally):
         if points.size > FEW_POINTS or "sums" in self.__dict__:
             return self.sums.take(points)
         errors, m, g = self.errors_at(points), self.impostor_comparisons, self.genuine_comparisons
+        nn, nm, pair_mm = self._pair_sums_at(points)
+        return CurveSums(
+            errors_total=self.false_matches[points],
+            accepted_total=self.genuine_matches_at(points),
+            ss=np.einsum("ki,ki->k", errors.impostor, errors.impostor),
+            sm=errors.impostor @ m,
+            nn=nn,
+            nm=nm,
+            ee=np.einsum("ki,ki->k", errors.genuine, errors.genuine),
+            eg=errors.genuine @ g,
+            mm=int(m @ m),
+            pair_mm=pair_mm,
+            gg=int(g @ g),
+        )
+
+    def _pair_sums_at(self, points: IntArray) -> tuple[IntArray, IntArray, int]:
+        """Σn_ij² and Σn_ij·m_ij at some of the thresholds, and Σm_ij²."""
+        if not points.size:
+            nothing = np.zeros(0, dtype=np.int64)
+            return nothing, nothing, 0
+        if all(int(k) in self.known for k in points):
+            known = [self.known[int(k)] for k in points]
+            return np.array([one.nn for one in known]), np.array([one.nm for one in known]), known[0].pair_mm
         size = np.int64(self.n_identities)
         rows = np.flatnonzero(self.a != self.b)
         a, b = self.a[rows], self.b[rows]
@@ -281,37 +326,42 @@ class SortedCurve(CurveTally):
         pair, made = _counted(keys)
         for row, (distinct, count) in enumerate(mine):
             nn[row], nm[row] = 2 * (count @ count), 2 * (count @ made[np.searchsorted(pair, distinct)])
-        return CurveSums(
-            errors_total=self.false_matches[points],
-            accepted_total=self.genuine_matches_at(points),
-            ss=np.einsum("ki,ki->k", errors.impostor, errors.impostor),
-            sm=errors.impostor @ m,
-            nn=nn,
-            nm=nm,
-            ee=np.einsum("ki,ki->k", errors.genuine, errors.genuine),
-            eg=errors.genuine @ g,
-            mm=int(m @ m),
-            pair_mm=2 * int(made @ made),
-            gg=int(g @ g),
-        )
+        return nn, nm, 2 * int(made @ made)
 
     def genuine_matches_at(self, points: IntArray) -> IntArray:
         """Genuine comparisons that match at some of the thresholds, shape (P,)."""
         found: IntArray = self.n_genuine - self.false_nonmatches[points]
         return found
 
+    @cached_property
+    def _genuine(self) -> tuple[IntArray, FloatArray]:
+        """The identity and the similarity of each genuine comparison, in the order of the rows."""
+        rows = np.flatnonzero(self.a == self.b)
+        return self.a[rows], self.row_similarity[rows]
+
+    def genuine_errors_at(self, similarity: FloatArray) -> IntArray:
+        """e_i at any thresholds that rise in similarity, shape (P, G), without putting the rows in order."""
+        owner, own = self._genuine
+        size, levels = self.n_identities, similarity.size
+        reach = np.searchsorted(similarity, own, side="right")
+        cells = np.bincount(reach * np.int64(size) + owner, minlength=size * (levels + 1)).reshape(levels + 1, size)
+        result: IntArray = np.cumsum(cells, axis=0)[:levels]
+        return result
+
+    def impostor_errors_at(self, k: int) -> IntArray:
+        """S_i at one of the thresholds, shape (G,), without putting the rows in order."""
+        if k in self.known:
+            return self.known[k].impostor
+        rows = np.flatnonzero(self.row_similarity >= self.similarity[k])
+        a, b = self.a[rows], self.b[rows]
+        size, other = self.n_identities, a != b
+        return np.bincount(a[other], minlength=size) + np.bincount(b[other], minlength=size)
+
     def _errors_at_few(self, points: IntArray) -> PointErrors:
         """The same from the rows as they are, without putting them in order."""
-        size = self.n_identities
-        errors = np.empty((2, points.size, size), dtype=np.int64)
-        for row, k in enumerate(points):
-            rows = np.flatnonzero(self.row_similarity >= self.similarity[k])
-            a, b = self.a[rows], self.b[rows]
-            genuine = a == b
-            accepted = np.bincount(a[genuine], minlength=size)
-            both = np.bincount(a, minlength=size) + np.bincount(b, minlength=size)
-            errors[0, row], errors[1, row] = self.genuine_comparisons - accepted, both - 2 * accepted
-        return PointErrors(errors[0], errors[1])
+        impostor = np.array([self.impostor_errors_at(int(k)) for k in points], dtype=np.int64)
+        genuine = self.genuine_errors_at(self.similarity[points][::-1])[::-1]
+        return PointErrors(np.ascontiguousarray(genuine), impostor.reshape(points.size, self.n_identities))
 
     def errors_at(self, points: IntArray) -> PointErrors:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""

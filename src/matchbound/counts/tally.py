@@ -81,6 +81,31 @@ class AllPairs:
 
 
 @dataclass(frozen=True, eq=False)
+class RowSums:
+    """What the rows of m_ij and n_ij sum to, where the tables themselves would be too large to keep.
+
+    Whole numbers in float64 arrays, for each identity h.
+
+    mm, mm_i : shape (G,)
+        Σ_i m_ih² and Σ_i m_ih·m_i.
+    ms, nn, nm, ns, nm_i : shape (K, G)
+        Σ_i m_ih·S_i, Σ_i n_ih², Σ_i n_ih·m_ih, Σ_i n_ih·S_i and Σ_i n_ih·m_i at each threshold.
+    sizes, pairs : int64 arrays, shape (D,)
+        The distinct m_ij, and how many identity pairs have each.
+    """
+
+    mm: FloatArray
+    mm_i: FloatArray
+    ms: FloatArray
+    nn: FloatArray
+    nm: FloatArray
+    ns: FloatArray
+    nm_i: FloatArray
+    sizes: IntArray
+    pairs: IntArray
+
+
+@dataclass(frozen=True, eq=False)
 class GenuineTally:
     """Comparisons of identities with themselves.
 
@@ -110,6 +135,8 @@ class ImpostorTally:
         m_ij itself, where it was kept.
     erred : tuple of K PairTables, or None
         n_ij itself at each threshold, where it was kept.
+    rows : RowSums or None
+        What the rows of m_ij and n_ij sum to, where that was asked for instead.
     """
 
     comparisons: IntArray
@@ -119,11 +146,12 @@ class ImpostorTally:
     sum_nn: IntArray
     compared: PairTable | AllPairs | None = None
     erred: tuple[PairTable, ...] | None = None
+    rows: RowSums | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What a set of comparisons says at K thresholds, and all that the statistics ever see.
+    """The counts of a set of comparisons at K thresholds: all that the statistics use.
 
     identities : array, shape (G,)
         Labels, sorted.
@@ -162,6 +190,29 @@ class Tally:
     def has_pairs(self) -> bool:
         """Whether n_ij and m_ij were kept."""
         return self.impostor.erred is not None and self.impostor.compared is not None
+
+    def take(self, places: IntArray | slice) -> Tally:
+        """The tally at some of its thresholds; n_ij and sums of rows are left out.
+
+        Parameters
+        ----------
+        places : int array or slice
+            Positions of the thresholds. A slice looks at the same memory.
+        """
+        genuine, impostor = self.genuine, self.impostor
+        return replace(
+            self,
+            thresholds=self.thresholds[places],
+            genuine=replace(genuine, errors=genuine.errors[places]),
+            impostor=replace(
+                impostor,
+                errors=impostor.errors[places],
+                sum_nm=impostor.sum_nm[places],
+                sum_nn=impostor.sum_nn[places],
+                erred=None,
+                rows=None,
+            ),
+        )
 
     def __add__(self, other: Tally) -> Tally:
         """The tally of both sets of comparisons together.

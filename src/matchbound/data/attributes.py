@@ -77,7 +77,7 @@ def comparison_units(source: Comparisons, attribute: Any, name: str = "cluster")
         columns = [coded_labels(column, name) for column in attribute]
         for column in columns:
             if len(column) != len(source):
-                raise DataError(f"{name} has {len(column)} labels a side and there are {len(source)} comparisons")
+                raise DataError(f"{name} has {len(column)} labels per side and there are {len(source)} comparisons")
         _, (a, b) = merge(*columns)
         return a, b, _nested(source, a, b)
     _, (codes,) = encode(identity_labels(source, attribute, name))

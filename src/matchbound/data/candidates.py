@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import check_finite
 from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note, as_notes
 
 ROWS_AT_ONCE = 1024
 
@@ -97,7 +99,7 @@ class Candidates:
     floor: float = -np.inf
     distance: bool = False
     matrix: ScoreMatrix | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __len__(self) -> int:
         return int(self.own.size)
@@ -118,7 +120,7 @@ class Candidates:
         gallery: ArrayLike,
         distance: bool = False,
         floor: float | None = None,
-        notes: tuple[str, ...] = (),
+        notes: Sequence[str] = (),
     ) -> Candidates:
         """Lists from rows (search, candidate, score), in any order.
 
@@ -182,17 +184,34 @@ class Candidates:
         if np.any(cut):
             short = cut & np.isneginf(scores[:, 1])
             scores[short, 1] = end[short]
-            said = (
+            said = Note(
+                "short-lists",
                 f"lists end at {longest} candidates of {people.size:,} enrolled people: ranks to {longest} and FPIR at "
                 "any threshold can be counted; how many people reach a threshold, and so selectivity and other gallery "
-                "sizes, only above the end of every list"
+                "sizes, only above the end of every list",
             )
             notes = (*notes, said)
         if np.isfinite(bottom):
             shown_floor = -bottom if distance else bottom
-            notes = (*notes, f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused")
+            notes = (
+                *notes,
+                Note(
+                    "listed-from",
+                    f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused",
+                ),
+            )
         return cls(
-            people, shown, own, mate, others, scores, end, listed.astype(np.int64), bottom, distance, notes=tuple(notes)
+            people,
+            shown,
+            own,
+            mate,
+            others,
+            scores,
+            end,
+            listed.astype(np.int64),
+            bottom,
+            distance,
+            notes=as_notes(notes),
         )
 
     @classmethod

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from matchbound.data.labels import Coded, Said, coded_values, merge
 
-__all__ = ["Coded", "coded_column", "first_null", "in_one_piece", "merge", "values_of"]
+__all__ = ["Coded", "coded_column", "first_null", "give_back", "in_one_piece", "merge", "values_of"]
 
 
 def coded_column(column: Any, said: Said) -> Coded:
@@ -57,8 +57,15 @@ def in_one_piece(held: list[Any]) -> Any:
             column = column.unify_dictionaries()
         made.append(column.combine_chunks())
         del column
-        pa.default_memory_pool().release_unused()
+        give_back()
     return pa.table(made, names=names)
+
+
+def give_back() -> None:
+    """Give memory that Arrow holds without need back to the system."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def first_null(column: Any) -> int:

@@ -13,17 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.grouping import group_of_identity
-from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.data.labels import Coded, coded_labels, merge, missing_words, taken
 from matchbound.errors import DataError, UsageError
 from matchbound.files.origin import Origin
+from matchbound.notes import Note, as_notes
 
 Repeats = Literal["mean", "max", "first", "error"]
 REPEATS: tuple[Repeats, ...] = ("mean", "max", "first", "error")
 
-UNSEEN = (
+UNSEEN = Note(
+    "anonymous",
     "the comparisons carry no identities: each is taken as a unit of its own, so the dependence of comparisons that "
-    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared anybody. Give "
-    "identities to get intervals that can be trusted"
+    "share a person cannot be seen, and every interval is as narrow as if no two comparisons shared a person. Give "
+    "identities to get valid intervals",
 )
 
 FAILED = "drop failed comparisons, or give them the score that the system would act on"
@@ -93,7 +95,7 @@ class Comparisons:
     instance_a: IntArray | None = field(repr=False)
     instance_b: IntArray | None = field(repr=False)
     group: LabelArray | None = field(repr=False)
-    notes: tuple[str, ...] = field(repr=False)
+    notes: tuple[Note, ...] = field(repr=False)
     origin: tuple[Origin, ...] = field(repr=False)
     anonymous: bool = field(repr=False)
 
@@ -198,7 +200,7 @@ class Comparisons:
     def of_nobody(
         cls, score: FloatArray, genuine: BoolArray, *, distance: bool = False, notes: Sequence[str] = ()
     ) -> Comparisons:
-        """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two.
+        """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two.
 
         Parameters
         ----------
@@ -246,7 +248,7 @@ class Comparisons:
             "instance_a": instances[1],
             "instance_b": instances[2],
             "group": group,
-            "notes": (*notes, *missing_words(identities, "some identities")),
+            "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
             "origin": (),
             "anonymous": False,
         }
@@ -357,8 +359,7 @@ class Comparisons:
             if not len(self):
                 return self
             raise DataError(
-                "repeats: the comparisons name no instances (instance_a and instance_b), so it cannot be seen which of "
-                "them repeat another"
+                "repeats: the comparisons name no instances (instance_a and instance_b), so repeats cannot be found"
             )
         if not self.repeated:
             return self
@@ -391,7 +392,10 @@ class Comparisons:
             instance_b=self.instance_b[rows],
             notes=(
                 *self.notes,
-                f"{self.repeated} comparisons repeat a pair of instances: each pair counts once, with {taken}",
+                Note(
+                    "repeats-settled",
+                    f"{self.repeated} comparisons repeat a pair of instances: each pair counts once, with {taken}",
+                ),
             ),
         )
 
@@ -403,32 +407,43 @@ class Comparisons:
         return int(np.count_nonzero(self.instance_a == self.instance_b))
 
     @cached_property
-    def _direction(self) -> str | None:
+    def _direction(self) -> Note | None:
         """The question whether the scores point the other way, where they seem to."""
         return direction_question(self.score[self.genuine], self.score[~self.genuine], self.distance)
 
-    def findings(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[Note, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
-        found: list[str] = list(self.notes)
+        found = list(self.notes)
         if self.with_itself:
             found.append(
-                f"{self.with_itself} comparisons are of an instance with itself: they never fail, so FRR comes out "
-                "too low. Drop them unless the matcher really meets such pairs"
+                Note(
+                    "with-itself",
+                    f"{self.with_itself} comparisons are of an instance with itself: they always match, so FRR is "
+                    "underestimated. Drop them unless such pairs occur in use",
+                )
             )
         copies = self.repeated - self.contradicting
         if copies:
             found.append(
-                f"{copies} comparisons repeat a pair of instances compared before (in either order) with the same "
-                "score: they add no information. Keep one of each"
+                Note(
+                    "repeated",
+                    f"{copies} comparisons repeat a pair of instances compared before (in either order) with the same "
+                    "score: they add no information. Keep one of each",
+                )
             )
         if self.contradicting:
             found.append(
-                f"{self.contradicting} comparisons repeat a pair of instances compared before (in either order) with "
-                "another score, as several attempts do, or a matcher that is not symmetric: each counts as a "
-                "comparison of its own. To count each pair once, choose repeats: mean, max or first"
+                Note(
+                    "repeated-otherwise",
+                    f"{self.contradicting} comparisons repeat a pair of instances compared before (in either order) "
+                    "with another score, as several attempts do, or a matcher that is not symmetric: each counts as a "
+                    "comparison of its own. To count each pair once, choose repeats: mean, max or first",
+                )
             )
         if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
-            found.append("all scores are equal: no threshold can tell genuine from impostor comparisons")
+            found.append(
+                Note("equal-scores", "all scores are equal: no threshold can tell genuine from impostor comparisons")
+            )
         asked = self._direction
         if asked is not None:
             found.append(asked)
@@ -489,6 +504,15 @@ def _within_identities(
 ) -> tuple[LabelArray, IntArray, IntArray]:
     """Number the instances that occur by identity and name: (name of each instance, codes of a, codes of b)."""
     width = max(names.size, 1)
+    owner = np.full(width, -1, dtype=np.int64)
+    owner[name_a] = a
+    owner[name_b] = b
+    if np.array_equal(taken(owner, name_a), a) and np.array_equal(taken(owner, name_b), b):  # as most names are
+        used = np.flatnonzero(owner >= 0)
+        order = used[np.argsort(owner[used], kind="stable")]
+        place = np.zeros(width, dtype=np.int64)
+        place[order] = np.arange(order.size)
+        return names[order], taken(place, name_a), taken(place, name_b)
     keys = np.concatenate([a * np.int64(width) + name_a, b * np.int64(width) + name_b])
     span = int(keys.max()) + 1 if keys.size else 0
     if span <= 4 * keys.size + 1_000_000:
@@ -521,7 +545,7 @@ def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str =
         raise DataError(f"{said(row)} {values[row]}{more}; {remedy}")
 
 
-def direction_question(genuine: FloatArray, impostor: FloatArray, distance: bool) -> str | None:
+def direction_question(genuine: FloatArray, impostor: FloatArray, distance: bool) -> Note | None:
     """Whether to ask if the scores point the other way: in words, or None where they point the right way.
 
     Parameters
@@ -541,14 +565,18 @@ def direction_question(genuine: FloatArray, impostor: FloatArray, distance: bool
     return question(distance)
 
 
-def question(distance: bool) -> str:
+def question(distance: bool) -> Note:
     """The question itself, the same wherever it is asked."""
     if distance:
-        return (
+        return Note(
+            "direction",
             "genuine distances are higher than impostor ones: is the score a similarity? If so, leave out --distance "
-            "(distance=False)"
+            "(distance=False)",
         )
-    return "genuine scores are lower than impostor ones: is the score a distance? If so, use --distance (distance=True)"
+    return Note(
+        "direction",
+        "genuine scores are lower than impostor ones: is the score a distance? If so, use --distance (distance=True)",
+    )
 
 
 def _sample(scores: FloatArray) -> FloatArray:

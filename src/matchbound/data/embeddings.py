@@ -17,6 +17,7 @@ from matchbound.data.labels import Coded, coded_labels, merge, missing_words
 from matchbound.errors import DataError, UsageError
 from matchbound.files.mapping import FileArray, blocks_of, check_unchanged, settled
 from matchbound.files.origin import Origin
+from matchbound.notes import Note, as_notes
 
 Similarity = Literal["cosine", "dot", "euclidean"]
 SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot", "euclidean")
@@ -80,7 +81,7 @@ class Embeddings:
     similarity: Similarity
     group: LabelArray | None = field(repr=False)
     instance: LabelArray | None = field(repr=False)
-    notes: tuple[str, ...] = field(repr=False)
+    notes: tuple[Note, ...] = field(repr=False)
     origin: tuple[Origin, ...] = field(repr=False)
 
     def __init__(
@@ -167,7 +168,7 @@ class Embeddings:
             "similarity": similarity,
             "group": groups,
             "instance": None if instance is None else instance.decoded(),
-            "notes": (*notes, *missing_words(identities, "some identities")),
+            "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
             "origin": (),
         }
         self._set(fields)
@@ -241,13 +242,16 @@ class Embeddings:
         rows = np.ascontiguousarray(self.settled[suspects])
         return int(suspects.size - np.unique(rows, axis=0).shape[0])
 
-    def findings(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[Note, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
-        found: list[str] = list(self.notes)
+        found = list(self.notes)
         if self.repeated:
             found.append(
-                f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect "
-                "genuine scores that mean nothing. Keep one of each"
+                Note(
+                    "repeated",
+                    f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect "
+                    "genuine scores that mean nothing. Keep one of each",
+                )
             )
         return tuple(found)
 

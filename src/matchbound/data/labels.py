@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.errors import DataError
+from matchbound.notes import Note
 
 MAX_LABEL = 10_000
 """Characters that a label may have: beyond this, it is no label but a whole text."""
@@ -62,11 +63,14 @@ class Coded:
         Positions in `labels`, one per row.
     padded : tuple of str
         Labels that occur both with and without spaces at their ends, which were dropped.
+    complete : bool
+        Whether it is known that every label occurs.
     """
 
     labels: LabelArray
     codes: NDArray[np.integer[Any]]
     padded: tuple[str, ...] = ()
+    complete: bool = False
 
     def __len__(self) -> int:
         return int(self.codes.size)
@@ -77,13 +81,16 @@ class Coded:
             return np.empty(0, dtype=np.str_)
         return np.asarray(self.labels[self.codes])
 
-    def notes(self, name: str) -> list[str]:
+    def notes(self, name: str) -> list[Note]:
         """What was done to the labels of a column, in words."""
         if not self.padded:
             return []
         return [
-            f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their "
-            "ends in some rows and without in others; they were taken for the same"
+            Note(
+                "padded-labels",
+                f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their "
+                "ends in some rows and without in others; they were taken for the same",
+            )
         ]
 
 
@@ -140,7 +147,7 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
                 refuse(at, wrong)
             words[at] = label
         if all(isinstance(word, int) and SMALLEST <= word <= LARGEST for word in words):
-            return Coded(np.asarray(words, dtype=np.int64), codes)
+            return Coded(np.asarray(words, dtype=np.int64), codes, complete=True)
         words = [str(word) for word in words]
     _check_text(words, refuse)
     stripped = [word.strip() for word in words]
@@ -150,7 +157,7 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
     if stripped != words:
         seen: set[str] = set()
         padded = tuple(dict.fromkeys(word for word in stripped if word in seen or seen.add(word)))  # type: ignore[func-returns-value]
-    return Coded(text_array(stripped), codes, padded)
+    return Coded(text_array(stripped), codes, padded, complete=True)
 
 
 def _verb(subject: str, row: int) -> str:
@@ -235,9 +242,9 @@ def coded_labels(values: ArrayLike, name: str, said: Said | None = None) -> Code
         raise DataError(f"{name} must be one-dimensional, one label per row; it has shape {array.shape}")
     kind = array.dtype.kind
     if kind == "i" or (kind == "u" and (array.dtype.itemsize < 8 or not array.size or int(array.max()) <= LARGEST)):
-        return Coded(*distinct_integers(array))
+        return Coded(*distinct_integers(array), complete=True)
     if kind == "f":
-        return Coded(*distinct_integers(whole_numbers(array, said)))
+        return Coded(*distinct_integers(whole_numbers(array, said)), complete=True)
     if kind in "cV":
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
     if kind == "S":
@@ -253,12 +260,12 @@ def _coded_sequence(values: Sequence[Any], said: Said) -> Coded:
     kinds = set(map(type, values))
     try:
         if kinds == {int}:
-            return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
+            return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)), complete=True)
     except OverflowError:
         pass
     whole = kinds - {np.uint64, np.timedelta64}  # numpy calls a span of time an integer
     if kinds and whole == kinds and all(issubclass(kind, np.integer) for kind in kinds):
-        return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
+        return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)), complete=True)
     table: dict[Any, int] = {}
     number = table.setdefault
     if len(kinds) <= 1 and kinds <= {str, int, bytes}:
@@ -370,7 +377,7 @@ def merge(*columns: Coded) -> tuple[LabelArray, tuple[IntArray, ...]]:
     names, places = encode(*(column.labels for column in columns))
     used = np.zeros(names.size, dtype=np.bool_)
     for column, place in zip(columns, places, strict=True):
-        used[place[occurring(place.size, column.codes)]] = True
+        used[place if column.complete else place[occurring(place.size, column.codes)]] = True
     new = np.cumsum(used, dtype=np.int64) - 1
     codes = tuple(taken(new[place], column.codes) for column, place in zip(columns, places, strict=True))
     return names[used], codes
@@ -393,7 +400,7 @@ def taken(table: NDArray[Any], codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
     return found
 
 
-def missing_words(labels: LabelArray, what: str) -> list[str]:
+def missing_words(labels: LabelArray, what: str) -> list[Note]:
     """A note where some labels are words that often stand for a missing value; they are labels all the same."""
     if labels.dtype.kind in "iu":
         return []
@@ -401,6 +408,9 @@ def missing_words(labels: LabelArray, what: str) -> list[str]:
     if not found:
         return []
     return [
-        f"{what} are named {', '.join(repr(word) for word in found[:3])}, which was read as a name like any other; if "
-        "it stands for a missing value, drop those rows"
+        Note(
+            "missing-words",
+            f"{what} are named {', '.join(repr(word) for word in found[:3])}, which was read as a name like any other; "
+            "if it stands for a missing value, drop those rows",
+        )
     ]

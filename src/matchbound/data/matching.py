@@ -15,6 +15,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import Coded, as_text, encode, merge
 from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note
 
 Source = Comparisons | Embeddings
 
@@ -39,18 +40,23 @@ class Matched:
     how: str
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the match; empty when everything matched by name."""
         what = "instances" if isinstance(self.systems[0], Embeddings) else "comparisons"
         left = [f"{count} of system {place + 1}" for place, count in enumerate(self.unmatched) if count]
         found = []
         if left:
             found.append(
-                f"{self.matched} {what} were matched by {self.how}; left out because another system lacks them: "
-                f"{', '.join(left)}"
+                Note(
+                    "matched",
+                    f"{self.matched} {what} were matched by {self.how}; left out because another system lacks them: "
+                    f"{', '.join(left)}",
+                )
             )
         elif self.how == "row":
-            found.append("no instances are named: row n of one system was taken for row n of the others")
+            found.append(
+                Note("matched", "no instances are named: row n of one system was matched with row n of the others")
+            )
         return tuple(found)
 
 

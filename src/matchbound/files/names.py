@@ -1,4 +1,4 @@
-"""What a file is called in results that leave the house: its own name, never where it lies or how it is opened."""
+"""What a file is called in results that are shared: its own name, never where it lies or how it is opened."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ Sums = list[list[Any]]
 
 def wide_vectors() -> bool:
     """Whether this processor has the registers that strips are made for."""
-    return processor_has("avx512f")
+    return processor_has("avx512f") and not processor_has("prefer-256-bit")
 
 
 def roundings(width: int) -> int:

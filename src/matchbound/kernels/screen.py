@@ -101,7 +101,7 @@ class Vnni512(Screen):
     @staticmethod
     def available() -> bool:
         """Whether this processor has the instructions."""
-        return processor_has("avx512vnni")
+        return processor_has("avx512vnni") and not processor_has("prefer-256-bit")
 
     @classmethod
     def add(cls, builder: Any, sums: Any, column: Any, row: Any) -> Any:
@@ -114,7 +114,7 @@ class Vnni512(Screen):
 
 
 class Vnni256(Vnni512):
-    """AVX-VNNI: 32 bytes at once."""
+    """AVX-VNNI, or AVX-512 VNNI on half of a register: 32 bytes at once."""
 
     __slots__ = ()
     lanes, vectors = 8, 2

@@ -15,6 +15,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
+from matchbound.results.latent import FEWEST_IDENTITIES
+from matchbound.stats.intervals import careful_wilson
 from matchbound.stats.latent import LatentModel, settings_named
 from matchbound.stats.latent.model import Clusters, Curve, Design, OwnVariance, kurtosis
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
@@ -88,8 +90,13 @@ class PlannedLimits:
         return np.log(np.maximum(found, 1e-300)).reshape(shape)
 
     def none(self, tail: float) -> float:
-        """The upper bound after no error at all."""
-        return float(self.model.limit(0.0, self.model.deviate(1.0 - 2.0 * tail), True)[0])
+        """The upper bound after no error at all; Wilson's where `evaluate` could not fit the model."""
+        model, people = self.model, self.n_identities
+        linked = float(model.design.sharing) + float(model.design.within)
+        if people < FEWEST_IDENTITIES or linked < model.comparisons:
+            floor = people // 2 if model.metric == "far" else people
+            return careful_wilson(0.0, 0.0, floor, model.comparisons, tail, people - 1.0)[1]
+        return float(model.limit(0.0, model.deviate(1.0 - 2.0 * tail), True)[0])
 
     def _relative(self, errors: FloatArray) -> FloatArray:
         """The model's relative variance T without guards, shape of `errors`."""

@@ -12,6 +12,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.subsets import among, take, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric
 from matchbound.stats.latent.fit import (
     Products,
@@ -43,8 +44,11 @@ def dependence_of_tally(tally: Tally, metric: Metric | None = None) -> Dependenc
     """
     if tally.n_identities < FEWEST_IDENTITIES:
         warnings.warn(
-            f"the pilot has {tally.n_identities} identities: how strongly people differ is poorly known from fewer "
-            f"than {FEWEST_IDENTITIES}, and the plan with it",
+            Note(
+                "few-identities",
+                f"the pilot has {tally.n_identities} identities: how strongly people differ is poorly estimated from "
+                f"fewer than {FEWEST_IDENTITIES}, and the plan with it",
+            ),
             MatchboundWarning,
             stacklevel=3,
         )
@@ -60,8 +64,11 @@ def dependence_of_tally(tally: Tally, metric: Metric | None = None) -> Dependenc
     missing = [name for name in missing if metric is None or name == metric.upper()]
     if missing:
         warnings.warn(
-            f"the pilot has too few errors at its thresholds to show the dependence of {' and '.join(missing)}; a "
-            "cautious default stands in. Tally it at thresholds where 1–50% of the comparisons err",
+            Note(
+                "few-errors",
+                f"the pilot has too few errors at its thresholds to show the dependence of {' and '.join(missing)}; a "
+                "cautious default stands in. Tally it at thresholds where 1–50% of the comparisons err",
+            ),
             MatchboundWarning,
             stacklevel=3,
         )

@@ -16,6 +16,7 @@ import numpy as np
 
 from matchbound.arraytypes import IntArray
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
 from matchbound.planning.rules import Rule, ZeroErrors, zero_errors
 from matchbound.planning.search import (
@@ -28,7 +29,7 @@ from matchbound.planning.search import (
     rules_of_thumb,
     smallest,
 )
-from matchbound.results.interval import named
+from matchbound.results.interval import check_level, check_rate, check_whole, named
 from matchbound.show.shown import Shown
 
 LEAST_RATE = 1e-15
@@ -99,8 +100,8 @@ class Plan(Shown):
     clean
         What no error at all would show at this size.
     claim, claim_power
-        A rate that is to be undercut, and the probability that the upper bound at the target's level does it; None
-        where no claim was named.
+        A rate that the bound is to stay below, and the probability that the upper bound at the target's level does;
+        None where no claim was named.
 
     See Also
     --------
@@ -200,7 +201,11 @@ class Plan(Shown):
         least = 2 if self.target.metric == "frr" else 1
         tried = np.array(sorted({m for m in (*instances, self.instances) if m >= least}), dtype=np.int64)
         with one_thread():
-            people = np.array([smallest(self.target, self.stated, int(m), self.seed) for m in tried], dtype=np.int64)
+            sizes = [
+                self.n_identities if m == self.instances else smallest(self.target, self.stated, int(m), self.seed)
+                for m in tried
+            ]
+        people = np.array(sizes, dtype=np.int64)
         pairs = [n_comparisons(self.target.metric, int(g), int(m)) for g, m in zip(people, tried, strict=True)]
         return CostCurve(tried, people, people * tried, np.array(pairs, dtype=np.int64))
 
@@ -249,7 +254,7 @@ def plan(
     instances
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
-        A rate that is to be undercut; with neither `width` nor `upper` it is the goal.
+        A rate that the bound is to stay below; with neither `width` nor `upper` it is the goal.
     level
         The confidence of the interval or the bound that is planned for.
     rng
@@ -269,7 +274,7 @@ def plan(
     >>> import matchbound as mb
     >>> study = mb.plan(far=1e-3, upper=2e-3)
     >>> study.n_identities, study.rules[0].n_identities
-    (898, 28)
+    (962, 28)
     """
     from matchbound.planning.pilot import as_dependence
 
@@ -280,8 +285,7 @@ def plan(
         if dependence is not None:
             raise UsageError("give dependence or pilot, not both")
         dependence = pilot
-    if isinstance(instances, bool) or not isinstance(instances, (int, np.integer)):
-        raise UsageError(f"instances must be a whole number; got {instances!r}")
+    check_whole(instances, "instances")
     least = 2 if target.metric == "frr" else 1
     if instances < least:
         raise UsageError(f"instances must be at least {least} for {target.metric.upper()}; got {instances}")
@@ -296,8 +300,11 @@ def plan(
     shared = stated.at(made.instances).shared if isinstance(stated, Dependence) else made.dependence.shared
     if shared > 0.15 and target.metric == "far":
         warnings.warn(
-            f"people differ strongly (shared correlation {shared:.2f}): a few of them make most "
-            "false accepts, and a sample that misses them looks better than the truth. Take more people than planned",
+            Note(
+                "strong-correlation",
+                f"people differ strongly (shared correlation {shared:.2f}): a few of them cause most false accepts, "
+                "and a sample without them gives too low a rate. Recruit more people than planned",
+            ),
             MatchboundWarning,
             stacklevel=2,
         )
@@ -349,18 +356,17 @@ def _target(
         upper = claim
     if (width is None) == (upper is None):
         raise UsageError("give one of width (of the two-sided interval) and upper (the one-sided upper bound)")
-    for name, value in (("level", level), ("power", power)):
-        if not 0.0 < value < 1.0:
-            raise UsageError(f"{name} must lie between 0 and 1, such as 0.95; got {value!r}")
+    check_level(level)
+    check_rate(power, "power", "0.8")
     if power > 0.999:
         raise UsageError(f"power can be planned up to 0.999; got {power!r}")
     if width is not None:
-        if not 0.0 < width < 1.0:
-            raise UsageError(f"width must lie between 0 and 1; got {width!r}")
+        check_rate(width, "width")
         return Target(metric, float(rate), "width", float(width), level, power)
     assert upper is not None
     if not rate < upper < 1.0:
         raise UsageError(
-            f"upper must lie between the rate ({rate:g}) and 1: a bound below the truth is not to be had; got {upper!r}"
+            f"upper must lie between the rate ({rate:g}) and 1: an upper bound below the assumed rate cannot be "
+            f"reached; got {upper!r}"
         )
     return Target(metric, float(rate), "upper", float(upper), level, power)

@@ -22,7 +22,9 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text, encode
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.planning.ordering import edges_at, first_edges, n_edges, turn_length
+from matchbound.results.interval import check_whole
 from matchbound.show.shown import Shown
 
 Kind = Literal["impostor", "genuine", "mixed"]
@@ -94,7 +96,7 @@ class Protocol(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         """
         from matchbound.planning.protocol_files import write_protocol
 
@@ -106,7 +108,7 @@ class Protocol(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         """
         from matchbound.planning.protocol_files import write_protocol
 
@@ -210,8 +212,7 @@ def design_protocol(
         raise UsageError(f"kind must be 'impostor' or 'genuine'; got {kind!r}")
     if order not in ("random", "given"):
         raise UsageError(f"order must be 'random' or 'given'; got {order!r}")
-    if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 1:
-        raise UsageError(f"budget must be a whole number of comparisons, 1 or more; got {budget!r}")
+    check_whole(budget, "budget")
     labels = as_labels(identity, "identity")
     names = None if instance is None else as_labels(instance, "instance")
     if names is not None and names.size != labels.size:
@@ -224,7 +225,10 @@ def design_protocol(
         raise DataError(f"there are no {kind} comparisons to choose from: they need at least {need}")
     if first.size < budget:
         warnings.warn(
-            f"budget: {budget} {kind} comparisons were asked for and only {first.size} exist; all of them are given",
+            Note(
+                "budget-beyond-all",
+                f"budget: {budget} {kind} comparisons were requested and only {first.size} exist; all of them are used",
+            ),
             MatchboundWarning,
             stacklevel=2,
         )

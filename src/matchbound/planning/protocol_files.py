@@ -17,6 +17,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text, encode, text_array
 from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly, shorten
 from matchbound.files.writing import whole_file
+from matchbound.notes import Note
 from matchbound.readers.parquet import check_size
 from matchbound.readers.roles import repeated
 from matchbound.show.cells import is_formula
@@ -64,8 +65,11 @@ def _tell_formulas(protocol: Protocol, target: Path) -> None:
         found = next((str(name) for name in labels if is_formula(str(name))), None)
         if found is not None:
             warnings.warn(
-                f"{target.name}: a spreadsheet would take the name {shorten(found)!r} for a formula; open the file "
-                "with programs only, or write .parquet",
+                Note(
+                    "formula",
+                    f"{target.name}: a spreadsheet would take the name {shorten(found)!r} for a formula; open the file "
+                    "with programs only, or write .parquet",
+                ),
                 MatchboundWarning,
                 stacklevel=3,
             )

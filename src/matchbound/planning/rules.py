@@ -103,7 +103,7 @@ def zero_errors(
     dependence: Dependence | None = None,
     rng: int = 0,
 ) -> ZeroErrors:
-    """Upper bounds on a rate after a clean result: what the rule of 3 says, and what can be said.
+    """Upper bounds on a rate after a test without errors: by the rule of 3, and with dependence accounted for.
 
     Parameters
     ----------

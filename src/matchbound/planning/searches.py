@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.errors import DataError, UsageError
-from matchbound.results.interval import check_level
+from matchbound.results.interval import check_level, check_whole
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
 
@@ -133,8 +133,7 @@ def plan_search(
     if not fpir < upper:
         raise UsageError(f"upper must be larger than the FPIR expected; got {upper:g} and {fpir:g}")
     for name, count, least in (("gallery", gallery, 2), ("probes_per_person", probes_per_person, 1)):
-        if not (isinstance(count, (int, np.integer)) and count >= least):
-            raise UsageError(f"{name} must be a whole number, at least {least}; got {count!r}")
+        check_whole(count, name, least)
     person, enrolled = _correlations(pilot)
 
     def bound(people: int, rate: float) -> float:

@@ -36,24 +36,12 @@ def protocol_text(record: Record, *, width: int | None = None, colour: bool = Fa
 def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
     """One record for the plan, and one for each point of its cost curve and each rule of thumb."""
     target, expected, clean = plan.target, plan.expected, plan.clean
+    (own,) = plan.to_records()
     records: list[Record] = [
         {
             "what": "plan",
-            "metric": target.metric,
-            "rate": target.rate,
-            "goal": target.goal,
-            "value": target.value,
-            "level": target.level,
-            "power": target.power,
-            "identities": plan.n_identities,
-            "instances": plan.instances,
-            "comparisons": plan.comparisons,
-            "chance": expected.chance,
-            "expected_errors": expected.errors,
+            **{"identities" if name == "n_identities" else name: value for name, value in own.items()},
             "chance_of_no_error": expected.no_error,
-            "expected_low": expected.low,
-            "expected_high": expected.high,
-            "expected_upper": expected.upper,
             "width_most": expected.width_most,
             "upper_most": expected.upper_most,
             "design_effect": expected.design_effect,

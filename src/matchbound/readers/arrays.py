@@ -15,6 +15,7 @@ from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
+from matchbound.notes import Note
 from matchbound.readers.npy import load_npy, load_npz
 from matchbound.readers.roles import overrides, plain
 from matchbound.readers.tables import check_similarity, from_table, named
@@ -53,7 +54,7 @@ def read_npz(
     given, absent = overrides(list(arrays), source.name, columns or {})
     if "score" in by_plain or "score" in given or "distance" in by_plain:
         return _pairs_of_arrays(source.name, arrays, distance, similarity, columns, group)
-    notes: list[str] = []
+    notes: list[Note] = []
 
     def pick(role: str, usual: Sequence[str], spellings: Sequence[str], *, needed: bool = True) -> str | None:
         """The array that plays a part: the one that was named, the usual spelling, or the only one that can."""
@@ -73,7 +74,9 @@ def read_npz(
             )
         if first and len(possible) > 1:
             rest = ", ".join(repr(name) for name in possible if name != first[0])
-            notes.append(f"the array {first[0]!r} was read as the {role}, and {rest} was not used")
+            notes.append(
+                Note("column-chosen", f"the array {first[0]!r} was read as the {role}, and {rest} was not used")
+            )
         return first[0] if first else None
 
     vectors = arrays[str(pick("embedding", ("embeddings", "embedding"), _VECTORS))]
@@ -238,7 +241,7 @@ def read_directory(
         return _folders(path, nested, check_similarity(str(path), distance, similarity))
     raise DataError(
         f"{path}: a directory of embeddings holds Parquet files, embeddings.npy with identity.npy or labels.txt, or "
-        "a folder an identity with .npy files; this one has "
+        "one folder per identity with .npy files; this one has "
         f"{', '.join(p.name for p in files[:4])}{' …' if len(files) > 4 else ''}"
     )
 

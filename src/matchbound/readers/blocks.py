@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from matchbound.errors import DataError
 from matchbound.files.opening import MAX_LINE, Input, report_progress
+from matchbound.notes import Note
 
 BLOCK_BYTES = 8 << 20
 """How much text is parsed at once."""
@@ -42,9 +43,9 @@ class TextLayout:
     header_at: int
     decimal: str = "."
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What was taken where there was a choice."""
-        return ("numbers were read with decimal commas",) if self.decimal == "," else ()
+        return (Note("decimal-commas", "numbers were read with decimal commas"),) if self.decimal == "," else ()
 
 
 def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:

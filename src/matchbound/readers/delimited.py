@@ -62,7 +62,7 @@ def read_delimited(
         raise DataError(f"{error}{hint(header, names, delimiter)}") from None
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(
-            f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column a "
+            f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column per "
             "number (feature_0, feature_1, …), or use Parquet or .npz"
         )
     numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features

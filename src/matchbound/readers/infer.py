@@ -10,6 +10,7 @@ import numpy as np
 from matchbound.arraytypes import BoolArray, IntArray, LabelArray
 from matchbound.data.labels import as_text, encode
 from matchbound.errors import DataError, plainly
+from matchbound.notes import Note
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Inferred:
     n_alone: int
     n_unknown: int
 
-    def notes(self, what: str = "instances") -> list[str]:
+    def notes(self, what: str = "instances") -> list[Note]:
         """What was inferred, in words; empty when every identity was known."""
         if not self.n_unknown:
             return []
@@ -44,10 +45,13 @@ class Inferred:
         if self.n_unknown < self.identity.size:
             given = f"the identities of {self.n_unknown} of {self.identity.size} {what} were not given"
         return [
-            f"{given}: {self.n_inferred} identities were inferred from the genuine pairs ({what} that genuine pairs "
-            f"join, directly or through others, count as one identity; {self.n_alone} {what} that no genuine pair "
-            "joins to another count as an identity each). A person whose genuine pairs are not all in the list may "
-            "be split in two, and the intervals then come out too narrow"
+            Note(
+                "inferred-identities",
+                f"{given}: {self.n_inferred} identities were inferred from the genuine pairs ({what} that genuine "
+                f"pairs join, directly or through others, count as one identity; {self.n_alone} {what} that no genuine "
+                "pair joins to another count as an identity each). A person whose genuine pairs are not all in the "
+                "list may be split in two, and the intervals then come out too narrow",
+            )
         ]
 
 

@@ -85,6 +85,10 @@ def load_npz(source: Input) -> dict[str, NDArray[Any]]:
         raise DataError(f"{source.name} {_reason(error)}") from None
 
 
+class _PythonObjects(ValueError):
+    """An array does not hold numbers or text but pickled objects."""
+
+
 @dataclass(frozen=True)
 class _Header:
     """What an array's header says."""
@@ -112,7 +116,7 @@ def _read_header(stream: IO[bytes], size: int) -> _Header:
     else:
         raise ValueError(f"version {version} of the format is not known")
     if dtype.hasobject:
-        raise ValueError("allow_pickle")
+        raise _PythonObjects
     header = _Header(tuple(int(n) for n in shape), bool(by_columns), dtype)
     if min(header.shape, default=0) < 0:
         raise ValueError(f"its shape is {header.shape}")
@@ -172,10 +176,9 @@ def _map_member(source: Input, item: zipfile.ZipInfo) -> NDArray[Any]:
 
 
 def _reason(error: BaseException) -> str:
-    text = str(error)
-    if "allow_pickle" in text or "pickle" in text:
+    if isinstance(error, _PythonObjects):
         return (
             "holds Python objects, which are never unpickled because that can run code; save labels as text or "
             "integers (np.asarray(labels, dtype=str)) and vectors as one float array"
         )
-    return f"is damaged or cut short ({plainly(text.strip() or type(error).__name__, 200)}); write it again"
+    return f"is damaged or cut short ({plainly(str(error).strip() or type(error).__name__, 200)}); write it again"

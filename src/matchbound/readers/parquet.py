@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchbound.data.coded import give_back
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, plainly
@@ -53,7 +54,11 @@ def read_parquet(
             part = file.read(columns=wanted)
             _check_bytes(part.nbytes, source.name, source.max_bytes)
             parts.append(part)
-    return build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
+    made = build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
+    del part
+    parts.clear()
+    give_back()
+    return made
 
 
 def load_parquet_table(source: Input) -> Table:
@@ -85,9 +90,9 @@ def open_parquet(source: Input, **options: Any) -> Iterator[Any]:
         ) from None
 
 
-def batches(file: Any, columns: Sequence[str], rows: int) -> Iterator[Any]:
-    """Record batches of at most so many rows, one row group after the other."""
-    for group in range(file.num_row_groups):
+def batches(file: Any, columns: Sequence[str], rows: int, only: int | None = None) -> Iterator[Any]:
+    """Record batches of at most so many rows, one row group after the other, or of one of them."""
+    for group in range(file.num_row_groups) if only is None else (only,):
         yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns), use_threads=False)
 
 

@@ -48,7 +48,7 @@ def read(
     repeats: Repeats | None = None,
     **options: Any,
 ) -> Comparisons | Embeddings:
-    r"""Read comparisons or embeddings; what a file is, is told by its content.
+    r"""Read comparisons or embeddings; the kind of file is recognised by its content.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 from matchbound.errors import DataError, UsageError, shorten
+from matchbound.notes import Note
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -96,7 +97,7 @@ class PairRoles:
     genuine: str | None = None
     distance: bool = False
     also: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def truths(self) -> tuple[str, ...]:
@@ -126,7 +127,7 @@ class RowRoles:
     features: tuple[str, ...] = field(default=())
     instance: str | None = None
     group: str | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def labels(self) -> tuple[str, ...]:
         """The columns that hold labels."""
@@ -184,31 +185,28 @@ def find_roles(
     rows = _row_roles(names, by_plain, source, given, group)
     if rows is not None:
         return rows
-    lacks = _missing(names, by_plain, given)
-    role = "score" if lacks.endswith(NO_SCORES) else "id_a"
+    role, lacks = _missing(by_plain, given)
     raise DataError(
-        f"{source}: {lacks}; rename the columns, give columns={{{role!r}: …}}, or name the reader of the tool that "
-        "wrote the file"
+        f"{source}: the columns {_say(names)} are not recognised: {lacks}; rename the columns, give "
+        f"columns={{{role!r}: …}}, or name the reader of the tool that wrote the file"
     )
 
 
-NO_SCORES = "there is no column of scores (score, or distance)"
-
-
-def _missing(names: Sequence[str], by_plain: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> str:
-    """What stands between these columns and a table that can be used."""
+def _missing(by_plain: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> tuple[str, str]:
+    """The part that no column plays, and what stands between these columns and a table that can be used."""
     scored = "score" in given or any(name in by_plain for name in (*_SCORE, *_DISTANCE))
     one_sided = _one_sided(by_plain)
     both = "id_a" in given or bool(_side_columns(by_plain, _IDENTITY))
-    lacks = "comparisons need id_a, id_b and score (instance_a and instance_b optional), embeddings need identity and "
-    lacks += "embedding or feature_0, feature_1, …"
     if scored and one_sided is not None:
-        lacks = f"there is no {one_sided[1]!r} beside {one_sided[0]!r}"
-    elif both and not scored:
-        lacks = NO_SCORES
-    elif scored:
-        lacks = "there are scores and no identities (id_a and id_b), nor a column genuine"
-    return f"the columns {_say(names)} are not recognised: {lacks}"
+        return "id_a", f"there is no {one_sided[1]!r} beside {one_sided[0]!r}"
+    if both and not scored:
+        return "score", "there is no column of scores (score, or distance)"
+    if scored:
+        return "id_a", "there are scores and no identities (id_a and id_b), nor a column genuine"
+    return "id_a", (
+        "comparisons need id_a, id_b and score (instance_a and instance_b optional), embeddings need identity and "
+        "embedding or feature_0, feature_1, …"
+    )
 
 
 def _one_sided(by_plain: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
@@ -266,16 +264,20 @@ def _all(by_plain: Mapping[str, Sequence[str]], words: Iterable[str]) -> list[st
     return list(dict.fromkeys(name for word in words for name in by_plain.get(word, ())))
 
 
-def _taken(chosen: str, rest: Sequence[str], what: str) -> list[str]:
+def _taken(chosen: str, rest: Sequence[str], what: str) -> list[Note]:
     """A note on a choice that the names of the columns settle."""
     others = [name for name in rest if name != chosen]
-    return [f"the column {chosen!r} was read as the {what}, and {_say(others, 3)} was not used"] if others else []
+    return (
+        [Note("column-chosen", f"the column {chosen!r} was read as the {what}, and {_say(others, 3)} was not used")]
+        if others
+        else []
+    )
 
 
 def _pair_roles(
     by_plain: Mapping[str, Sequence[str]], source: str, given: Mapping[str, str], group: str | None
 ) -> PairRoles | None:
-    notes: list[str] = []
+    notes: list[Note] = []
     score = given.get("score")
     if score is None:
         possible = _all(by_plain, (*_SCORE, *_DISTANCE))
@@ -368,7 +370,7 @@ def _sides(
     roles: tuple[str, str],
     *,
     strict: bool = True,
-) -> tuple[tuple[str, str] | None, list[str]]:
+) -> tuple[tuple[str, str] | None, list[Note]]:
     """The two columns that hold one thing for either side, and a note where others could be it too.
 
     The `usual` spellings come first. Among others, a choice is an error, or, where not `strict`, a note.
@@ -398,7 +400,7 @@ def _row_roles(
     group: str | None,
 ) -> RowRoles | None:
     identity = given.get("identity")
-    notes: list[str] = []
+    notes: list[Note] = []
     if identity is None:
         strong = _all(by_plain, (word for word in _SINGLE_IDENTITY if word not in _WEAK_IDENTITY))
         weak = _all(by_plain, _WEAK_IDENTITY)

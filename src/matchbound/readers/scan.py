@@ -16,6 +16,7 @@ from matchbound.errors import DataError, plainly
 from matchbound.files.names import own_name
 from matchbound.files.opening import MAX_BYTES, Input, is_address, local_path, open_input
 from matchbound.files.origin import Origin
+from matchbound.notes import Note
 from matchbound.readers.blocks import text_blocks
 from matchbound.readers.delimited import diagnose, find_layout, read_header, split_header
 from matchbound.readers.parquet import batches, check_unpacked, open_parquet, place
@@ -89,12 +90,34 @@ class ScoreFile:
     def __repr__(self) -> str:
         return f"ScoreFile({own_name(self.path)!r}, distance={self.distance}, group={self.group!r})"
 
-    def findings(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[Note, ...]:
         """What reading in batches cannot see, and what the last pass over the table found."""
         return (
-            "the table was read in batches: repeated comparisons and numbers of instances were not looked at",
+            Note(
+                "in-batches",
+                "the table was read in batches: repeated comparisons and numbers of instances were not looked at",
+            ),
             *self._seen.notes,
         )
+
+    def begin(self, origins: tuple[Origin, ...]) -> None:
+        """A pass over the table begins, with its files as they are now; a DataError where they have changed."""
+        self._seen.begin(origins)
+
+    def ended(self, notes: tuple[Note, ...]) -> None:
+        """A pass over the table ended.
+
+        Parameters
+        ----------
+        notes
+            What it found.
+        """
+        self._seen.notes = notes
+
+    @property
+    def memo(self) -> dict[str, Any]:
+        """What was made of this table once, and is good while its files stay as they are."""
+        return self._seen.memo
 
     @property
     def origin(self) -> tuple[Origin, ...]:
@@ -107,7 +130,8 @@ class _Seen:
     """What passes over a table have seen: the file as it was in the first of them, and notes."""
 
     origins: tuple[Origin, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    memo: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, origins: tuple[Origin, ...]) -> None:
         """A further pass begins: the files must be those that were read before."""
@@ -127,7 +151,9 @@ def scan(
 ) -> ScoreFile:
     """A score table too large for memory, for `evaluate`, `roc` and `by_group`: nothing is read until it is counted.
 
-    What needs comparisons matched (`compare`, systems in a report) reads the table into memory.
+    With ``executor=`` or ``checkpoint=``, `evaluate`, `tally` and `roc` count Parquet files in pieces, on a cluster
+    where the executor is one. What needs comparisons matched or one by one (`compare`, reports) reads the table into
+    memory.
 
     Parameters
     ----------
@@ -166,7 +192,7 @@ def scan_scores(
     found = _open(source, None)
     roles = found.roles
     said = Contradictions()
-    padded: dict[str, None] = {}
+    padded: dict[Note, None] = {}
 
     def scored(table: Table) -> ScoreBatch:
         a, b = table.coded(found.id_a), table.coded(found.id_b)
@@ -239,7 +265,7 @@ class _Opened:
 
 def _open(table: ScoreFile, group: str | None, *, groups: bool = False) -> _Opened:
     """Open a table for its identities and scores, or for its identities and groups."""
-    files = _parquet_files(table.path)
+    files = parquet_files(table.path)
     if files is None:
         source = open_input(table.path, MAX_BYTES)
         table._seen.begin((source.origin,))
@@ -253,7 +279,7 @@ def _open(table: ScoreFile, group: str | None, *, groups: bool = False) -> _Open
     return replace(parts[0], rows=sum(part.rows for part in parts), parts=tuple(parts))
 
 
-def _parquet_files(path: str) -> list[str] | None:
+def parquet_files(path: str) -> list[str] | None:
     """The Parquet files of a folder, in order; None for anything else."""
     where = Path(local_path(path))
     if is_address(path) or path == "-" or "\0" in path or not where.is_dir():
@@ -276,16 +302,17 @@ def _open_file(source: Input, table: ScoreFile, group: str | None, groups: bool)
     raise DataError(f"{source.name} holds no table of scores; give Parquet, CSV or TSV")
 
 
-def _pair_roles(
+def roles_of_pairs(
     names: list[str], source: str, columns: Mapping[str, str | None] | None, group: str | None
 ) -> tuple[PairRoles, str, str]:
+    """The parts that columns play, and the two columns of identities; a DataError where there are none."""
     roles = find_roles(names, source, columns=columns, group=group)
     if not isinstance(roles, PairRoles) or roles.id_a is None or roles.id_b is None:
         raise DataError(f"{source}: a table is read in batches when it has two identity columns and a score")
     return roles, roles.id_a, roles.id_b
 
 
-def _wanted(roles: PairRoles, id_a: str, id_b: str, groups: bool) -> tuple[list[str], list[str]]:
+def wanted_columns(roles: PairRoles, id_a: str, id_b: str, groups: bool = False) -> tuple[list[str], list[str]]:
     """The columns that hold labels, and those that hold numbers."""
     if not groups:
         return list(dict.fromkeys((id_a, id_b, *roles.truths))), [roles.score]
@@ -296,8 +323,8 @@ def _open_parquet(source: Input, columns: Mapping[str, str | None] | None, group
     import pyarrow as pa
 
     with open_parquet(source) as file:
-        roles, id_a, id_b = _pair_roles(file.schema_arrow.names, source.name, columns, group)
-        labels, numbers = _wanted(roles, id_a, id_b, groups)
+        roles, id_a, id_b = roles_of_pairs(file.schema_arrow.names, source.name, columns, group)
+        labels, numbers = wanted_columns(roles, id_a, id_b, groups)
         text = [at for at in labels if pa.types.is_string(file.schema_arrow.field(at).type)]
         rows = file.metadata.num_rows
     check_unpacked(source, [*labels, *numbers])
@@ -314,8 +341,8 @@ def _open_text(source: Input, columns: Mapping[str, str | None] | None, group: s
 
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name)
-    roles, id_a, id_b = _pair_roles(names, source.name, columns, group)
-    labels, numbers = _wanted(roles, id_a, id_b, groups)
+    roles, id_a, id_b = roles_of_pairs(names, source.name, columns, group)
+    labels, numbers = wanted_columns(roles, id_a, id_b, groups)
     layout = find_layout(source, names, labels, numbers, delimiter, at)
     roles = replace(roles, notes=(*roles.notes, *layout.notes()))
 

@@ -16,6 +16,7 @@ from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
 from matchbound.data.missing import check_missing, rejected_score
 from matchbound.errors import DataError, UsageError, plainly
+from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
 from matchbound.readers.vectors import vectors_of
@@ -57,7 +58,7 @@ class Table:
     source: str
     data: Any
     where: Callable[[int], str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def labels(self, name: str) -> LabelArray:
         """A column of labels as text or integers, shape (n,)."""
@@ -195,7 +196,7 @@ def check_similarity(source: str, distance: bool | None, similarity: Similarity)
 def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, missing: str = "error") -> Comparisons:
     """Comparisons from a table; identities that are missing are inferred where labels allow it."""
     small_is_same = roles.distance if distance is None else distance
-    notes: list[str] = [*table.notes]
+    notes: list[Note] = [*table.notes]
     table, score = _scores(table, roles.score, small_is_same, missing, notes)
     if distance is None and roles.distance:
         notes.append(distance_note(roles.score))
@@ -236,7 +237,7 @@ def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, mis
     )
 
 
-def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[str]) -> tuple[Table, FloatArray]:
+def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[Note]) -> tuple[Table, FloatArray]:
     """The scores, and the table of the rows that have one; what becomes of missing ones is added to the notes."""
     if missing == "error":
         return table, table.numbers(name)
@@ -247,25 +248,32 @@ def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[s
     if missing == "drop" or count == lost.size:
         if count == lost.size:
             raise DataError(f"{table.source}: no row has a score in the column {name!r}")
-        notes.append(f"{count} of {lost.size} comparisons have no score and were left out (missing='drop')")
+        notes.append(
+            Note(
+                "missing-scores", f"{count} of {lost.size} comparisons have no score and were left out (missing='drop')"
+            )
+        )
         rest = whole.kept(~lost)
         return rest, rest.numbers(name)
     score = whole.numbers(name).copy()
     score[lost] = rejected_score(score[~lost], distance)
     notes.append(
-        f"{count} of {lost.size} comparisons have no score and count as rejected (missing='reject'), with a score of "
-        f"{score[lost][0]:g}, beyond all others"
+        Note(
+            "missing-scores",
+            f"{count} of {lost.size} comparisons have no score and count as rejected (missing='reject'), with a score "
+            f"of {score[lost][0]:g}, beyond all others",
+        )
     )
     return whole, score
 
 
-def distance_note(score: str) -> str:
+def distance_note(score: str) -> Note:
     """The note on a column whose name says that it holds distances."""
-    return f"the column {score!r} was read as a distance: small values mean the same identity"
+    return Note("distance", f"the column {score!r} was read as a distance: small values mean the same identity")
 
 
-def unseen(score: FloatArray, genuine: BoolArray, distance: bool, notes: list[str] | None = None) -> Comparisons:
-    """Comparisons of nobody known: a genuine one is an identity of its own, an impostor one two."""
+def unseen(score: FloatArray, genuine: BoolArray, distance: bool, notes: list[Note] | None = None) -> Comparisons:
+    """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two."""
     return Comparisons.of_nobody(score, genuine, distance=distance, notes=notes or [])
 
 
@@ -283,14 +291,17 @@ class Contradictions:
         for name, word in other.strange.items():
             self.strange.setdefault(name, word)
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """What was taken, in words."""
         return [
-            f"the column {name!r} differs from the identities in {count} rows: it was taken for decisions of a "
-            "system, and the identities say which comparisons are genuine"
+            Note(
+                "decisions",
+                f"the column {name!r} differs from the identities in {count} rows: it was taken for decisions of a "
+                "system, and the identities say which comparisons are genuine",
+            )
             for name, count in self.rows.items()
         ] + [
-            f"the column {name!r} was not used: {word!r} says neither genuine nor impostor"
+            Note("column-unused", f"the column {name!r} was not used: {word!r} says neither genuine nor impostor")
             for name, word in self.strange.items()
         ]
 

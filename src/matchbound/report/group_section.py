@@ -69,7 +69,7 @@ def group_section(
             gaps += found[:GAPS]
             ranges += _range(rates, metric, level) if found else []
         between = _between(rates, level)
-    notes = tuple(text for text in rates.warnings if text not in known and "one instance" not in text)
+    notes = tuple(note for note in rates.warnings if note not in known and note.code != "one-instance")
     overall = (rates.overall.far.estimate, rates.overall.frr.estimate)
     return GroupSection(
         point.threshold, point.reading, tuple(rows), tuple(gaps), tuple(ranges), tuple(between), overall, notes

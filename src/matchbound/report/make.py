@@ -18,6 +18,8 @@ from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
 from matchbound.counts.curve import SortedCurve
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import heard
+from matchbound.readers.loading import in_memory
 from matchbound.report.page import (
     GroupSection,
     PerPerson,
@@ -79,7 +81,7 @@ def write_report(
     Parameters
     ----------
     path
-        Where to; written whole or not at all.
+        The file to write; it appears whole or not at all.
     data
         `Comparisons`, or `Embeddings` of which all pairs are compared. Or `Searches`, for a page about searches in a
         gallery: FNIR against FPIR, CMC, FPIR against the size of the gallery, and hubs; with `group` (a mapping from
@@ -218,6 +220,7 @@ def make_report(
     0.004
     """
     tail_of(level, "two-sided")
+    data = in_memory(data)
     method = named(method, METHODS)
     asked = _numbers("threshold", threshold)
     said = [(text, parse_claim(text)) for text in claims]
@@ -253,10 +256,9 @@ def make_report(
             systems,
             provenance or provenance_of(parameters, rng, [data] if systems is None else list(systems.values())),
         )
-    told = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
-    notes = tuple(dict.fromkeys([*told, *report.warnings]))
-    for text in notes:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    notes = tuple(dict.fromkeys([*heard(caught), *report.warnings]))
+    for note in notes:
+        warnings.warn(note, MatchboundWarning, stacklevel=2)
     for item in caught:
         if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
@@ -325,7 +327,7 @@ class _Maker:
         provenance: Mapping[str, Any],
     ) -> Report:
         """All of it."""
-        self.curve = curve = self.curve.refined(far=targets)  # so that points are numbered alike everywhere
+        self.curve = curve = self.curve.refined(far=targets, eer=True)  # so that points are numbered alike everywhere
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
         aimed = [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.notes import Note
 from matchbound.report.panels import Histogram
 from matchbound.report.search_numbers import SearchReport
 from matchbound.report.systems import SystemsSection
@@ -262,7 +263,7 @@ class GroupSection:
     ranges: tuple[GroupRange, ...]
     between: tuple[GroupCross, ...]
     overall: tuple[float, float]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True)
@@ -360,7 +361,7 @@ class Report:
     groups: GroupSection | None
     systems: SystemsSection | None
     suspects: tuple[Suspect, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
     provenance: Mapping[str, Any]
     verdicts: tuple[Verdict, ...] = ()
     costs: tuple[ReportedCost, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from matchbound.notes import Note
 from matchbound.results.claims import Claim
 from matchbound.results.search_comparison import SearchComparison, SearchGroups
 from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
@@ -68,7 +69,7 @@ class SearchReport:
     threshold: float | None
     hubs: tuple[HubRow, ...]
     half: int
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     judged: tuple[Claim, ...] = ()
     groups: SearchGroups | None = None

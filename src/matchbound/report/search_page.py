@@ -8,7 +8,8 @@ from typing import Any
 
 from matchbound._version import __version__
 from matchbound.calls.search_records import search_claim, search_records
-from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.errors import UsageError
+from matchbound.notes import heard
 from matchbound.report.pipes import table, text
 from matchbound.report.search_numbers import HubRow, SearchReport
 from matchbound.report.search_svg import band_svg
@@ -73,7 +74,6 @@ def make_search_report(
         hubs = tuple(
             HubRow(str(hub.identity) if show_labels else None, hub.hits, hub.share) for hub in found.hubs(at, HUBS)
         )
-    told = [str(item.message) for item in caught if issubclass(item.category, MatchboundWarning)]
     return SearchReport(
         title or "Searches in a gallery",
         level,
@@ -88,7 +88,7 @@ def make_search_report(
         at,
         hubs,
         0 if at is None else found.people_with_half(at),
-        tuple(dict.fromkeys([*found.notes, *told])),
+        tuple(dict.fromkeys([*found.notes, *heard(caught)])),
         {"version": __version__, **(provenance or {})},
         judged,
         groups,

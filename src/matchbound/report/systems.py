@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 from matchbound.arraytypes import FloatArray
+from matchbound.notes import Note
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class SystemsSection:
     unit: Literal["comparisons", "instances"]
     matched_by: str
     n_identities: int
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     curves: tuple[SystemCurve, ...] = ()
 
     @property

@@ -15,6 +15,7 @@ from matchbound.counting.recount import AnySource, Source
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.readers.loading import in_memory
 from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import reading_of_number
@@ -32,6 +33,8 @@ FEW_ERRORS = 10
 CURVE_POINTS = 600
 PAIRED_METHODS = ("auto", "dyadic", "latent")
 """Methods that have simultaneous intervals."""
+SAID_ELSEWHERE = ("matched", "one-instance")
+"""Notes that other parts of the report are about."""
 
 
 def named_systems(data: Source, name: str | None, against: Against) -> dict[str, Source]:
@@ -89,9 +92,14 @@ def systems_section(
         What the report says already.
     """
     sources = list(systems.values())
-    notes = []
+    notes: list[Note] = []
     if thresholds and len({source.distance for source in sources}) > 1:
-        notes.append("some scores are distances and some are not, so the systems are not compared at one threshold")
+        notes.append(
+            Note(
+                "mixed-scores",
+                "some scores are distances and some are not, so the systems are not compared at one threshold",
+            )
+        )
         thresholds = ()
     aims = [far for far in targets if 0.0 < far < 1.0] or [FALLBACK_FAR]
     points = [*(Where(far=far) for far in aims), *(Where(threshold=value) for value in thresholds)]
@@ -104,7 +112,9 @@ def systems_section(
     for table, where in zip(tables[len(aims) :], points[len(aims) :], strict=True):
         rows += [*_rows(table, "far", where, **options), *_rows(table, "frr", where, **options)]
     first = next(iter(tables[0].comparisons.values()))
-    said = [text for table in tables for text in table.warnings if not _said_elsewhere(text) and text not in known]
+    told = [
+        note for table in tables for note in table.warnings if note.code not in SAID_ELSEWHERE and note not in known
+    ]
     return SystemsSection(
         names=tuple(systems),
         rows=tuple(rows),
@@ -114,7 +124,7 @@ def systems_section(
         unit="instances" if all(isinstance(source, Embeddings) for source in sources) else "comparisons",
         matched_by=first.matched_by,
         n_identities=first.n_identities,
-        notes=tuple(dict.fromkeys([*notes, *said])),
+        notes=tuple(dict.fromkeys([*notes, *told])),
         curves=tuple(_curve(name, source, workers) for name, source in systems.items()),
     )
 
@@ -176,7 +186,7 @@ def _row(
         ratio_high=finite(ratio.high) if known else None,
         p_value=p_value,
         method=interval.method,
-        disagree=not difference.notes,
+        disagree=all(note.code != "never-disagree" for note in difference.notes),
     )
 
 
@@ -198,8 +208,3 @@ def _unmatched(table: SystemsTable) -> tuple[int, ...]:
     for (a, b), comparison in table.comparisons.items():
         left[a], left[b] = comparison.unmatched
     return tuple(left[name] for name in table.names)
-
-
-def _said_elsewhere(text: str) -> bool:
-    """Whether a warning tells how comparisons were matched, or of identities with one instance."""
-    return any(part in text for part in ("were matched by", "was taken for row n", "have one instance"))

@@ -12,7 +12,7 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 MOST_PAIRS = 6
 """Pairs of systems that a sentence lists by name; of more it tells the number."""
 MATCHES = {
-    "row": "row: no instances are named, so row n of one system was taken for row n of the others",
+    "row": "row: no instances are named, so row n of one system was matched with row n of the others",
     "identity pair": "identity pair: no instances are named, and no pair of identities occurs twice",
 }
 

@@ -16,6 +16,7 @@ from matchbound.report.page import (
 )
 from matchbound.report.systems_words import verdict
 from matchbound.results.description import Description
+from matchbound.show import description as shown
 from matchbound.show.claims import required
 from matchbound.show.numbers import MINUS, area_text, level_text, percent, ratio_text, span, target_text, times_text
 
@@ -114,7 +115,7 @@ FEW_DRIVERS = 3
 
 def cautions(report: Report) -> list[str]:
     """What a reader must keep in mind: the warnings, and where a rate hangs on very few identities."""
-    told = list(report.warnings)
+    told: list[str] = list(report.warnings)
     for drivers in report.drivers:
         if 0 < drivers.half <= FEW_DRIVERS < drivers.n_identities:
             told.append(
@@ -195,29 +196,8 @@ def driver_sentence(drivers: Drivers) -> str:
 
 def description_rows(d: Description) -> list[tuple[str, str]]:
     """What the data are, as (what, value)."""
-    rows = [
-        ("Kind", d.kind),
-        ("Identities", f"{d.n_identities:,}"),
-        ("Genuine comparisons", f"{d.n_genuine:,}"),
-        ("Impostor comparisons", f"{d.n_impostor:,}"),
-    ]
-    if d.n_instances is not None and d.instances_range is not None:
-        low, middle, high = d.instances_range
-        rows.append(("Instances", f"{d.n_instances:,}; {low} to {high:,} per identity, median {middle:g}"))
-        rows.append(("Identities with one instance", f"{d.n_single:,}"))
-    else:
-        rows.append(("Instances", "not named"))
-    if d.dimensions is not None:
-        rows.append(("Vectors", f"{d.dimensions} dimensions, {d.dtype}, {d.similarity}; all pairs compared"))
-    else:
-        told = {True: "yes", False: "no", None: "unknown, instances are not named"}[d.complete]
-        rows.append(("Every pair compared", told))
-        rows.append(("Identity pairs compared", percent(d.identity_pairs)))
-    for name, scores in (("Genuine scores", d.genuine_scores), ("Impostor scores", d.impostor_scores)):
-        if scores is not None:
-            rows.append((name, f"{scores[0]:.6g} to {scores[2]:.6g}, median {scores[1]:.6g}"))
-    rows.append(("A match is", "score ≤ threshold" if d.distance else "score ≥ threshold"))
-    return rows
+    signs = {"score <= threshold": "score ≤ threshold", "score >= threshold": "score ≥ threshold"}
+    return [(f"{what[:1].upper()}{what[1:]}", signs.get(value, value)) for what, value in shown.description_rows(d)]
 
 
 def method_notes(report: Report) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Whole curves as results: bands, bootstrap replicates, smoothed curves."""
+"""What is made of a whole curve: bands, bootstrap replicates, smoothed curves."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
-from matchbound.results.interval import tail_of
+from matchbound.errors import UsageError
+from matchbound.results.interval import named, tail_of
+from matchbound.results.points import NONE, OperatingPoint, replicates
 from matchbound.show.shown import Shown
+from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.rates import index_at_far
 from matchbound.stats.curve.smooth import Smooth, SmoothRates
 from matchbound.stats.resampling import percentile
@@ -19,7 +22,10 @@ from matchbound.stats.resampling import percentile
 if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
     from matchbound.counts.curve import CurveTally
+    from matchbound.stats.resampling import Scheme
 
+BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
+"""A band begins where so many impostor comparisons match: pointwise, simultaneous."""
 LATENT_POINTS = 20
 """FARs at which a latent band is computed."""
 SURE = 1e-12
@@ -35,7 +41,7 @@ class Band(Shown):
     frr, low, high
         FRR there and its limits.
     level
-        The coverage promised: of each FAR by itself, or of all together.
+        The confidence level: of each FAR by itself, or of all together.
     simultaneous
         Which of the two.
     critical
@@ -81,8 +87,6 @@ class Band(Shown):
 def latent_band(tally: CurveTally, recount: Recount, grid: FloatArray, level: float) -> Band:
     """The latent interval of FRR at some FARs of a grid; between them straight on the probit scale."""
     from scipy.special import ndtr, ndtri
-
-    from matchbound.results.points import OperatingPoint
 
     far, frr = tally.false_matches / tally.n_impostor, tally.false_nonmatches / tally.n_genuine
     every = np.array([index_at_far(far, target) for target in grid])
@@ -152,7 +156,7 @@ class CurveBootstrap(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         tail = tail_of(level, "two-sided")
         low, high = np.quantile(self.frr, [tail, 1.0 - tail], axis=0, method="weibull")
@@ -164,7 +168,7 @@ class CurveBootstrap(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         tail = tail_of(level, "two-sided")
         return percentile(self.eer, tail), percentile(self.eer, 1.0 - tail)
@@ -222,3 +226,58 @@ class SmoothCurve(Shown):
     def auc(self) -> float:
         """Area under the curve."""
         return float(self.rates.auc()[0])
+
+
+def curve_grid(
+    curve: CurveTally, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int
+) -> FloatArray:
+    """The FARs of a band or of replicates: those given, or some that are even on the probit scale."""
+    if far is not None:
+        grid = np.array(far, dtype=np.float64).reshape(-1)
+        if not grid.size or np.any(np.diff(grid) <= 0.0) or grid[0] < 0.0 or grid[-1] > 1.0:
+            raise UsageError("far must hold increasing rates between 0 and 1")
+        return grid
+    low, high = far_range or (min(errors / curve.n_impostor, 0.25), 0.5)
+    if not 0.0 < low < high < 1.0:
+        raise UsageError(f"far_range must be two increasing rates between 0 and 1; got {far_range!r}")
+    return band_grid(low, high, points)
+
+
+def make_band(
+    curve: CurveTally,
+    recount: Recount,
+    grid: FloatArray,
+    level: float,
+    simultaneous: bool,
+    method: str,
+    n_resamples: int,
+    seed: int,
+) -> Band:
+    """See `RocCurve.band`."""
+    tail_of(level, "two-sided")
+    if named(method, ("influence", "latent")) == "latent":
+        if simultaneous:
+            raise UsageError("simultaneous bands need method='influence'")
+        return latent_band(curve, recount, grid, level)
+    made = band_limits(curve, grid, level, simultaneous, n_resamples, seed)
+    return Band(made.far, made.frr, made.low, made.high, level, simultaneous, made.critical)
+
+
+def bootstrap_curve(
+    curve: CurveTally,
+    scheme: Scheme,
+    n_resamples: int,
+    seed: int,
+    grid: FloatArray,
+    smooth: Smooth | None,
+    workers: int,
+) -> CurveBootstrap:
+    """See `RocCurve.bootstrap`."""
+    if scheme.tau != 1.0 or scheme.swap == "recentre":
+        raise UsageError(
+            "tau and swap='recentre' are not available for whole curves; use the bootstrap of a point such as at_far(…)"
+        )
+    made = replicates(curve, scheme, n_resamples, seed, grid, NONE, smooth, workers)
+    far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
+    estimate = np.array([frr[index_at_far(far, target)] for target in grid])
+    return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, scheme.method, seed)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from matchbound.errors import UsageError
+from matchbound.notes import Note
 from matchbound.results.interval import Interval
 from matchbound.show.claims import claim_record
-from matchbound.show.numbers import level_text, percent
+from matchbound.show.numbers import level_text, percent, typed_number
 from matchbound.show.shown import Shown
 
 Verdict = Literal["shown", "not shown", "refuted"]
@@ -137,19 +138,22 @@ def check_statement(said: Statement, text: str) -> None:
 def _check_rate(value: float, where: str) -> None:
     """Refuse a target that every rate meets, or none: most often a percentage without its sign."""
     if not 0.0 <= value < 1.0:
-        meant = f"; write {value:g}% for {value:g} percent" if 1.0 <= value < 100.0 else ""
-        raise UsageError(f"{where}: {value:g} is not a rate below 1{meant}")
+        raise UsageError(f"{where}: {value:g} is not a rate below 1{percent_meant(value)}")
+
+
+def percent_meant(value: float) -> str:
+    """The end of a message about a number that is most often a percentage without its sign."""
+    return f"; write {value:g}% for {value:g} percent" if 1.0 <= value < 100.0 else ""
 
 
 def _number(word: str, text: str) -> float:
-    percent = word.endswith("%")
     try:
-        value = float(word.removesuffix("%"))
+        value = typed_number(word)
     except ValueError:
         raise UsageError(f"claim {text!r}: {word!r} is not a number") from None
     if not math.isfinite(value):
         raise UsageError(f"claim {text!r}: {word!r} is not a finite number")
-    return value / 100.0 if percent else value
+    return value
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,8 @@ class Claim(Shown):
         bound/target: how far off, as a factor; NaN for a target of 0.
     more_identities
         About how many times as many identities would settle it if everything else stayed as it is, from bounds that
-        narrow as 1/√identities; None where the claim is settled, infinite where the estimate itself is at the target.
+        narrow as 1/√identities; None where the claim is settled or `rules` holds a plan with the number of people,
+        infinite where the estimate itself is at the target.
     rules
         The rules of 3 and of 30 beside it, in words; empty where they do not apply.
     notes
@@ -207,7 +212,7 @@ class Claim(Shown):
     method: str
     more_identities: float | None = None
     rules: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
     def __bool__(self) -> bool:
         return self.verdict == "shown"
@@ -301,7 +306,7 @@ def claim_of(
         method=high.method if below is not None else low.method,
         metric=statistic.metric,
         rules=rules_of_thumb(statistic, target) if below is not None else (),
-        notes=tuple(dict.fromkeys(str(note) for note in (*high.notes, *low.notes))),
+        notes=tuple(dict.fromkeys((*high.notes, *low.notes))),
     )
     return made
 
@@ -370,7 +375,7 @@ def decide(
     method: str = "",
     metric: str | None = None,
     rules: tuple[str, ...] = (),
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> Claim:
     """The verdict from the two one-sided bounds (lower, upper), each with confidence `level`."""
     low, high = bounds

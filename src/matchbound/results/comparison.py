@@ -14,8 +14,9 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
+from matchbound.results.bootstraps import Bootstrap
 from matchbound.results.error_rates import ErrorRates
-from matchbound.results.interval import Bootstrap, Interval, Side, limits_record, named, tail_of
+from matchbound.results.interval import Interval, Side, limits_record, named, one_side, tail_of
 from matchbound.results.rates import Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown
@@ -69,6 +70,8 @@ class Difference(Shown):
     rate_b: float
     freedom: float
     methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
+    tested: ClassVar[tuple[str, ...]] = ("auto", "dyadic")
+    """Methods whose limit towards 0 is the one that the p-value tests."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.metric}: {self.rate_a:.6g} − {self.rate_b:.6g} = {self.estimate:.6g})"
@@ -166,9 +169,7 @@ class Difference(Shown):
         self._check(method)
         low, high = self._limits(method, tail, n_resamples, rng)
         low, high = max(low, -1.0), min(high, 1.0)
-        return Interval(
-            -1.0 if side == "upper" else low, 1.0 if side == "lower" else high, level, method, side, self.notes
-        )
+        return Interval(*one_side(low, high, side, (-1.0, 1.0)), level, method, side, self.notes)
 
     def ratio_interval(
         self, method: str = DEFAULT_METHOD, level: float = 0.95, *, side: Side = "two-sided"
@@ -185,7 +186,7 @@ class Difference(Shown):
         method
             As for `interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -193,7 +194,7 @@ class Difference(Shown):
         self._check(method)
         method = named(method, ("auto", "dyadic", "latent"), "method for a ratio")
         if self.rate_a == 0.0 and self.rate_b == 0.0:
-            nothing = Note("no-errors", "no error in either system: the ratio is not known")
+            nothing = Note("no-errors", "no error in either system: the ratio is undefined")
             return Interval(0.0, math.inf, level, method, side, (nothing,))
         t = t_quantile(tail, self.freedom)
         centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")
@@ -201,8 +202,8 @@ class Difference(Shown):
         if self.estimate != 0.0:
             near = centre**2 * self._variance("latent" if method == "latent" else "dyadic") / self.estimate**2
         below, above = _halves(centre, t * math.sqrt(near), t * math.sqrt(max(near, wide)))
-        low = 0.0 if side == "upper" else math.exp(centre - below)
-        high = math.inf if side == "lower" else math.exp(min(centre + above, 700.0))
+        low, high = math.exp(centre - below), math.exp(min(centre + above, 700.0))
+        low, high = one_side(low, high, side, (0.0, math.inf))
         return Interval(low, high, level, method, side, self.notes)
 
     def _check(self, method: str) -> None:
@@ -459,7 +460,7 @@ class Comparison(Shown):
     matched: int
     unmatched: tuple[int, ...]
     matched_by: str
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
     at_crossing: Callable[[], Difference] | None = field(repr=False, default=None)
 
     def __repr__(self) -> str:

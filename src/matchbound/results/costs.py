@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,11 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
+from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, named, tail_of
+from matchbound.results.cost_sums import pair_square, residual_sums
+from matchbound.results.interval import Interval, Side, check_prior, named, one_side, tail_of
 from matchbound.results.latent_pair import CurveModels, PairFit
 from matchbound.results.rates import Rate
 from matchbound.show.costs import cost_records
@@ -41,8 +41,6 @@ METHODS = ("auto", "latent", "log-t")
 CARRIED = 0.5
 """Cllr warns when so large a share of its variance rests on `CARRIERS` identities."""
 CARRIERS = 5
-SAMPLED_IDENTITIES = 200
-"""Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs."""
 
 PRESETS: dict[str, tuple[CostWeights, ...]] = {
     "sre08": (CostWeights(0.01, 10.0, 1.0),),
@@ -58,12 +56,9 @@ PRESETS: dict[str, tuple[CostWeights, ...]] = {
 }
 """Priors and costs of evaluations; of two, the primary cost is the mean of both normalised costs."""
 
-MOST_APART = 15
-"""Weights of misses and false accepts may differ by so many powers of ten."""
-
 
 def weights_of(
-    prior: float | str | None, cost_miss: float, cost_false_accept: float
+    prior: float | str, cost_miss: float, cost_false_accept: float
 ) -> tuple[tuple[CostWeights, ...], str | None]:
     """(weights, name of the preset), checked; `prior` may be the name of a preset."""
     if isinstance(prior, str):
@@ -71,18 +66,8 @@ def weights_of(
         if (cost_miss, cost_false_accept) != (1.0, 1.0):
             raise UsageError(f"{prior} sets the costs too; give a number as prior to choose costs")
         return PRESETS[name], name
-    if not (isinstance(prior, (int, float, np.integer, np.floating)) and 0.0 < prior < 1.0):
-        raise UsageError(f"prior must lie between 0 and 1, such as 0.01; got {prior!r}")
-    for label, cost in (("cost_miss", cost_miss), ("cost_false_accept", cost_false_accept)):
-        if not (isinstance(cost, (int, float, np.integer, np.floating)) and 0.0 < cost < math.inf):
-            raise UsageError(f"{label} must be a number above 0; got {cost!r}")
+    check_prior(prior, cost_miss, cost_false_accept)
     weights = CostWeights(float(prior), float(cost_miss), float(cost_false_accept))
-    apart = math.log10(cost_false_accept) + math.log10(1.0 - prior) - math.log10(cost_miss) - math.log10(prior)
-    if abs(apart) > MOST_APART:
-        raise UsageError(
-            f"prior {prior:g} with costs {cost_miss:g} and {cost_false_accept:g}: one kind of error would weigh more "
-            f"than 1e{MOST_APART} times the other"
-        )
     return (weights,), None
 
 
@@ -120,7 +105,7 @@ class CostStatistic(Claimable):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.metric
 
     @cached_property
@@ -134,11 +119,11 @@ class CostStatistic(Claimable):
 
     @cached_property
     def variance(self) -> float:
-        """The dyadic variance of the estimate, without the bias of the plug-in."""
+        """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
         return corrected_variance(self._sums, self.effective_identities)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         return ()
 
@@ -152,7 +137,7 @@ class CostStatistic(Claimable):
             which share one budget of error; ``"log-t"``: estimate·exp(±t·sd/estimate), quick, and too narrow where a
             few people make most errors.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -167,7 +152,7 @@ class CostStatistic(Claimable):
             name = self._fit.method
         else:
             low, high, name = self._auto(level, side)
-        low, high = (0.0 if side == "upper" else float(low)), (self._top if side == "lower" else float(high))
+        low, high = one_side(float(low), float(high), side, (0.0, self._top))
         told = (self._reason,) if method == "auto" and self._reason is not None else ()
         return Interval(low, high, level, name, side, (*self.notes, *told))
 
@@ -186,8 +171,8 @@ class CostStatistic(Claimable):
     def _log_t(self, level: float, side: Side) -> tuple[float, float]:
         if not (self.estimate > 0.0 and self.variance > 0.0):
             raise DataError(
-                f"{self.label} = {self.estimate:g}: no comparison's result changes it, so that log-t would be an "
-                "interval of width zero. Use method='auto'"
+                f"{self.label} = {self.estimate:g}: the estimate or its variance is zero, and log-t would have width "
+                "zero. Use method='auto'"
             )
         return log_t(self.estimate, self.variance, self._quantile(level, side))
 
@@ -267,7 +252,7 @@ class DetectionCost(CostStatistic):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         if self.preset is not None:
             return f"{self.metric}({self.preset})"
         weights = self.points[0].weights
@@ -290,7 +275,7 @@ class DetectionCost(CostStatistic):
 
     @property
     def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores (of the first term)."""
+        """The decision threshold, in the units of the scores (of the first term)."""
         return self.points[0].threshold
 
     @property
@@ -304,7 +289,7 @@ class DetectionCost(CostStatistic):
         return self.points[0].missed / self.curve.n_genuine
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         if self.metric != "mindcf":
             return ()
@@ -312,8 +297,12 @@ class DetectionCost(CostStatistic):
             if point.missed == self.curve.n_genuine or point.matched == self.curve.n_impostor:
                 what = "rejects" if point.matched == 0 else "accepts"
                 return (
-                    f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost is 1 "
-                    "whatever the scores are: more data, or a prior nearer to ½, would tell more",
+                    Note(
+                        "trivial-cost",
+                        f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this "
+                        "cost is 1 whatever the scores are: more data, or a prior nearer to ½, would be more "
+                        "informative",
+                    ),
                 )
         return ()
 
@@ -414,19 +403,26 @@ class LogCost(CostStatistic):
     error: float = 0.0
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         said = []
         weight = np.sort(self._sums.by_unit**2)[::-1]
         total = float(weight.sum())
         if self.metric == "cllr" and total > 0.0 and float(weight[:CARRIERS].sum()) > CARRIED * total:
             said.append(
-                f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a few "
-                "large losses dominate, and the interval may be too narrow. Calibrate the scores, or report minCllr"
+                Note(
+                    "few-carriers",
+                    f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a "
+                    "few large losses dominate, and the interval may be too narrow. Calibrate the scores, or report "
+                    "minCllr",
+                )
             )
         if self.error > 1e-4:
             said.append(
-                f"this curve has {self.curve.thresholds.size} points: {self.metric} is exact to ±{self.error:.2g}"
+                Note(
+                    "inexact",
+                    f"this curve has {self.curve.thresholds.size} points: {self.metric} is exact to ±{self.error:.2g}",
+                )
             )
         return tuple(said)
 
@@ -580,68 +576,6 @@ def ratios_wanted(curve: CurveTally, name: str) -> None:
             f"{name} reads scores as natural log-likelihood ratios, and these are distances. Use min_dcf or min_cllr, "
             "which only need the order of the scores, or calibrate the scores first"
         )
-
-
-def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[float]) -> float:
-    """Σ_{i<j} (Σ_k w_k·(n_ij − p·m_ij))², n_ij and p those of point k.
-
-    A curve without every step knows only the squares of single points; of several, it gives the largest value that the
-    sum can have.
-    """
-    if isinstance(curve, SortedCurve):
-        number, table = curve.pairs
-        total = np.zeros(table.count.size)
-        for k, weight in zip(points, weights, strict=True):
-            matched = int(curve.false_matches[k])
-            erred = np.bincount(number[:matched], minlength=table.count.size)
-            total += weight * (erred - matched / curve.n_impostor * table.count)
-        return float(total @ total)
-    sums, root = curve.sums, 0.0
-    for k, weight in zip(points, weights, strict=True):
-        p = float(curve.false_matches[k]) / curve.n_impostor
-        square = (float(sums.nn[k]) - 2.0 * p * float(sums.nm[k]) + p * p * float(sums.pair_mm)) / 2.0
-        root += weight * math.sqrt(max(square, 0.0))
-    return root**2
-
-
-def residual_sums(curve: CurveTally, models: CurveModels, genuine: FloatArray, impostor: FloatArray) -> DyadicSums:
-    """Sums of residuals that depend on the point of the curve at which a comparison begins to match.
-
-    Parameters
-    ----------
-    genuine, impostor : float64 arrays, shape (K,)
-        The residual of a genuine or impostor comparison at each point.
-    """
-    size = curve.n_identities
-    if isinstance(curve, SortedCurve):
-        each = np.repeat(genuine, np.diff(curve.genuine_matches, prepend=0))
-        own: FloatArray = np.bincount(curve.owner, each, size).astype(np.float64)
-        each = np.repeat(impostor, np.diff(curve.false_matches, prepend=0))
-        shared = np.bincount(curve.first, each, size) + np.bincount(curve.second, each, size)
-        number, table = curve.pairs
-        pair = np.bincount(number, each, table.count.size)
-        return DyadicSums(own + shared, own, float(pair @ pair))
-    assert isinstance(curve, SteppedCurve)
-    tally = curve.tally
-    accepted = np.diff(tally.genuine.comparisons - tally.genuine.errors, axis=0, prepend=0)
-    within: FloatArray = genuine @ accepted
-    between: FloatArray = impostor @ np.diff(tally.impostor.errors, axis=0, prepend=0)
-    return DyadicSums(within + between, within, _sampled_square(curve, models, impostor))
-
-
-def _sampled_square(curve: CurveTally, models: CurveModels, residual: FloatArray) -> float:
-    """Σ_{i<j} of squared residuals by pair, from the pairs among a random part of the identities, scaled up."""
-    taking_part = np.flatnonzero(curve.impostor_comparisons)
-    count = min(SAMPLED_IDENTITIES, taking_part.size)
-    chosen = np.sort(np.random.default_rng(0).choice(taking_part, count, replace=False))
-    part = models.recount.among(chosen).comparisons()
-    rows = np.flatnonzero(~part.genuine)
-    k = np.searchsorted(-curve.similarity, -part.similarity[rows], side="left")
-    each = residual[np.minimum(k, residual.size - 1)]
-    keys = np.minimum(part.a[rows], part.b[rows]) * part.n_identities + np.maximum(part.a[rows], part.b[rows])
-    total = np.bincount(keys, each, part.n_identities**2)
-    scale = taking_part.size * (taking_part.size - 1) / (count * (count - 1))
-    return float(total @ total) * scale
 
 
 def costs_by_prior(curve: CurveTally, log_odds: FloatArray, *, calibrated: bool) -> dict[str, FloatArray]:

@@ -10,6 +10,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons, question
 from matchbound.data.embeddings import Embeddings
+from matchbound.notes import Note
+from matchbound.results.interval import few_identities
 from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class Description(Shown):
     dtype: str | None
     similarity: str | None
     distance: bool
-    findings: tuple[str, ...]
+    findings: tuple[Note, ...]
 
     def to_records(self) -> list[dict[str, Any]]:
         """One record with every field but the findings."""
@@ -128,17 +130,19 @@ def describe(data: Comparisons | Embeddings) -> Description:
         scores = (_summary(data.score[data.genuine]), _summary(data.score[~data.genuine]))
         if complete is False:
             findings.append(
-                "not every pair of instances was compared: the data are treated as incomplete, which is fine"
+                Note(
+                    "incomplete",
+                    "not every pair of instances was compared: the data are treated as incomplete, which is fine",
+                )
             )
         if scores[0] and scores[1] and (scores[0][1] > scores[1][1]) == data.distance:
             asked = question(data.distance)
             findings += [asked] if asked not in findings else []
     if genuine == 0:
-        findings.append("no genuine comparisons: FRR is not defined")
+        findings.append(Note("no-comparisons", "no genuine comparisons: FRR is not defined"))
     if impostor == 0:
-        findings.append("no impostor comparisons: FAR is not defined")
-    if n < 20:
-        findings.append(f"only {n} identities: intervals will be wide, and their coverage is not to be relied on")
+        findings.append(Note("no-comparisons", "no impostor comparisons: FAR is not defined"))
+    findings += few_identities(n)
     return Description(
         kind="embeddings" if isinstance(data, Embeddings) else "comparisons",
         n_identities=n,

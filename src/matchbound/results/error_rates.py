@@ -15,6 +15,7 @@ from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import SURE, question
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
+from matchbound.notes import Note
 from matchbound.results.claims import Claim, parse_claim
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
 from matchbound.results.hter import HalfTotalError
@@ -60,7 +61,7 @@ class ErrorRates(Shown):
     frr: Rate
     n_identities: int
     distance: bool
-    warnings: tuple[str, ...] = field(default=(), repr=False)
+    warnings: tuple[Note, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         rates = f"FAR {percent(self.far.estimate)}, FRR {percent(self.frr.estimate)}"
@@ -249,13 +250,13 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
         return np.array([rates.threshold for rates in self.rates])
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Note, ...]:
         """The warnings of all thresholds, each once."""
         return tuple(dict.fromkeys(text for rates in self.rates for text in rates.warnings))
 
 
 def error_rates(
-    tally: Tally, findings: Sequence[str] = (), recount: Recount | None = None, weighting: str = "comparisons"
+    tally: Tally, findings: Sequence[Note] = (), recount: Recount | None = None, weighting: str = "comparisons"
 ) -> tuple[ErrorRates, ...]:
     """Results at each threshold of a tally, with what must be said about them."""
     made = []
@@ -269,36 +270,45 @@ def error_rates(
     return tuple(made)
 
 
-def _of_identities(tally: Tally) -> list[str]:
+def _of_identities(tally: Tally) -> list[Note]:
     notes = few_identities(tally.n_identities)
     if tally.instances is not None:
         alone = int(np.count_nonzero(tally.instances == 1))
         if alone:
             notes.append(
-                f"{count_text(alone)} of {count_text(tally.n_identities)} identities have one instance: they count for "
-                "FAR and not for FRR"
+                Note(
+                    "one-instance",
+                    f"{count_text(alone)} of {count_text(tally.n_identities)} identities have one instance: they count "
+                    "for FAR and not for FRR",
+                )
             )
     return notes
 
 
-def _of_both(far: Rate, frr: Rate, distance: bool) -> list[str]:
+def _of_both(far: Rate, frr: Rate, distance: bool) -> list[Note]:
     """Whether the scores point the other way, or the threshold is one for other scores."""
     if not (far.comparisons and frr.comparisons):
         return []
     none = far.errors == 0 and frr.errors == frr.comparisons
     if none or (far.errors == far.comparisons and frr.errors == 0):
         return [
-            f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}, where a "
-            f"match is a score of {'at most' if distance else 'at least'} the threshold: is the threshold meant for "
-            "another kind of score? (see similarity= and distance=)"
+            Note(
+                "other-scores",
+                f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}, where a "
+                f"match is a score of {'at most' if distance else 'at least'} the threshold: is the threshold meant "
+                "for another kind of score? (see similarity= and distance=)",
+            )
         ]
     spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)
     if far.estimate - (1.0 - frr.estimate) > SURE * spread:
         return [question(distance)]
     if far.estimate > 0.5 and frr.estimate < 0.5:
         return [
-            f"{percent(far.estimate)} of the impostor comparisons match at threshold {threshold_text(far.threshold)}: "
-            "is the threshold meant for scores on another scale?"
+            Note(
+                "other-scale",
+                f"{percent(far.estimate)} of the impostor comparisons match at threshold "
+                f"{threshold_text(far.threshold)}: is the threshold meant for scores on another scale?",
+            )
         ]
     return []
 
@@ -309,31 +319,43 @@ def largest_share(rate: Rate) -> float:
     return float(part.comparisons.max()) / rate.comparisons if rate.comparisons else 0.0
 
 
-def _of_rate(rate: Rate) -> list[str]:
+def _of_rate(rate: Rate) -> list[Note]:
     name = rate.metric.upper()
     if rate.comparisons == 0:
         kind = "impostor" if rate.metric == "far" else "genuine"
-        return [f"no {kind} comparisons: {name} is not defined"]
+        return [Note("no-comparisons", f"no {kind} comparisons: {name} is not defined")]
     notes = []
     share = largest_share(rate)
     if rate.weighting == "comparisons" and rate.n_identities >= FEWEST and share > LARGE_SHARE:
         notes.append(
-            f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name} and weighs accordingly: to "
-            "count every identity once, evaluate with weighting='identities'"
+            Note(
+                "large-share",
+                f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name} and weighs accordingly: "
+                "to count every identity once, evaluate with weighting='identities'",
+            )
         )
     if rate.errors == 0:
         notes.append(
-            f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {count_text(rate.comparisons)} "
-            f"comparisons: {name} is not zero, it is below the upper limit"
+            Note(
+                "no-errors",
+                f"no {'false accept' if rate.metric == 'far' else 'false reject'} among {count_text(rate.comparisons)} "
+                f"comparisons: {name} is not zero, it is below the upper limit",
+            )
         )
     elif rate.errors == rate.comparisons:
         notes.append(
-            f"every one of {count_text(rate.comparisons)} comparisons erred: {name} is above the lower limit, no more "
-            "is known"
+            Note(
+                "all-errors",
+                f"every one of {count_text(rate.comparisons)} comparisons erred: {name} is at least the lower limit; "
+                "nothing more is known",
+            )
         )
     elif rate.variance < 0.0:
         notes.append(
-            f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "
-            f"{rate.floor} effective comparisons, and a Wald interval has no width"
+            Note(
+                "negative-variance",
+                f"the variance estimate of {name} is negative (too few identities share errors): Wilson falls back on "
+                f"{rate.floor} effective comparisons, and a Wald interval has no width",
+            )
         )
     return notes

@@ -12,8 +12,9 @@ from matchbound.arraytypes import IntArray
 from matchbound.data.failures import Failures
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError
+from matchbound.notes import Note
 from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.show.costs import linkage_record
 from matchbound.show.shown import Shown
 from matchbound.stats.failures import (
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
 FEW_ERRORS = 10
 RARE = 0.01
 """Below this FNMR, and with fewer errors than `FEW_ERRORS`, GFRR takes FNMR's own limits."""
-NOT_BY_PERSON = (
+NOT_BY_PERSON = Note(
+    "not-by-person",
     "it is not known who failed: attempts count as independent of each other and of the comparisons, and the interval "
-    "may be too narrow. A table of attempts by person tells"
+    "may be too narrow. A table of attempts by person tells",
 )
 
 
@@ -71,7 +73,7 @@ class GeneralisedRate(Claimable):
 
     @property
     def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores."""
+        """The decision threshold, in the units of the scores."""
         return self.rate.threshold
 
     @property
@@ -141,7 +143,7 @@ class GeneralisedRate(Claimable):
         return (kept * (1.0 - q)) ** 2 * self._square + kept**2 * max(self.rate.variance, 0.0)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         return () if self.failures.by_person else (NOT_BY_PERSON,)
 
@@ -159,7 +161,7 @@ class GeneralisedRate(Claimable):
         method
             Of FMR's (FNMR's) own limits; see `Rate.interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         options
@@ -181,9 +183,7 @@ class GeneralisedRate(Claimable):
         else:
             low, high = gfrr_limits(self.estimate, self.variance, self._people, tail)
             name = "wilson, influences by person"
-        return Interval(
-            0.0 if side == "upper" else low, 1.0 if side == "lower" else high, level, name, side, self.notes
-        )
+        return Interval(*one_side(low, high, side), level, name, side, self.notes)
 
     def _own(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
         """The limits of FMR or FNMR, both of them."""

@@ -16,6 +16,7 @@ from matchbound.results.interval import Interval, Side, limits_record, one_side,
 from matchbound.results.rates import Rate
 from matchbound.show.shown import Shown
 from matchbound.stats import differences as stats
+from matchbound.stats.gaps import GroupMoments, decided, difference_limits, gap_statistic, ratio_limits
 from matchbound.stats.group_differences import CellRate
 from matchbound.stats.intervals import effective_n, wilson
 
@@ -34,6 +35,8 @@ class GroupGap(Difference):
         What each identity adds to the gap.
     variances
         Of the two rates.
+    moments : tuple of two GroupMoments
+        What the test is made of.
 
     See Also
     --------
@@ -57,6 +60,8 @@ class GroupGap(Difference):
     b: Rate = field(kw_only=True)
     moved: FloatArray = field(kw_only=True)
     variances: tuple[float, float] = field(kw_only=True)
+    moments: tuple[GroupMoments, GroupMoments] = field(kw_only=True)
+    tested: ClassVar[tuple[str, ...]] = ("auto",)
     methods: ClassVar[tuple[str, ...]] = GAP_METHODS
 
     def __repr__(self) -> str:
@@ -66,6 +71,16 @@ class GroupGap(Difference):
     def influence(self) -> FloatArray:
         """What each identity adds to the gap, shape (G,)."""
         return self.moved
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of "the rates are equal": by the variance that both groups would have at a common rate."""
+        if math.isnan(self.estimate):
+            return math.nan
+        if self.estimate == 0.0 or self._never_differ:
+            return 1.0
+        statistic, freedom = gap_statistic(*self.moments)
+        return stats.t_tails(float(statistic), float(freedom))
 
     @property
     def unpaired_variance(self) -> float:
@@ -86,12 +101,12 @@ class GroupGap(Difference):
         Parameters
         ----------
         method
-            ``"dyadic"``: ± t standard errors (Satterthwaite's degrees of freedom). ``"wilson"`` or
-            ``"latent"``: the limits of the two rates by that method, combined (MOVER); better for rates near
-            0. ``"auto"``: the dyadic limit towards 0, so that the interval leaves out 0 when the p-value says so, and
-            away from 0 the farther of that and of the combined default limits.
+            ``"auto"``: the default limits of the two rates, combined (MOVER), where the test of the p-value decides on
+            which side of 0 the limit towards 0 lies. ``"wilson"`` or ``"latent"``: the limits by that method, combined.
+            ``"dyadic"``: ± t standard errors from the groups' own variances (Satterthwaite's degrees of freedom); where
+            one group is small it finds gaps that are not there.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         n_resamples, rng
@@ -100,14 +115,16 @@ class GroupGap(Difference):
         return super().interval(method, level, side=side, n_resamples=n_resamples, rng=rng)
 
     def ratio_interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """A confidence interval for rate_a / rate_b: on the log scale (``"dyadic"``), or from both rates' limits.
+        """A confidence interval for rate_a / rate_b: by the same test (``"auto"``), or from both rates' limits.
+
+        By ``"auto"`` it leaves out 1 exactly when `interval` leaves out 0; ``"dyadic"`` is on the log scale.
 
         Parameters
         ----------
         method
             As for `interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -118,7 +135,9 @@ class GroupGap(Difference):
         within = 1.0 - 2.0 * tail
         one, two = self.a.interval(method, within), self.b.interval(method, within)
         low, high = stats.mover_ratio(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
-        return Interval(0.0 if side == "upper" else low, math.inf if side == "lower" else high, level, method, side)
+        if method == "auto" and not self._never_differ:
+            low, high = decided(1.0, ratio_limits(*self.moments, tail), (low, high))
+        return Interval(*one_side(low, high, side, (0.0, math.inf)), level, method, side)
 
     def _limits(
         self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
@@ -131,10 +150,7 @@ class GroupGap(Difference):
         low, high = stats.mover(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
         if method != "auto" or self._never_differ:
             return low, high
-        near_low, near_high = super()._limits("dyadic", tail, n_resamples, rng)
-        if self.estimate > 0.0:
-            return near_low, max(near_high, high)
-        return (min(near_low, low), near_high) if self.estimate < 0.0 else (min(near_low, low), max(near_high, high))
+        return decided(0.0, difference_limits(*self.moments, tail), (low, high))
 
     @property
     def _never_differ(self) -> bool:
@@ -218,12 +234,12 @@ class CrossRate(Shown):
 
     @property
     def variance(self) -> float:
-        """Of the estimate, without the bias of the plug-in."""
+        """Of the estimate, corrected for the bias of the plug-in."""
         return self.cell.variance
 
     @property
     def effective_n(self) -> float:
-        """How many independent comparisons would tell as much; at least one per person on the smaller side."""
+        """How many independent comparisons would be as informative; at least one per person on the smaller side."""
         least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 
@@ -233,7 +249,7 @@ class CrossRate(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """

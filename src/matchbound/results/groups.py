@@ -13,14 +13,17 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.group_gaps import CrossRate, GroupGap
 from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import Rate
 from matchbound.results.together import Together
+from matchbound.results.weighted import IdentityRate
 from matchbound.show.shown import Shown
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
+from matchbound.stats.gaps import GroupMoments, far_moments, frr_moments, unit_moments
 from matchbound.stats.group_differences import CellRate, GroupSums, cell_rate, difference_of_cells, welch
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.variance import frr_bias_factor
@@ -108,7 +111,7 @@ class GroupRates(Shown):
     sums: GroupSums = field(repr=False)
     genuine: tuple[FloatArray, FloatArray] = field(repr=False)
     too_small: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def __getitem__(self, group: str) -> ErrorRates:
         return self.within[self._place(group)]
@@ -184,7 +187,7 @@ class GroupRates(Shown):
         one, two
             Pairs of names of groups.
         level
-            The coverage promised.
+            The confidence level.
         """
         a, b = self.between(*one), self.between(*two)
         for rate in (a, b):
@@ -224,6 +227,7 @@ class GroupRates(Shown):
             b=rates[1],
             moved=moved,
             variances=variances,
+            moments=(self._moments(rates[0]), self._moments(rates[1])),
         )
 
     def gaps(
@@ -239,7 +243,7 @@ class GroupRates(Shown):
 
         The critical value is a quantile of the largest studentised gap if the groups were equal
         (`matchbound.stats.families.groups`; a normal approximation where errors are many). P-values count ties half
-        (mid-P), and an interval by ``"auto"`` or ``"dyadic"`` leaves out 0 when its p-value is at most 1 − level.
+        (mid-P), and an interval by ``"auto"`` leaves out 0 when its p-value is at most 1 − level.
 
         Parameters
         ----------
@@ -270,7 +274,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `GroupGap.interval`.
         """
@@ -288,7 +292,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `GroupGap.ratio_interval`.
         """
@@ -307,7 +311,7 @@ class GroupRates(Shown):
         metric
             ``"far"`` or ``"frr"``.
         level
-            The coverage promised.
+            The confidence level.
         method
             As for `Rate.interval`.
         simultaneous
@@ -335,8 +339,8 @@ class GroupRates(Shown):
         if metric == "far" and self.sums.counts is not None:
             return None
         if metric == "far":
-            sizes = [self[name].far.effective_identities - 1.0 for name in names]
-            within = within_groups(self.sums, chosen, np.maximum(np.array(sizes), 1.0))
+            sizes = [self[name].far.effective_identities for name in names]
+            within = within_groups(self.sums, chosen, np.array(sizes))
             if not within.few or not within.clumps.size:
                 return None
             return thrown_far(within, n_resamples=n_resamples, rng=rng)
@@ -371,6 +375,14 @@ class GroupRates(Shown):
         q = float(e[members].sum()) / total
         result: FloatArray = np.where(members, e - q * made, 0.0) / total
         return result
+
+    @staticmethod
+    def _moments(rate: Rate) -> GroupMoments:
+        if isinstance(rate, IdentityRate):
+            return unit_moments(rate.unit, rate.metric)
+        if rate.metric == "far":
+            return far_moments(rate.tally.impostor, rate.index, rate.effective_identities)
+        return frr_moments(rate.tally.genuine, rate.index, rate.effective_identities)
 
     def _variance(self, metric: str, group: str) -> float:
         """Without bias, at least what identity pairs say alone, and at least that of one error."""

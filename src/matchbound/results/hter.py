@@ -59,7 +59,7 @@ class HalfTotalError(AtThreshold):
 
     @cached_property
     def variance(self) -> float:
-        """The dyadic variance of the estimate, without the bias of the plug-in."""
+        """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
         counts = linkage_counts(self.far.tally, self.far.index)
         q, p = counts.missed / counts.total, counts.false_matches / counts.impostor_total
         own = (counts.misses - q * counts.genuine) / (2.0 * counts.total)
@@ -80,7 +80,7 @@ class HalfTotalError(AtThreshold):
             ``"auto"`` and ``"latent"``: the latent models of FAR and FRR, which share one budget of error (where they
             cannot be fitted, ``"auto"`` takes the default limits of both rates at once); ``"log-t"``.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """

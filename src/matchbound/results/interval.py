@@ -1,27 +1,24 @@
-"""What an interval is, what a bootstrap leaves behind, and the names, levels and sides that people ask for."""
+"""What an interval is, and the one check of each argument: names, levels, sides, rates, priors, whole numbers."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.show.numbers import level_text, percent, points_span
 from matchbound.show.shown import Shown
-from matchbound.stats.intervals import effective_n, wilson
-from matchbound.stats.resampling import percentile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Side = Literal["two-sided", "upper", "lower"]
+MOST_APART = 15
+"""Weights of misses and false accepts may differ by so many powers of ten."""
 FEW_IDENTITIES = 20
 """With fewer identities than this, the coverage of an interval is not to be relied on."""
 
@@ -33,7 +30,7 @@ class Interval(Shown):
     low, high
         The limits. A one-sided interval has the end of the scale as its other limit.
     level
-        The coverage promised, such as 0.95.
+        The confidence level, such as 0.95.
     method
         How it was made.
     side
@@ -61,7 +58,7 @@ class Interval(Shown):
     level: float
     method: str
     side: Side = "two-sided"
-    notes: tuple[Note | str, ...] = field(default=(), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
@@ -83,7 +80,7 @@ class Interval(Shown):
                 "level": self.level,
                 "method": self.method,
                 "side": self.side,
-                "notes": [str(note) for note in self.notes],
+                "notes": [note.text for note in self.notes],
             }
         ]
 
@@ -116,12 +113,53 @@ def limits_record(made: Interval | None) -> dict[str, Any]:
     return {"low": made.low, "high": made.high, "level": made.level, "method": made.method}
 
 
+def check_rate(value: float, what: str, such_as: str = "0.001", *, zero: bool = False, one: bool = False) -> float:
+    """The value, where it is a number between 0 and 1; `zero` and `one` say which ends are allowed."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not (number and (0.0 < value < 1.0 or (zero and value == 0.0) or (one and value == 1.0))):
+        raise UsageError(f"{what} must lie between 0 and 1, such as {such_as}; got {value!r}")
+    return float(value)
+
+
+def check_number(value: float, what: str, *, finite: bool = False) -> float:
+    """The value, where it is one number and not NaN."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or math.isnan(value):
+        raise UsageError(f"{what} must be a number; got {value!r}")
+    if finite and math.isinf(value):
+        raise UsageError(f"{what} must be a finite number; got {value!r}")
+    return float(value)
+
+
 def check_level(level: float, what: str = "level") -> float:
     """The level, where it lies between 0 and 1 and leaves a tail that is neither 0 nor 1 in double precision."""
-    usable = isinstance(level, (int, float, np.floating)) and 0.0 < level < 1.0 and 0.0 < 1.0 - level < 1.0
-    if not usable:
+    checked = check_rate(level, what, "0.95")
+    if 1.0 - checked == 1.0:
         raise UsageError(f"{what} must lie between 0 and 1, such as 0.95; got {level!r}")
-    return float(level)
+    return checked
+
+
+def check_prior(prior: float, cost_miss: float = 1.0, cost_false_accept: float = 1.0) -> float:
+    """The probability of a genuine comparison, where with these costs neither kind of error counts for nothing."""
+    check_rate(prior, "prior", "0.01")
+    for what, cost in (("cost_miss", cost_miss), ("cost_false_accept", cost_false_accept)):
+        if not (isinstance(cost, (int, float, np.integer, np.floating)) and 0.0 < cost < math.inf):
+            raise UsageError(f"{what} must be a number above 0; got {cost!r}")
+    apart = math.log10(cost_false_accept) + math.log10(1.0 - prior) - math.log10(cost_miss) - math.log10(prior)
+    if abs(apart) > MOST_APART:
+        costs = "" if cost_miss == cost_false_accept == 1.0 else f" with costs {cost_miss:g} and {cost_false_accept:g}"
+        raise UsageError(
+            f"prior {prior:g}{costs} lies too near to 0 or 1: one kind of error would weigh more than 1e{MOST_APART} "
+            "times the other"
+        )
+    return float(prior)
+
+
+def check_whole(value: int, what: str, least: int = 1) -> int:
+    """The value, where it is a whole number and large enough."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise UsageError(f"{what} must be a whole number, at least {least}; got {value!r}")
+    return int(value)
 
 
 def tail_of(level: float, side: Side) -> float:
@@ -132,18 +170,27 @@ def tail_of(level: float, side: Side) -> float:
     return (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
 
 
-def one_side(low: float, high: float, side: Side) -> tuple[float, float]:
-    """Open the limit that a one-sided interval makes no claim about, for a rate in [0, 1]."""
-    return (0.0 if side == "upper" else low), (1.0 if side == "lower" else high)
+def one_side(low: float, high: float, side: Side, ends: tuple[float, float] = (0.0, 1.0)) -> tuple[float, float]:
+    """Open the limit that a one-sided interval makes no claim about: it becomes the end of the scale."""
+    return (ends[0] if side == "upper" else low), (ends[1] if side == "lower" else high)
 
 
-def few_identities(n_identities: int) -> list[str]:
+def opposite(side: Side) -> Side:
+    """The side of a number that falls as this one rises."""
+    turned: dict[Side, Side] = {"upper": "lower", "lower": "upper"}
+    return turned.get(side, side)
+
+
+def few_identities(n_identities: int) -> list[Note]:
     """What to say about data of few identities."""
     if n_identities >= FEW_IDENTITIES:
         return []
     return [
-        f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about that; "
-        "the promised coverage is not to be relied on"
+        Note(
+            "few-identities",
+            f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about "
+            "that; the nominal coverage may not hold",
+        )
     ]
 
 
@@ -191,122 +238,3 @@ def named(name: object, choices: Sequence[str], what: str = "method", hints: Map
         raise UsageError(f"{said}: {told[key]}")
     near = get_close_matches(key, by_key, n=1, cutoff=0.75)
     raise UsageError(f"{said}; did you mean {by_key[near[0]]!r}?" if near else said)
-
-
-@dataclass(frozen=True, eq=False)
-class Bootstrap(Shown):
-    """Bootstrap replicates of a rate, and any interval from them without drawing again.
-
-    replicates : float64 array, shape (B,)
-        One rate per draw.
-    estimate
-        The rate of the data themselves.
-    method, seed, tau
-        How they were drawn; `tau` is the variance of the weights.
-    floor
-        The least effective number of trials that Wilson's formula may use.
-
-    See Also
-    --------
-    Rate.bootstrap, CurveStatistic.bootstrap
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
-    >>> drawn = rates.frr.bootstrap("vertex", n_resamples=200, rng=1)
-    >>> drawn.replicates.size
-    200
-    >>> low, high = drawn.interval(level=0.9)
-    >>> round(low, 3), round(high, 3)
-    (0.094, 0.164)
-    """
-
-    replicates: FloatArray = field(repr=False)
-    estimate: float
-    method: str
-    seed: int
-    tau: float = 1.0
-    floor: float = 1.0
-
-    @property
-    def n_resamples(self) -> int:
-        """B."""
-        return int(self.replicates.size)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The estimate with its percentile interval, and how the replicates were drawn (not the replicates)."""
-        made = self.interval()
-        return [
-            {
-                "estimate": self.estimate,
-                "low": made.low,
-                "high": made.high,
-                "level": made.level,
-                "method": self.method,
-                "n_resamples": self.n_resamples,
-                "seed": self.seed,
-                "variance": self.variance,
-            }
-        ]
-
-    def plot(self, ax: Axes | None = None, *, level: float = 0.95, bins: int = 40) -> Axes:
-        """A histogram of the replicates, with the estimate and the percentile interval.
-
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default a new figure.
-        level
-            Of the interval.
-        bins
-            Cells of the histogram.
-        """
-        from matchbound.show.plots import plot_replicates
-
-        made = self.interval(level)
-        return plot_replicates(self.replicates, self.estimate, (made.low, made.high), level, ax=ax, bins=bins)
-
-    @property
-    def variance(self) -> float:
-        """Variance of the replicates for weights of variance 1."""
-        return float(self.replicates.var(ddof=1)) / self.tau if self.n_resamples > 1 else 0.0
-
-    def interval(
-        self,
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        method: Literal["percentile", "wilson"] = "percentile",
-    ) -> Interval:
-        """Percentile interval, or Wilson's with the replicates' variance.
-
-        Percentiles are order statistics at (B+1)·tail and (B+1)·(1−tail); beyond the extreme replicates, those.
-
-        Parameters
-        ----------
-        level
-            The coverage promised.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        method
-            ``"percentile"`` or ``"wilson"``.
-        """
-        tail = tail_of(level, side)
-        if method == "wilson":
-            low, high = wilson(self.estimate, effective_n(self.estimate, self.variance, self.floor), tail)
-            return Interval(*one_side(low, high, side), level, f"wilson ({self.method} variance)", side)
-        if method != "percentile":
-            raise UsageError(f"method must be 'percentile' or 'wilson'; got {method!r}")
-        values = self.replicates
-        if self.tau != 1.0:
-            values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), 0.0, 1.0)
-        notes: tuple[Note, ...] = ()
-        if (self.n_resamples + 1) * tail < 1.0:
-            text = (
-                f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones. "
-                f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}"
-            )
-            notes = (Note("few-replicates", text),)
-        low, high = one_side(percentile(values, tail), percentile(values, 1.0 - tail), side)
-        return Interval(low, high, level, self.method, side, notes)

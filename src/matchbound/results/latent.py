@@ -16,6 +16,7 @@ from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.interval import Interval, Side
+from matchbound.stats.curve.rates import crossing_of
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
@@ -66,7 +67,13 @@ FEWEST_THRESHOLDS = 8
 
 
 def fit(
-    metric: str, tally: Tally, errors: int, recount: Recount, settings: str | LatentSettings = "default"
+    metric: str,
+    tally: Tally,
+    errors: int,
+    recount: Recount,
+    settings: str | LatentSettings = "default",
+    *,
+    both: bool = False,
 ) -> LatentModel:
     """Fit the latent model of FAR or FRR; what was fitted to the data once is kept and used again.
 
@@ -75,21 +82,32 @@ def fit(
     tally
         The data at thresholds of interest.
     errors
-        At the threshold of interest; only whether more than half of the comparisons err matters.
+        At the threshold of interest; only whether more than half of the comparisons err, or about half, matters.
+    both
+        Fit both sides of the scale, for limits of any number of errors. Where about half of the comparisons err, both
+        are always fitted.
     """
-    from matchbound.stats.latent import settings_named, with_own_variance
+    from matchbound.stats.latent import BLENDED, settings_named, with_own_variance
 
     constants = settings_named(settings)
     total = _comparisons(metric, tally)
     mirrored = errors > total / 2.0
+    model = _fitted(metric, tally, mirrored, recount, constants)
+    if both or BLENDED[0] * total < errors < BLENDED[1] * total:
+        model = replace(model, other=_fitted(metric, tally, not mirrored, recount, constants))
+    return with_own_variance(model, tally) if metric == "far" and _of_some(tally, recount) else model
+
+
+def _fitted(metric: str, tally: Tally, mirrored: bool, recount: Recount, constants: LatentSettings) -> LatentModel:
+    """The model fitted from one side of the scale; kept."""
+    total = _comparisons(metric, tally)
     key = ("latent", metric, mirrored, constants.bandwidth, constants.slope_limit)
     model: LatentModel | None = recount.memo.get(key)
     if model is None:
         seen = total if mirrored else 0
         model = _frr(tally, seen, recount, constants) if metric == "frr" else _far(tally, seen, recount, constants)
         recount.memo[key] = model
-    model = replace(model, settings=constants)
-    return with_own_variance(model, tally) if metric == "far" and _of_some(tally, recount) else model
+    return replace(model, settings=constants)
 
 
 def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> Note | None:
@@ -97,9 +115,9 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
     part = tally.impostor if metric == "far" else tally.genuine
     people = int(np.count_nonzero(part.comparisons))
     if recount is not None and recount.anonymous:
-        return Note("anonymous", "nobody is known, so that errors that go together cannot be seen")
+        return Note("anonymous", "identities are unknown, so correlated errors cannot be seen")
     if recount is None:
-        return Note("no-recount", "the comparisons are not at hand to be counted at other thresholds")
+        return Note("no-recount", "the comparisons are not available to be counted at other thresholds")
     if people < FEWEST_IDENTITIES:
         return Note(
             "few-identities", f"correlations of errors cannot be estimated from {people} identities with comparisons"
@@ -116,18 +134,22 @@ def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> 
             "of errors depend on the rate (are these decisions?)",
         )
     if float(model.design.sharing) + float(model.design.within) < model.comparisons:
-        return Note("sparse", "too few comparisons share an identity to estimate how their errors go together")
+        return Note("sparse", "too few comparisons share an identity to estimate how their errors are correlated")
     return None
 
 
 def tally_along(curve: CurveTally, recount: Recount) -> Tally:
-    """The tally at points all along a curve, by numbers of false matches in geometric steps; made once."""
+    """The tally at points all along a curve, by numbers of false matches in geometric steps; made once.
+
+    Where every model is fitted to all comparisons, only what was compared is looked at, and one point will do.
+    """
     made: tuple[CurveTally, Tally] | None = recount.memo.get("tally along")
     if made is None or made[0] is not curve:
         points = np.unique(np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)))
         points = points[points < curve.thresholds.size]
-        again = isinstance(recount, AlongCurve) and recount.counts_again
-        made = (curve, recount.tally(curve.thresholds[points]) if again else curve.tally_at(points))
+        if isinstance(recount, AlongCurve) and recount.counts_again:
+            points = points[:0]
+        made = (curve, curve.tally_at(points))
         recount.memo["tally along"] = made
     return made[1]
 
@@ -196,10 +218,10 @@ def _far(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -
     ranks, left_out = rank_grid(compared, seen), leave_out_ranks(compared, seen)
     wanted = np.concatenate([ranks, left_out])
     grid = some.thresholds_at(wanted, "impostor")
-    sample, out = _at_ranks(some, grid, ranks.size)
+    sample, out = some.for_model(grid, ranks.size, _beside(some))
     if whole is None:  # so that a curve of the same comparisons has the same fit
         sample, out = _settled(some, grid, wanted, sample, out)
-    if sample.impostor.compared is None and out is not None:
+    if sample.impostor.compared is None and sample.impostor.rows is None and out is not None:
         sample = replace(sample, impostor=replace(sample.impostor, compared=out.impostor.compared))
     if whole is not None and whole.impostor.compared is None:
         assert whole.instances is not None
@@ -214,13 +236,18 @@ def _settled(
     tallies = [sample] if out is None else [sample, out]
     counted = np.concatenate([tally.impostor.errors.sum(axis=1) // 2 for tally in tallies])
     exact = recount.settled(grid, wanted, counted)
-    return (sample, out) if np.array_equal(exact, grid) else _at_ranks(recount, exact, sample.thresholds.size)
+    return (sample, out) if np.array_equal(exact, grid) else recount.for_model(exact, sample.thresholds.size)
 
 
-def _at_ranks(some: Recount, grid: FloatArray, ranks: int) -> tuple[Tally, Tally | None]:
-    """Tallies at the first thresholds of a grid, and at the others with pairs kept; None without others."""
-    sample = some.tally(grid[:ranks])
-    return sample, some.tally(grid[ranks:], pairs=True) if grid.size > ranks else None
+def _beside(recount: Recount) -> IntArray | None:
+    """Points of a large curve at which the correlation of both rates will be asked for, to be counted in one pass."""
+    if not isinstance(recount, AlongCurve) or recount.curve is None:
+        return None
+    from matchbound.stats.curve.latent import correlation_points
+
+    curve = recount.curve
+    at_eer = float(curve.false_matches[crossing_of(curve).index] / curve.n_impostor)
+    return np.array([correlation_points(curve, far, 0.5)[0] for far in (0.0, at_eer, 1.0)])
 
 
 def interval(model: LatentModel, errors: float, level: float, side: Side) -> LatentInterval:

@@ -72,11 +72,11 @@ class PairFit:
 
 @dataclass(frozen=True, eq=False)
 class CurveModels:
-    """Fits of both rates at points of a curve; one for each side of ½ that the two rates are on."""
+    """Fits of both rates at points of a curve; one for each part of the scale that FAR is in."""
 
     curve: CurveTally
     recount: Recount
-    _fits: dict[tuple[bool, bool], PairFit] = field(default_factory=dict, repr=False)
+    _fits: dict[int, PairFit] = field(default_factory=dict, repr=False)
 
     def disjoint(self) -> PairFit:
         """Limits that count only comparisons that share nobody: ⌊G/2⌋ impostor pairs, one genuine per identity."""
@@ -102,15 +102,16 @@ class CurveModels:
     def at(self, index: int) -> PairFit:
         """The models fitted around the threshold of a point."""
         from matchbound.results import latent
+        from matchbound.stats.latent import BLENDED
 
         if self.recount.anonymous:
             return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
         matched, missed = int(self.curve.false_matches[index]), int(self.curve.false_nonmatches[index])
-        key = 2.0 * matched > self.curve.n_impostor, 2.0 * missed > self.curve.n_genuine
+        key = int(np.digitize(matched / self.curve.n_impostor, (BLENDED[0], 0.5, BLENDED[1])))
         if key not in self._fits:
             recount = self._along()
             near = latent.tally_along(self.curve, recount)
             self._fits[key] = PairFit(
-                latent.fit("far", near, matched, recount), latent.fit("frr", near, missed, recount)
+                latent.fit("far", near, matched, recount), latent.fit("frr", near, missed, recount, both=True)
             )
         return self._fits[key]

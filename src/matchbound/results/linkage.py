@@ -11,10 +11,10 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import PairTable, Tally
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, named, tail_of
+from matchbound.results.interval import Interval, Side, check_prior, named, one_side, opposite, tail_of
 from matchbound.results.latent_pair import Independent
 from matchbound.show.costs import linkage_record
 from matchbound.stats.budget import Operating, shared_limits
@@ -29,20 +29,6 @@ if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel
 
 METHODS = ("auto", "latent", "logit-t")
-
-LEAST_PRIOR = 1e-15
-
-
-def check_prior(prior: float | None) -> None:
-    """Refuse a prior that is no probability."""
-    if prior is None:
-        return
-    if not (isinstance(prior, (int, float, np.integer, np.floating)) and 0.0 < prior < 1.0):
-        raise UsageError(f"prior must lie between 0 and 1, such as 0.01, or be None; got {prior!r}")
-    if not LEAST_PRIOR <= prior <= 1.0 - LEAST_PRIOR:
-        raise UsageError(
-            f"prior {prior:g} lies too near to 0 or 1; give one from {LEAST_PRIOR:g} to 1 - {LEAST_PRIOR:g}"
-        )
 
 
 def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
@@ -90,7 +76,7 @@ class AtThreshold(Claimable):
 
     @property
     def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores."""
+        """The decision threshold, in the units of the scores."""
         return self.frr.threshold
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -127,7 +113,8 @@ class LinkageMeasure(Claimable):
     given_prior: float | None = None
 
     def __post_init__(self) -> None:
-        check_prior(self.given_prior)
+        if self.given_prior is not None:
+            check_prior(self.given_prior)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g}, prior={self.prior:.4g})"
@@ -139,7 +126,7 @@ class LinkageMeasure(Claimable):
 
     @property
     def threshold(self) -> float:
-        """Where decisions are made, in the units of the scores."""
+        """The decision threshold, in the units of the scores."""
         return self.far.threshold
 
     @property
@@ -149,7 +136,7 @@ class LinkageMeasure(Claimable):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.metric if self.given_prior is None else f"{self.metric}@prior={self.given_prior:g}"
 
     @property
@@ -187,13 +174,17 @@ class LinkageMeasure(Claimable):
         return self.logit_variance * (self.estimate * (1.0 - self.estimate)) ** 2
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         if self.given_prior is not None:
             return ()
         return (
-            f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample of "
-            "this size: impostor pairs grow with the square of the number of identities. Give a prior to compare sets",
+            Note(
+                "own-prior",
+                f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample "
+                "of this size: impostor pairs grow with the square of the number of identities. Give a prior to "
+                "compare sets",
+            ),
         )
 
     def interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
@@ -206,7 +197,7 @@ class LinkageMeasure(Claimable):
             ``"logit-t"``: t limits on the logit scale with the dyadic variance. Where the models cannot be fitted,
             ``"auto"`` is ``"logit-t"`` and says so.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -214,7 +205,7 @@ class LinkageMeasure(Claimable):
         name = named(method, METHODS)
         if math.isnan(self.estimate):
             raise DataError(f"nothing matches at threshold {self.threshold:g}, so that precision is not defined")
-        notes: tuple[Note | str, ...] = self.notes
+        notes: tuple[Note, ...] = self.notes
         if name == "auto" and self._reason is not None:
             notes = (*notes, self._reason)
             low, high, name = self._without_models(level, side)
@@ -230,7 +221,7 @@ class LinkageMeasure(Claimable):
             low, high = self._latent(level, side)
         else:
             low, high = self._logit_t(tail)
-        return Interval(0.0 if side == "upper" else low, 1.0 if side == "lower" else high, level, name, side, notes)
+        return Interval(*one_side(low, high, side), level, name, side, notes)
 
     def to_records(self) -> list[dict[str, Any]]:
         """The number with its default interval."""
@@ -249,8 +240,7 @@ class LinkageMeasure(Claimable):
         """logit-t, or where that is not defined the default limits of FAR and FRR, both at once."""
         if self.logit_variance > 0.0:
             return *self._logit_t(tail_of(level, side)), "logit-t"
-        opposite: dict[Side, Side] = {"upper": "lower", "lower": "upper"}
-        far, frr = (rate.interval(level=level, side=opposite.get(side, side)) for rate in (self.far, self.frr))
+        far, frr = (rate.interval(level=level, side=opposite(side)) for rate in (self.far, self.frr))
         low, high = (
             float(np.nan_to_num(self._value(np.array(p), np.array(q)), nan=0.0))
             for p, q in ((far.high, frr.high), (far.low, frr.low))
@@ -330,12 +320,11 @@ class Recall(AtThreshold):
         method, options
             As for `Rate.interval`.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
-        other: Side = "two-sided" if side == "two-sided" else "lower" if side == "upper" else "upper"
         if method is not None:
             options["method"] = method
-        made = self.frr.interval(level=level, side=other, **options)
+        made = self.frr.interval(level=level, side=opposite(side), **options)
         return Interval(1.0 - made.high, 1.0 - made.low, level, made.method, side, made.notes)

@@ -8,8 +8,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
+from matchbound.results.interval import check_prior
 from matchbound.results.latent_pair import CurveModels
-from matchbound.results.linkage import check_prior
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import banded_limits
 from matchbound.stats.curve.rates import crossing
@@ -38,7 +38,7 @@ class LinkageCurve(Shown):
     prior
         The share of genuine comparisons that precision and F1 are for.
     level
-        The coverage promised at each threshold by itself.
+        The confidence level at each threshold by itself.
     method
         How the limits were made.
 
@@ -68,8 +68,7 @@ def linkage_curve(
     curve: CurveTally, models: CurveModels, prior: float | None, level: float, points: int = POINTS
 ) -> LinkageCurve:
     """Precision, recall and F1 at thresholds spread over genuine scores and over the tail of impostor scores."""
-    check_prior(prior)
-    share = curve.n_genuine / (curve.n_genuine + curve.n_impostor) if prior is None else float(prior)
+    share = curve.n_genuine / (curve.n_genuine + curve.n_impostor) if prior is None else check_prior(prior)
     k = _spread(curve, points)
     matched, missed = curve.false_matches[k].astype(np.float64), curve.false_nonmatches[k].astype(np.float64)
     far, frr = matched / curve.n_impostor, missed / curve.n_genuine

@@ -11,7 +11,9 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
-from matchbound.results.interval import Bootstrap, Interval, Side, limits_record, named, one_side, tail_of
+from matchbound.notes import Note
+from matchbound.results.bootstraps import Bootstrap
+from matchbound.results.interval import Interval, Side, limits_record, named, one_side, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import effective_n, t_quantile, wilson
 from matchbound.stats.resampling import seed_of
@@ -63,7 +65,7 @@ class MeanLoss(Shown):
     freedom: float
     support: tuple[float, float] = field(repr=False)
     draw: Draw | None = field(repr=False)
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def to_records(self) -> list[dict[str, Any]]:
         """The mean loss with its default interval."""
@@ -99,7 +101,7 @@ class MeanLoss(Shown):
         method
             ``"t"``, ``"vertex"`` or ``"double-or-nothing"``.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         n_resamples, rng
@@ -113,13 +115,7 @@ class MeanLoss(Shown):
             found = self.bootstrap(method, n_resamples, rng).interval(1.0 - 2.0 * tail)
             low, high = found.low, found.high
         low, high = max(low, self.support[0]), min(high, self.support[1])
-        return Interval(
-            self.support[0] if side == "upper" else low,
-            self.support[1] if side == "lower" else high,
-            level,
-            method,
-            side,
-        )
+        return Interval(*one_side(low, high, side, self.support), level, method, side)
 
     def bootstrap(
         self, method: str = "vertex", n_resamples: int = 2000, rng: int | np.random.Generator | None = None
@@ -146,7 +142,7 @@ class UnitRate(Shown):
 
     errors, comparisons
     variance
-        Without the bias of the plug-in.
+        Corrected for the bias of the plug-in.
     n_units
         Independent units that take part.
     floor
@@ -187,7 +183,7 @@ class UnitRate(Shown):
 
     @property
     def effective_n(self) -> float:
-        """How many independent comparisons would tell as much."""
+        """How many independent comparisons would be as informative."""
         if not self.comparisons:
             return float("nan")
         return effective_n(self.estimate, self.variance, max(self.floor, 1.0))
@@ -228,7 +224,7 @@ class UnitRates(Shown):
     far: UnitRate
     frr: UnitRate
     unit: str
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR with their intervals."""

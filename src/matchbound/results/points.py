@@ -15,9 +15,9 @@ from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results.bootstraps import ADVISED_AGAINST, Bootstrap, scheme_of
 from matchbound.results.claims import Claimable
-from matchbound.results.drawing import scheme_of
-from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
+from matchbound.results.interval import Interval, Side, check_rate, named, one_side, tail_of
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -43,21 +43,10 @@ HINTS = dict.fromkeys(
 )
 """What to say to somebody who asks a curve for an interval of a rate at a fixed threshold."""
 
-ADVISED_AGAINST = {
-    "subsets": (
-        "the subsets bootstrap sees a quarter to a half of FAR's variance (Fogliato, Patil & Perona 2024, Prop. 4 and "
-        "R2). Use method='auto'"
-    ),
-    "two-level": (
-        "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='auto'"
-    ),
-}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CurveStatistic(Claimable):
-    """A number read from a curve.
+    """A statistic of a curve.
 
     curve
         What it was read from.
@@ -107,7 +96,7 @@ class CurveStatistic(Claimable):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.metric
 
     @property
@@ -136,7 +125,7 @@ class CurveStatistic(Claimable):
 
     @property
     def effective_n(self) -> float:
-        """How many independent trials would tell as much."""
+        """How many independent trials would be as informative."""
         return self._rate.effective_n
 
     @property
@@ -156,7 +145,7 @@ class CurveStatistic(Claimable):
         workers: int = 1,
         **options: Any,
     ) -> Interval:
-        """A confidence interval that counts the uncertainty of the threshold too.
+        """A confidence interval that accounts for the estimated threshold.
 
         Parameters
         ----------
@@ -167,7 +156,7 @@ class CurveStatistic(Claimable):
             ``"union"`` (not for EER and areas): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
             ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         n_resamples, rng, workers
@@ -199,7 +188,7 @@ class CurveStatistic(Claimable):
         drawn = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers, **options)
         made = drawn.interval(level, side=side)
         for note in made.notes:
-            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
         return made
 
     def bootstrap(
@@ -212,7 +201,7 @@ class CurveStatistic(Claimable):
         workers: int = 1,
         **options: Any,
     ) -> Bootstrap:
-        """Draw identities again and again and read each replicate's curve; any level can be asked afterwards.
+        """Resample identities and read each replicate's curve; it gives intervals of any level afterwards.
 
         Parameters
         ----------
@@ -266,7 +255,7 @@ class CurveStatistic(Claimable):
         x, e = int(counted.false_matches[self.index]), int(counted.false_nonmatches[self.index])
         tally = latent.tally_along(counted, self.recount)
         far = latent.fit("far", tally, x, self.recount, settings)
-        frr = latent.fit("frr", tally, e, self.recount, settings)
+        frr = latent.fit("frr", tally, e, self.recount, settings, both=True)
         if isinstance(self.curve, UnitCurve):
             far, frr = latent.of_unit_curve(self.curve, far, frr, self.recount)
         return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
@@ -308,7 +297,7 @@ class CurveStatistic(Claimable):
 
     def _said(self) -> tuple[Note, ...]:
         for note in self.notes:
-            warnings.warn(note.text, MatchboundWarning, stacklevel=3)
+            warnings.warn(note, MatchboundWarning, stacklevel=3)
         return self.notes
 
 
@@ -344,7 +333,7 @@ class OperatingPoint(CurveStatistic):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return f"{self.metric}={self.target:g}"
 
     @cached_property
@@ -407,8 +396,7 @@ class OperatingPoint(CurveStatistic):
         base = named(options.pop("base", "wilson"), ("wilson", "wald"), "base")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name} and base")
-        if not 0.0 <= other < 1.0:
-            raise UsageError(f"{name} must lie between 0 and 1; got {other!r}")
+        check_rate(other, name, "0.1", zero=True)
         limits = curves_union.union_limits if self.given == "far" else curves_union.union_limits_far
         made = curves_union.rates_and_variances(self.curve, base)
         low, high = limits(made, self.target, tail_of(level, side), (1.0 - other) / 2.0)
@@ -480,7 +468,7 @@ class Auc(CurveStatistic):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Its name in tables."""
         return self.metric if self.max_far == 1.0 else f"auc(far<={self.max_far:g})"
 
     @cached_property

@@ -14,9 +14,10 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.results import bootstraps
+from matchbound.results.bootstraps import Bootstrap, Correction, Units, image_pairs, overstated, scheme_of
 from matchbound.results.claims import Claimable
-from matchbound.results.drawing import Correction, Units, image_pairs, overstated, scheme_of
-from matchbound.results.interval import Bootstrap, Interval, Side, named, one_side, tail_of
+from matchbound.results.interval import Interval, Side, check_whole, named, one_side, tail_of
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.stats import fixed_sizes, resampling, variance
 from matchbound.stats.images import image_replicates
@@ -37,21 +38,13 @@ WARNED = ("strong-correlation",)
 
 ADVISED_AGAINST = {
     "naive-wilson": (
-        "naive-wilson treats comparisons that share a person as independent: its intervals can be several times too "
-        "narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'"
+        Note(
+            "advised-against",
+            "naive-wilson treats comparisons that share a person as independent: its intervals can be several times "
+            "too narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'",
+        )
     ),
-    "naive-bootstrap": (
-        "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too narrow "
-        "(Fogliato, Patil & Perona 2024, §4.2). Use method='auto'"
-    ),
-    "subsets": (
-        "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on zero "
-        "(Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'"
-    ),
-    "two-level": (
-        "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, R2). "
-        "Use method='auto' or 'vertex'"
-    ),
+    **bootstraps.ADVISED_AGAINST,
 }
 
 
@@ -62,7 +55,7 @@ class Rate(Claimable):
     metric
         ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
     threshold
-        Where the decision is made, in the units of the scores.
+        The decision threshold, in the units of the scores.
 
     See Also
     --------
@@ -222,7 +215,7 @@ class Rate(Claimable):
 
     @property
     def effective_n(self) -> float:
-        """N*: how many independent comparisons would tell as much; NaN without comparisons."""
+        """N*: how many independent comparisons would be as informative; NaN without comparisons."""
         if not self.comparisons:
             return float("nan")
         return effective_n(self.estimate, self.variance, self.floor)
@@ -254,7 +247,7 @@ class Rate(Claimable):
             ``"agresti-coull"``, ``"jeffreys"``, ``"naive-wilson"``, or a bootstrap: ``"vertex"``,
             ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         variance
@@ -281,7 +274,7 @@ class Rate(Claimable):
             return self._latent_interval(level, side, options)
         if method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        notes: tuple[Note | str, ...] = ()
+        notes: tuple[Note, ...] = ()
         if method == "naive-wilson":
             low, high = wilson(self.estimate, self.comparisons, tail)
         elif method in ("wilson", "wald", "agresti-coull", "jeffreys"):
@@ -302,7 +295,7 @@ class Rate(Claimable):
         elif low >= high:
             return self._instead(method, level, side)
         for note in notes:
-            warnings.warn(str(note), MatchboundWarning, stacklevel=2)
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
         return Interval(*one_side(low, high, side), level, method, side, notes)
 
     def bootstrap(
@@ -319,7 +312,7 @@ class Rate(Claimable):
         units: Units = "identities",
         workers: int = 1,
     ) -> Bootstrap:
-        """Draw identities again and again, and keep the replicates: any level can be asked of them afterwards.
+        """Resample identities and keep the replicates: they give intervals of any level afterwards.
 
         Parameters
         ----------
@@ -385,10 +378,9 @@ class Rate(Claimable):
         from matchbound.counting.erring import erring_rows
         from matchbound.results.erring import erring_of
 
-        if not isinstance(most, (int, np.integer)) or most < 1:
-            raise UsageError(f"most must be a whole number ≥ 1; got {most!r}")
+        check_whole(most, "most")
         if self.recount is None:
-            raise DataError("the comparisons themselves are not at hand, only their counts")
+            raise DataError("the comparisons themselves are not available, only their counts")
         found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
         return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)  # type: ignore[arg-type]
 
@@ -406,7 +398,7 @@ class Rate(Claimable):
 
         self._must_have_comparisons()
         if self.recount is None:
-            raise DataError("the latent model counts errors at other thresholds too, and the data are not at hand")
+            raise DataError("the latent model counts errors at other thresholds too, and the data are not available")
         return latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
 
     @cached_property
@@ -452,8 +444,8 @@ class Rate(Claimable):
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
         made = latent.interval(self.latent_model(settings), self.units_erred, level, side)
         for note in made.notes:
-            if isinstance(note, Note) and note.code in WARNED:
-                warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=4)
+            if note.code in WARNED:
+                warnings.warn(note.about(self.metric.upper()), MatchboundWarning, stacklevel=4)
         return made
 
     def _bootstrap(
@@ -465,7 +457,7 @@ class Rate(Claimable):
         seed = resampling.seed_of(rng)
         if scheme.images:
             if self.recount is None:
-                raise DataError("drawing images needs the single comparisons, and the data are not at hand")
+                raise DataError("drawing images needs the single comparisons, and the data are not available")
             pairs = image_pairs(self.recount.comparisons(), self.tally, self.metric, self.threshold)
             made = image_replicates(pairs, n_resamples, seed)
             return Bootstrap(made, self.estimate, f"{method} (images)", seed, 1.0, self.floor)

@@ -1,44 +1,51 @@
-"""ROC and DET curves: rates and variances at every threshold, points of interest, bands, plots."""
+"""ROC and DET curves: rates and variances at every threshold, and what can be asked of them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.counts.unit_curve import UnitCurve
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results import costs
-from matchbound.results.bands import Band, CurveBootstrap, SmoothCurve, latent_band
+from matchbound.results.bands import (
+    BAND_ERRORS,
+    WHOLE_BAND_ERRORS,
+    Band,
+    CurveBootstrap,
+    SmoothCurve,
+    bootstrap_curve,
+    curve_grid,
+    make_band,
+)
+from matchbound.results.bootstraps import ADVISED_AGAINST
 from matchbound.results.claims import Claim, Statement, parse_claim
 from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
-from matchbound.results.interval import named, tail_of
+from matchbound.results.curve_limits import RateLimits, ThresholdChoice, limits_at, threshold_for
+from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.results.latent_pair import CurveModels
 from matchbound.results.linkage_curve import LinkageCurve, linkage_curve
 from matchbound.results.points import (
-    ADVISED_AGAINST,
     FEW_ERRORS,
-    NONE,
     Auc,
     CurveStatistic,
     Eer,
     OperatingPoint,
     curve_scheme,
-    replicates,
 )
+from matchbound.show.numbers import typed_number
 from matchbound.show.shown import Shown
 from matchbound.show.terms import Terms, relabelled
-from matchbound.stats.curve.bands import band_grid, band_limits
-from matchbound.stats.curve.bootstrap import CurveReplicates
 from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
@@ -46,35 +53,17 @@ from matchbound.stats.curve.rates import (
     crossing_of,
     curve_variances,
     index_at_far,
-    index_at_frr,
+    point_at_far,
+    point_at_frr,
 )
 from matchbound.stats.curve.smooth import Smooth, smooth_rates
-from matchbound.stats.intervals import careful_wilson, effective_n, wilson, wilson_limits
 from matchbound.stats.resampling import seed_of
-from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from matchbound.show.frames import Library
     from matchbound.show.tables import Table
-
-__all__ = [
-    "Auc",
-    "Band",
-    "CurveBootstrap",
-    "CurveStatistic",
-    "Eer",
-    "OperatingPoint",
-    "RateLimits",
-    "RocCurve",
-    "SmoothCurve",
-    "ThresholdChoice",
-    "ThresholdPoint",
-]
-
-BAND_ERRORS, WHOLE_BAND_ERRORS = 10, 100
-"""A band begins where so many impostor comparisons match: pointwise, simultaneous."""
 
 
 POINTS: dict[str, tuple[str, float]] = {
@@ -115,82 +104,6 @@ class ThresholdPoint(Shown):
         return [asdict(self)]
 
 
-@dataclass(frozen=True)
-class ThresholdChoice(Shown):
-    """A threshold with a guarantee.
-
-    threshold
-        The most lenient threshold whose upper bound on FAR meets the target.
-    target, confidence
-        What was asked for.
-    far, far_upper
-        FAR there and its one-sided upper bound.
-    frr
-        FRR there.
-    method
-        Of the bound.
-
-    See Also
-    --------
-    RocCurve.threshold_for
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> choice = mb.roc(mb.demo_data()).threshold_for(far=1e-2)
-    >>> round(choice.threshold, 2), choice.target
-    (0.54, 0.01)
-    """
-
-    threshold: float
-    target: float
-    confidence: float
-    far: float
-    far_upper: float
-    frr: float
-    method: str = "wilson"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """One record of all fields."""
-        return [asdict(self)]
-
-
-@dataclass(frozen=True, eq=False)
-class RateLimits(Shown):
-    """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,).
-
-    low, high
-        Two-sided.
-    upper
-        One-sided, at the same level.
-    method
-        How they were made.
-
-    See Also
-    --------
-    RocCurve.limits_at
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> curve = mb.roc(mb.demo_data())
-    >>> limits = curve.limits_at([500, 1000], "far")
-    >>> limits.high.round(5).tolist()
-    [0.00099, 0.00194]
-    """
-
-    low: FloatArray = field(repr=False)
-    high: FloatArray = field(repr=False)
-    upper: FloatArray = field(repr=False)
-    level: float
-    method: str
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The limits at each threshold."""
-        rows = zip(self.low.tolist(), self.high.tolist(), self.upper.tolist(), strict=True)
-        return [{"low": low, "high": high, "upper": upper, "method": self.method} for low, high, upper in rows]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class RocCurve(Shown):
     """FAR and FRR at every threshold, from the strictest to the most lenient.
@@ -222,7 +135,7 @@ class RocCurve(Shown):
 
     tally: CurveTally
     recount: Recount
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -316,7 +229,7 @@ class RocCurve(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         """
         similarity = -threshold if self.distance else threshold
         k = int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1
@@ -355,7 +268,7 @@ class RocCurve(Shown):
         return self.at_far(rate) if given == "far" else self.at_frr(rate)
 
     def points(self) -> list[OperatingPoint | Eer]:
-        """The numbers that the field reports at once: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
+        """The numbers that are usually reported together: FRR at FAR 1e-2 … 1e-6 as the data support, ZeroFMR, and EER.
 
         A FAR is supported when at least one comparison would match there by chance: N·FAR ≥ 1.
         """
@@ -375,7 +288,7 @@ class RocCurve(Shown):
         if name not in ("eer", "min-hter", "far", "frr") or bool(equals) != (name in ("far", "frr")):
             raise UsageError(f"criterion must be eer, min-hter, far=RATE or frr=RATE; got {criterion!r}")
         try:
-            rate = float(word.removesuffix("%")) / (100.0 if word.endswith("%") else 1.0) if word else 0.0
+            rate = typed_number(word) if word else 0.0
         except ValueError:
             raise UsageError(f"criterion {criterion!r}: {word!r} is not a rate") from None
         if name == "eer":
@@ -392,10 +305,11 @@ class RocCurve(Shown):
         far
             The target FAR, between 0 and 1.
         """
-        _rate("far", far)
+        check_rate(far, "far", zero=True, one=True)
         exact = self.refined(far=[far])
-        k = index_at_far(exact.far, far)
-        return OperatingPoint(exact.tally, self.recount, float(exact.frr[k]), k, float(far), "far")
+        k = point_at_far(exact.tally, far)
+        frr = float(exact.tally.false_nonmatches[k] / exact.tally.n_genuine)
+        return OperatingPoint(exact.tally, self.recount, frr, k, float(far), "far")
 
     def at_frr(self, frr: float) -> OperatingPoint:
         """FAR at the strictest threshold whose FRR is at most `frr`.
@@ -405,13 +319,14 @@ class RocCurve(Shown):
         frr
             The target FRR, between 0 and 1.
         """
-        _rate("frr", frr)
+        check_rate(frr, "frr", zero=True, one=True)
         exact = self.refined(frr=[frr])
-        k = index_at_frr(exact.frr, frr)
-        return OperatingPoint(exact.tally, self.recount, float(exact.far[k]), k, float(frr), "frr")
+        k = point_at_frr(exact.tally, frr)
+        far = float(exact.tally.false_matches[k] / exact.tally.n_impostor)
+        return OperatingPoint(exact.tally, self.recount, far, k, float(frr), "frr")
 
-    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = ()) -> RocCurve:
-        """The curve with points added so that the thresholds of these rates are exact.
+    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = (), *, eer: bool = False) -> RocCurve:
+        """The curve with points added so that the thresholds of these rates, or the equal error rate, are exact.
 
         A curve with every step is returned as it is. Otherwise each threshold takes two passes or so over the data;
         asking for all of them at once costs no more than asking for one.
@@ -420,25 +335,31 @@ class RocCurve(Shown):
         ----------
         far, frr
             Rates whose thresholds are to be exact.
+        eer
+            Whether the equal error rate is to be exact.
         """
         curve = self.tally
         if not isinstance(curve, SteppedCurve):
             return self
-        from matchbound.counting.curves import refined_curve
+        from matchbound.counting.curves import Asked, refined_curve
 
-        matches = [count_within(rate, curve.n_impostor) for rate in far]
-        nonmatches = [count_within(rate, curve.n_genuine) for rate in frr]
-        key = ("refined", tuple(matches), tuple(nonmatches))
+        asked = Asked(
+            tuple(count_within(rate, curve.n_impostor) for rate in far),
+            tuple(count_within(rate, curve.n_genuine) for rate in frr),
+            eer,
+        )
+        key = ("refined", asked)
         made: tuple[CurveTally, CurveTally] | None = self.recount.memo.get(key)
         if made is None or made[0] is not curve:
-            made = (curve, refined_curve(curve, self.recount.tally, matches, nonmatches))
+            made = (curve, refined_curve(curve, self.recount.tally, asked))
             self.recount.memo[key] = made
         return replace(self, tally=made[1])
 
     def eer(self) -> Eer:
         """The equal error rate."""
-        found = crossing_of(self.tally)
-        return Eer(self.tally, self.recount, found.estimate, found.index)
+        exact = self.refined(eer=True).tally
+        found = crossing_of(exact)
+        return Eer(exact, self.recount, found.estimate, found.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
         """The area under the ROC curve, or its part up to a FAR divided by that FAR.
@@ -582,59 +503,11 @@ class RocCurve(Shown):
         metric
             Which rate.
         level
-            The coverage promised.
+            The confidence level.
         method
             ``"auto"``, ``"latent"`` or ``"wilson"``.
         """
-        chosen = np.asarray(points, dtype=np.int64).reshape(-1)
-        method = named(method, ("auto", "latent", "wilson"))
-        tails = tail_of(level, "two-sided"), tail_of(level, "upper")
-        careful = method == "auto" and self._no_latent(metric)
-        if method == "wilson" or careful:
-            both, one = (self._wilson_at(chosen, metric, tail, careful) for tail in tails)
-            return RateLimits(both[0], both[1], one[1], level, "wilson")
-        from matchbound.results import latent
-
-        far = metric == "far"
-        errors = (self.tally.false_matches if far else self.tally.false_nonmatches)[chosen]
-        total = self.tally.n_impostor if far else self.tally.n_genuine
-        along = latent.tally_along(self.tally, self.recount)
-        made = np.zeros((3, chosen.size))
-        for beyond in (False, True):
-            here = np.flatnonzero((errors > total / 2.0) == beyond)
-            if not here.size:
-                continue
-            model = latent.fit(metric, along, total if beyond else 0, self.recount)
-            t, one_sided = model.deviate(level), model.deviate(level, "upper")
-            counts, place = np.unique(errors[here], return_inverse=True)
-            for row, (deviate, upper) in enumerate(((t, False), (t, True), (one_sided, True))):
-                made[row, here] = model.limit(counts, deviate, upper)[place.reshape(-1)]
-        return RateLimits(made[0], made[1], made[2], level, "latent")
-
-    def _no_latent(self, metric: str) -> bool:
-        from matchbound.results import latent
-
-        return latent.why_not(metric, latent.tally_along(self.tally, self.recount), 0, self.recount) is not None
-
-    def _wilson_at(self, points: IntArray, metric: str, tail: float, careful: bool) -> tuple[FloatArray, FloatArray]:
-        """Wilson's limits at points of the curve, as printed or with the care of the default."""
-        far, t = metric == "far", self.tally
-        estimate, spread = (self.far, self.far_variance) if far else (self.frr, self.frr_variance)
-        made = t.impostor_comparisons if far else t.genuine_comparisons
-        floor = int(np.count_nonzero(made)) // (2 if far else 1)
-        total = t.n_impostor if far else t.n_genuine
-        sizes = np.where(made > 0, t.instances, 0) if far and t.instances is not None else made
-        identities = effective_identities(sizes)
-        factor = far_bias_factor(identities) if far else frr_bias_factor(identities)
-        limits = []
-        for p, v in zip(estimate[points].tolist(), spread[points].tolist(), strict=True):
-            if careful:
-                known = v * factor if np.isfinite(factor) else 0.0
-                limits.append(careful_wilson(p, known, floor, total, tail, identities - 1.0))
-            else:
-                limits.append(wilson(p, effective_n(p, v, floor), tail))
-        low, high = np.array(limits).reshape(-1, 2).T
-        return low, high
+        return limits_at(self, np.asarray(points, dtype=np.int64).reshape(-1), metric, level, method)
 
     def band(
         self,
@@ -653,7 +526,7 @@ class RocCurve(Shown):
         Parameters
         ----------
         level
-            The coverage promised, at each FAR by itself or of the whole stretch.
+            The confidence level, at each FAR by itself or of the whole stretch.
         simultaneous
             Cover the whole stretch at once (sup-t, multiplier bootstrap over identities).
         far
@@ -668,15 +541,9 @@ class RocCurve(Shown):
         points
             At how many FARs.
         """
-        tail_of(level, "two-sided")
-        method = named(method, ("influence", "latent"))  # type: ignore[assignment]
-        if method == "latent" and simultaneous:
-            raise UsageError("a band that covers a whole stretch at once has method='influence'")
-        grid = self._grid(far, far_range, points, WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS)
-        if method == "latent":
-            return latent_band(self.tally, self.recount, grid, level)
-        made = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
-        return Band(made.far, made.frr, made.low, made.high, level, simultaneous, made.critical)
+        errors = WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS
+        grid = curve_grid(self.tally, far, far_range, points, errors)
+        return make_band(self.tally, self.recount, grid, level, simultaneous, method, n_resamples, seed_of(rng))
 
     def bootstrap(
         self,
@@ -709,16 +576,12 @@ class RocCurve(Shown):
         points
             At how many FARs.
         """
-        seed, grid = seed_of(rng), self._grid(far, None, points, BAND_ERRORS)
+        grid = curve_grid(self.tally, far, None, points, BAND_ERRORS)
         scheme = curve_scheme(self.tally, method, n_resamples, options)
-        if scheme.tau != 1.0 or scheme.swap == "recentre":
-            raise UsageError("replicates of whole curves are neither rescaled nor shifted; ask a point of the curve")
-        method = scheme.method
-        made: CurveReplicates = replicates(self.tally, scheme, n_resamples, seed, grid, NONE, smooth, workers)
-        if method in ADVISED_AGAINST:
-            warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
-        return CurveBootstrap(grid, made.frr, made.eer, made.auc, estimate, method, seed)
+        made = bootstrap_curve(self.tally, scheme, n_resamples, seed_of(rng), grid, smooth, workers)
+        if scheme.method in ADVISED_AGAINST:
+            warnings.warn(ADVISED_AGAINST[scheme.method], MatchboundWarning, stacklevel=2)
+        return made
 
     def smooth(self, model: Smooth = "binormal") -> SmoothCurve:
         """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``.
@@ -750,55 +613,7 @@ class RocCurve(Shown):
         DataError
             When no threshold of these data supports the claim.
         """
-        _rate("far", far)
-        tail = tail_of(confidence, "upper")
-        chosen = named(method, ("auto", "latent", "wilson"))
-        careful = False
-        if chosen == "auto":
-            careful = self._no_latent("far")
-            chosen = "wilson" if careful else "latent"
-        if chosen == "wilson":
-            upper = self._wilson_at(np.arange(len(self)), "far", tail, True)[1] if careful else self._upper(confidence)
-            good = np.flatnonzero(upper <= far)
-            k = int(good[-1]) if good.size else int(np.argmin(upper))
-            bound = float(upper[k])
-        else:
-            k, bound = self._latent_choice(far, confidence)
-        if bound > far:
-            raise DataError(
-                f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper "
-                f"bound is {bound:.3g}, at threshold {self.thresholds[k]:g} with {int(self.tally.false_matches[k])} "
-                f"false matches among {self.tally.n_impostor} comparisons of {self.n_identities} identities. More "
-                "identities are needed"
-            )
-        return ThresholdChoice(
-            threshold=float(self.thresholds[k]),
-            target=float(far),
-            confidence=float(confidence),
-            far=float(self.far[k]),
-            far_upper=bound,
-            frr=float(self.frr[k]),
-            method=chosen,
-        )
-
-    def _latent_choice(self, far: float, confidence: float) -> tuple[int, float]:
-        """The last point whose latent upper bound is at most `far` (the first point where none is), and its bound."""
-        from matchbound.results import latent
-
-        matched = self.tally.false_matches
-        start = index_at_far(self.far, far)
-        along = latent.tally_along(self.tally, self.recount)
-        model = latent.fit("far", along, int(matched[start]), self.recount)
-        deviate = model.deviate(confidence, "upper")
-        low, high = 0, start
-        while low < high:
-            middle = (low + high + 1) // 2
-            if float(model.limit(float(matched[middle]), deviate, True)[0]) <= far:
-                low = middle
-            else:
-                high = middle - 1
-        k = int(np.searchsorted(matched, matched[low], side="right")) - 1
-        return k, float(model.limit(float(matched[k]), deviate, True)[0])
+        return threshold_for(self, far, confidence, method)
 
     def plot(
         self,
@@ -875,7 +690,7 @@ class RocCurve(Shown):
         prior
             The share of genuine comparisons that precision and F1 are for; by default the sample's own.
         level
-            The coverage promised at each threshold by itself.
+            The confidence level at each threshold by itself.
         """
         tail_of(level, "two-sided")
         return linkage_curve(self.tally, self._models, prior, level)
@@ -899,30 +714,3 @@ class RocCurve(Shown):
         log_odds = np.linspace(-reach, reach, points)
         made = costs.costs_by_prior(self.tally, log_odds, calibrated=not self.distance)
         return {"log_odds": log_odds, **made}
-
-    def _upper(self, confidence: float) -> FloatArray:
-        """One-sided upper bounds on FAR at every threshold, shape (K,)."""
-        z = -NormalDist().inv_cdf(tail_of(confidence, "upper"))
-        floor = float(np.count_nonzero(self.tally.impostor_comparisons) // 2)
-        spread, variance = self.far * (1.0 - self.far), self.far_variance
-        known = (spread > 0.0) & (variance > 0.0)
-        n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
-        return wilson_limits(self.far, np.maximum(n, floor), z)[1]
-
-    def _grid(
-        self, far: ArrayLike | None, far_range: tuple[float, float] | None, points: int, errors: int
-    ) -> FloatArray:
-        if far is not None:
-            grid = np.array(far, dtype=np.float64).reshape(-1)
-            if not grid.size or np.any(np.diff(grid) <= 0.0) or grid[0] < 0.0 or grid[-1] > 1.0:
-                raise UsageError("far must hold increasing rates between 0 and 1")
-            return grid
-        low, high = far_range or (min(errors / self.tally.n_impostor, 0.25), 0.5)
-        if not 0.0 < low < high < 1.0:
-            raise UsageError(f"far_range must be two increasing rates between 0 and 1; got {far_range!r}")
-        return band_grid(low, high, points)
-
-
-def _rate(name: str, value: float) -> None:
-    if not (isinstance(value, (int, float, np.integer, np.floating)) and 0.0 <= value <= 1.0):
-        raise UsageError(f"{name} must be a rate between 0 and 1, such as 0.001; got {value!r}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.errors import DataError
-from matchbound.results.interval import Interval, Side, tail_of
+from matchbound.results.interval import Interval, Side, one_side, tail_of
 from matchbound.results.search_rates import FalsePositives, Misses, gallery_named
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
@@ -63,7 +63,7 @@ class SearchDifference:
         if not half > 0.0:
             half, method = wilson(0.0, self.n_identities, float(ndtr(-deviate)))[1], "wilson"
         low, high = max(self.estimate - half, -1.0), min(self.estimate + half, 1.0)
-        return Interval(-1.0 if side == "upper" else low, 1.0 if side == "lower" else high, level, method, side)
+        return Interval(*one_side(low, high, side, (-1.0, 1.0)), level, method, side)
 
     @property
     def p_value(self) -> float:
@@ -315,7 +315,7 @@ class SearchGroups(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         made = []
         for metric in ("fpir", "fnir", "cmc"):
@@ -366,7 +366,7 @@ class SearchGroups(Shown):
         first, second
             Names of groups.
         level
-            The coverage promised.
+            The confidence level.
         """
         rates = [getattr(self[name], metric) for name in (first, second)]
         if any(rate is None for rate in rates):

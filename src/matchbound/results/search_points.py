@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.errors import DataError, MatchboundWarning
+from matchbound.notes import Note
 from matchbound.results.claims import Claimable
 from matchbound.results.interval import Interval, Side, named, one_side, tail_of
 from matchbound.results.search_rates import FEW_HOLDERS, FalsePositives, Misses, gallery_named
@@ -99,7 +100,7 @@ class FnirAtFpir(Claimable):
             Wilson intervals, each at half the error; wide, for searches that the models cannot be fitted to.
             ``"auto"``: the first where it can be fitted.
         level
-            The coverage promised.
+            The confidence level.
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         side
@@ -110,7 +111,7 @@ class FnirAtFpir(Claimable):
         tail = tail_of(level, side)
         for rate in (self.fpir, self.fnir):
             rate._must_have_searches()
-        notes: list[str] = []
+        notes: list[Note] = []
         hits = None if chosen == "union" else self.fpir._model(kind)
         misses = None if chosen == "union" else self.fnir._model("fixed")
         if hits is not None and misses is not None:
@@ -129,8 +130,11 @@ class FnirAtFpir(Claimable):
             expected = self.target * self.fpir.searches
             if expected < FEW_HOLDERS:
                 notes.append(
-                    f"extrapolated: {expected:.2g} false positives are expected at this FPIR, and with 3 to 5 the "
-                    "interval held the truth in 83 to 92% of simulated cases"
+                    Note(
+                        "few-errors",
+                        f"extrapolated: {expected:.2g} false positives are expected at this FPIR, and with 3 to 5 the "
+                        "interval held the truth in 83 to 92% of simulated cases",
+                    )
                 )
         elif chosen == "latent":
             raise DataError("fnir@fpir: the latent models cannot be fitted to these searches; use method='union'")
@@ -138,9 +142,14 @@ class FnirAtFpir(Claimable):
             low, high = self._union(tail / 2.0, kind)
             made = "union"
             if chosen == "auto":
-                notes.append("the latent models cannot be fitted to these searches; the interval is a union of two")
+                notes.append(
+                    Note(
+                        "no-model",
+                        "the latent models cannot be fitted to these searches; the interval is a union of two",
+                    )
+                )
         for note in notes:
-            warnings.warn(f"FNIR@FPIR: {note}", MatchboundWarning, stacklevel=2)
+            warnings.warn(note.about("FNIR@FPIR"), MatchboundWarning, stacklevel=2)
         return Interval(*one_side(low, high, side), level, made, side, tuple(notes))
 
     def _union(self, tail: float, gallery: str) -> tuple[float, float]:
@@ -241,7 +250,7 @@ class RateAtSize(Claimable):
             ``"auto"``: ``"u-statistic"`` for smaller galleries, ``"latent"`` (a probit-normal model) to eight times the
             gallery searched, ``"bound"`` beyond. ``"bound"``: a bracket without a model.
         level
-            The coverage promised.
+            The confidence level.
         side
             ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
         """
@@ -260,9 +269,9 @@ class RateAtSize(Claimable):
             )
         if chosen == "latent" and self.reach > MODEL_REACH:
             raise DataError(
-                f"{self.metric}: {self.hits.size:,} enrolled people say too little about {self.size:,}: the model was "
-                f"studied to {MODEL_REACH:g} times the gallery. Enrol at least {-(-self.size // int(MODEL_REACH)):,}, "
-                "or use method='bound'"
+                f"{self.metric}: {self.hits.size:,} enrolled people say too little about {self.size:,}: the model "
+                f"was studied to {MODEL_REACH:g} times the gallery. Enrol at least "
+                f"{-(-self.size // int(MODEL_REACH)):,}, or use method='bound'"
             )
         if not self.errors:
             low, high, chosen = 0.0, self._without_hits(deviate), "wilson"
@@ -281,7 +290,7 @@ class RateAtSize(Claimable):
                 low = max(low, sizes.limits(self.hits.rate, spread, deviate)[0])
         notes = self.notes()
         for note in notes:
-            warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=2)
+            warnings.warn(note.about(self.metric.upper()), MatchboundWarning, stacklevel=2)
         if self.metric == "cmc@size":
             low, high = 1.0 - high, 1.0 - low
         return Interval(*one_side(low, high, side), level, chosen, side, notes)
@@ -292,33 +301,47 @@ class RateAtSize(Claimable):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
             return self.interval("auto" if self.reach <= 1.0 else "bound", level)
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader must know."""
         found = []
         if self.reach > LAST_REACH:
             found.append(
-                f"{self.hits.size:,} enrolled people say too little about {self.size:,}: there is no estimate, and the "
-                "interval has only what must hold. Search a gallery of at least "
-                f"{-(-self.size // int(MODEL_REACH)):,}"
+                Note(
+                    "far-beyond",
+                    f"{self.hits.size:,} enrolled people say too little about {self.size:,}: there is no estimate, "
+                    "and the interval is only a logical bound. Search a gallery of at least "
+                    f"{-(-self.size // int(MODEL_REACH)):,}",
+                )
             )
         elif self.reach > MODEL_REACH:
             found.append(
-                f"{self.size:,} is {self.reach:.3g} times the gallery searched, and the model was studied to "
-                f"{MODEL_REACH:g} times: the interval is a bracket without a model"
+                Note(
+                    "beyond-model",
+                    f"{self.size:,} is {self.reach:.3g} times the gallery searched, and the model was studied to "
+                    f"{MODEL_REACH:g} times: the interval is a bracket without a model",
+                )
             )
         elif self.reach > WARN_REACH:
             found.append(
-                f"{self.size:,} is {self.reach:.3g} times the gallery searched: beyond {WARN_REACH:g} times, the model "
-                "can be far off where a few people make most hits. Look at the bracket too"
+                Note(
+                    "extrapolated",
+                    f"{self.size:,} is {self.reach:.3g} times the gallery searched: beyond {WARN_REACH:g} times, the "
+                    "model can be far off where a few people make most hits. Look at the bracket too",
+                )
             )
         if self.hits.probe is None and self.errors:
-            found.append("there are too many hits to list, so the gallery's part of the variance is left out")
+            found.append(
+                Note(
+                    "hits-not-listed",
+                    "there are too many hits to list, so the gallery's part of the variance is left out",
+                )
+            )
         return tuple(found)
 
     def _without_hits(self, deviate: float) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from matchbound.counts.searches import SearchTally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results.claims import Claimable
 from matchbound.results.interval import Interval, Side, named, one_side, tail_of
 from matchbound.show.numbers import percent
@@ -29,9 +30,10 @@ METHODS = ("auto", "latent", "wilson", "naive-wilson")
 FEW_PEOPLE = 30
 FEW_HOLDERS = 10.0
 
-NAIVE = (
+NAIVE = Note(
+    "advised-against",
     "naive-wilson treats searches as independent: people are searched for several times and all searches share one "
-    "gallery. Its intervals held the truth in 57 to 95% of simulated cases at level 95%. Use method='auto'"
+    "gallery. Its intervals held the truth in 57 to 95% of simulated cases at level 95%. Use method='auto'",
 )
 
 
@@ -92,7 +94,7 @@ class SearchRate(Claimable):
         return self._variance(kind) if self.searches else float("nan")
 
     def effective_n(self, gallery: str = "random") -> float:
-        """N* = max(p(1−p)/V, J): how many independent searches would tell as much; J people were searched for."""
+        """N* = max(p(1−p)/V, J): how many independent searches would be as informative; J people were searched for."""
         if not self.searches:
             return float("nan")
         return effective_n(self.errors / self.searches, self.variance(gallery), self._floor(gallery_named(gallery)))
@@ -114,7 +116,7 @@ class SearchRate(Claimable):
             ``"latent"``: the latent-correlation model. ``"wilson"``: Wilson's form at the effective number of searches,
             with a t quantile. ``"naive-wilson"``: as if searches were independent; for comparison.
         level
-            The coverage promised.
+            The confidence level.
         gallery
             ``"random"`` for claims about an algorithm: a new gallery of the same size and new people searched for.
             ``"fixed"`` for claims about one deployment: this gallery, new people searched for.
@@ -123,7 +125,7 @@ class SearchRate(Claimable):
         """
         made = self._interval(named(method, METHODS), level, gallery_named(gallery), side)
         for note in made.notes:
-            warnings.warn(f"{self.metric.upper()}: {note}", MatchboundWarning, stacklevel=2)
+            warnings.warn(note.about(self.metric.upper()), MatchboundWarning, stacklevel=2)
         return made
 
     def latent_model(self, gallery: str = "random") -> SearchModel:
@@ -137,7 +139,7 @@ class SearchRate(Claimable):
     def _interval(self, method: str, level: float, gallery: Gallery, side: Side) -> Interval:
         self._must_have_searches()
         tail = tail_of(level, side)
-        notes: list[str] = list(self._notes(gallery))
+        notes: list[Note] = list(self._notes(gallery))
         if method == "naive-wilson":
             notes = [NAIVE]
             low, high = wilson(self.errors / self.searches, self.searches, tail)
@@ -153,7 +155,7 @@ class SearchRate(Claimable):
                 notes += self._model_notes(model)
             else:
                 if method == "auto" and not self._rather_wilson() and (why := self._why_no_model()):
-                    notes.append(f"{why}; the interval is Wilson's")
+                    notes.append(Note("no-model", f"{why}; the interval is Wilson's"))
                 method = "wilson"
                 low, high = self._wilson(tail, gallery)
         if self.metric == "cmc":
@@ -178,10 +180,15 @@ class SearchRate(Claimable):
     def _seen(self, rate: float) -> float:
         return 1.0 - rate if self.metric == "cmc" else rate
 
-    def _few(self) -> list[str]:
+    def _few(self) -> list[Note]:
         if self.n_identities >= FEW_PEOPLE:
             return []
-        return [f"only {self.n_identities} people were searched for: coverage was not studied below {FEW_PEOPLE}"]
+        return [
+            Note(
+                "few-identities",
+                f"only {self.n_identities} people were searched for: coverage was not studied below {FEW_PEOPLE}",
+            )
+        ]
 
     # What the two kinds of searches do differently.
 
@@ -204,21 +211,24 @@ class SearchRate(Claimable):
         return False
 
     def _why_no_model(self) -> str:
-        return "too few different scores to see how errors go together"
+        return "too few distinct scores to estimate how errors are correlated"
 
     def _missing(self) -> str:
         raise NotImplementedError
 
-    def _notes(self, gallery: Gallery) -> list[str]:
+    def _notes(self, gallery: Gallery) -> list[Note]:
         return self._few()
 
-    def _model_notes(self, model: SearchModel) -> list[str]:
+    def _model_notes(self, model: SearchModel) -> list[Note]:
         erring = model.erring(self.errors)
         if erring >= FEW_HOLDERS:
             return []
         return [
-            f"extrapolated: about {erring:.1f} people hold the errors at this threshold, so the interval leans on "
-            "correlations seen at larger rates"
+            Note(
+                "few-erring",
+                f"extrapolated: about {erring:.1f} people account for the errors at this threshold, so the interval "
+                "relies on correlations estimated at larger rates",
+            )
         ]
 
 
@@ -302,14 +312,18 @@ class FalsePositives(SearchRate):
             "or search with protocol='rotating'"
         )
 
-    def _model_notes(self, model: SearchModel) -> list[str]:
+    def _model_notes(self, model: SearchModel) -> list[Note]:
         from matchbound.stats.search.latent import HUBS
 
         notes = super()._model_notes(model)
         if model.gallery is not None and model.gallery.rho.pooled > HUBS:
             notes.append(
-                f"a few enrolled people receive most false hits (ρ_G = {model.gallery.rho.pooled:.2f}): the gallery, "
-                "not the number of searches, limits this claim. gallery='fixed' is about this gallery alone; see hubs()"
+                Note(
+                    "hubs",
+                    f"a few enrolled people receive most false hits (ρ_G = {model.gallery.rho.pooled:.2f}): the "
+                    "gallery, not the number of searches, limits this claim. gallery='fixed' is about this gallery "
+                    "alone; see hubs()",
+                )
             )
         return notes
 
@@ -441,7 +455,7 @@ class Selectivity(Shown):
         Parameters
         ----------
         level
-            The coverage promised.
+            The confidence level.
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         side
@@ -455,10 +469,10 @@ class Selectivity(Shown):
         deviate = t_deviate(effective_people(people), tail_of(level, side))
         if not self.errors:
             high = self.hits.size * wilson(0.0, int(np.count_nonzero(people)), float(ndtr(-deviate)))[1]
-            return Interval(0.0, math.inf if side == "lower" else high, level, "wilson", side)
+            return Interval(*one_side(0.0, high, side, (0.0, math.inf)), level, "wilson", side)
         error = deviate * math.sqrt(max(self.variance(gallery), 0.0)) / self.estimate
         low, high = self.estimate * math.exp(-error), self.estimate * math.exp(error)
-        return Interval(0.0 if side == "upper" else low, math.inf if side == "lower" else high, level, "log-t", side)
+        return Interval(*one_side(low, high, side, (0.0, math.inf)), level, "log-t", side)
 
     def upper_bound(self, level: float = 0.95, *, gallery: str = "random") -> float:
         """The one-sided bound that the selectivity stays below with the given confidence.

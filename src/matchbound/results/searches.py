@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from matchbound.counts.searches import Mated, NonMated, SearchTally
+from matchbound.counts.searches import SearchTally
 from matchbound.errors import DataError, UsageError
-from matchbound.results.interval import tail_of
+from matchbound.notes import Note
+from matchbound.results.interval import check_number, check_rate, check_whole, tail_of
 from matchbound.results.search_points import FnirAtFpir, RateAtSize
 from matchbound.results.search_rates import FalsePositives, Misses, Selectivity, gallery_named
 from matchbound.show.shown import Shown
@@ -139,7 +140,7 @@ class Searches(Shown):
 
     tally: SearchTally
     behind: Further | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Note, ...] = field(default=())
     group: Mapping[Any, Any] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -191,14 +192,14 @@ class Searches(Shown):
         return self.tally.nonmated.rotating
 
     def fpir(self, threshold: float) -> FalsePositives:
-        """False positive identification rate: the share of searches without a mate that return anybody.
+        """False positive identification rate: the share of searches without a mate that return a candidate.
 
         FPIR(t) = #{non-mated searches with a candidate ≥ t} / #{non-mated searches}.
 
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         """
         oriented = self._oriented(threshold)
         people = int(np.count_nonzero(self.curve.searches_of))
@@ -216,9 +217,9 @@ class Searches(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         rank
-            The mate must be among so many best.
+            The mate must be among this many best candidates.
         """
         oriented = self._oriented(threshold)
         ranked = self.ranked(rank)
@@ -232,24 +233,24 @@ class Searches(Shown):
         Parameters
         ----------
         rank
-            The mate must be among so many best.
+            The mate must be among this many best candidates.
         """
         ranked = self.ranked(rank)
         return Misses("cmc", None, rank, ranked.misses(-np.inf), ranked.searches, ranked.people, ranked, -np.inf)
 
     def fnir_at_fpir(self, fpir: float, rank: int = 1) -> FnirAtFpir:
-        """FNIR at the threshold where at most a share `fpir` of searches without a mate return anybody.
+        """FNIR at the threshold where at most a share `fpir` of searches without a mate return a candidate.
 
         Parameters
         ----------
         fpir
             The target FPIR, between 0 and 1.
         rank
-            The mate must be among so many best.
+            The mate must be among this many best candidates.
         """
         from matchbound.stats.search.budget import threshold_at
 
-        _check_rate(fpir, "fpir")
+        check_rate(fpir, "fpir", "0.01")
         if not self.n_nonmated:
             self.fpir(0.0)._must_have_searches()
         oriented = threshold_at(self.curve.best, float(fpir))
@@ -269,7 +270,7 @@ class Searches(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         """
         return Selectivity(float(threshold), self.hits(threshold))
 
@@ -287,12 +288,11 @@ class Searches(Shown):
         """
         from matchbound.stats.search.latent import effective_people
 
-        if not (isinstance(size, (int, np.integer)) and size >= 1):
-            raise UsageError(f"size must be a whole number of enrolled people, at least 1; got {size!r}")
+        check_whole(size, "size")
         if (threshold is None) == (rank is None):
             raise UsageError("give a threshold for FPIR at another size, or rank=1 for CMC")
         if rank is not None and rank != 1:
-            raise UsageError(f"only CMC at rank 1 can be carried to another gallery size; got rank {rank}")
+            raise UsageError(f"only CMC at rank 1 can be extrapolated to another gallery size; got rank {rank}")
         if threshold is not None:
             self.fpir(threshold)._must_have_searches()
             hits, people = self.hits(threshold), self.curve.searches_of
@@ -324,7 +324,7 @@ class Searches(Shown):
         DataError
             When no threshold of these searches supports the claim.
         """
-        _check_rate(fpir, "fpir")
+        check_rate(fpir, "fpir", "0.01")
         tail_of(confidence, "upper")
         gallery_named(gallery)
         low, high = 0, min(int(np.floor(fpir * self.n_nonmated)), self.n_nonmated - 1)
@@ -358,24 +358,7 @@ class Searches(Shown):
         people
             Identities to keep.
         """
-        chosen = set(people)
-        tally = self.tally
-        searched, mated = tally.nonmated, tally.mated
-        of_person = np.array([label in chosen for label in searched.people.tolist()], dtype=bool)
-        enrolled = np.array([label in chosen for label in tally.gallery.tolist()], dtype=bool)
-        enrolled = np.append(enrolled, np.zeros(max(tally.size - enrolled.size, 0), dtype=bool))
-        rows, own = of_person[searched.person], enrolled[mated.person]
-        place = np.cumsum(of_person) - 1
-        part = NonMated(
-            searched.people[of_person],
-            place[searched.person[rows]].astype(np.int64),
-            searched.enrolled[of_person],
-            searched.holder[rows],
-            searched.score[rows],
-            searched.end[rows],
-        )
-        rest = Mated(mated.person[own], mated.mate[own], mated.holder[own], mated.score[own], mated.end[own])
-        return replace(self, tally=replace(tally, nonmated=part, mated=rest), behind=None)
+        return replace(self, tally=self.tally.among(people), behind=None)
 
     def by_group(self, threshold: float, rank: int = 1, *, group: Mapping[Any, Any] | None = None) -> SearchGroups:
         """FPIR, FNIR and CMC of groups of people searched for, all against the whole gallery.
@@ -385,9 +368,9 @@ class Searches(Shown):
         group
             From identity to group; by default the groups of the probes.
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         rank
-            The mate must be among so many best.
+            The mate must be among this many best candidates.
         """
         from matchbound.results.search_comparison import by_group
 
@@ -402,7 +385,7 @@ class Searches(Shown):
         Parameters
         ----------
         rank
-            The mate must be among so many best.
+            The mate must be among this many best candidates.
         level
             Of the band.
         gallery
@@ -436,7 +419,7 @@ class Searches(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         sizes
             Numbers of enrolled people.
         level
@@ -501,7 +484,7 @@ class Searches(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         top
             How many, most hits first.
         """
@@ -518,7 +501,7 @@ class Searches(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         """
         searched, oriented = self.tally.nonmated, self._oriented(threshold)
         alone = (searched.score[:, 0] >= oriented) & (searched.score[:, 1] < oriented)
@@ -540,10 +523,9 @@ class Searches(Shown):
         Parameters
         ----------
         rank
-            The mate must be among so many best.
+            The mate must be among this many best candidates.
         """
-        if not (isinstance(rank, (int, np.integer)) and rank >= 1):
-            raise UsageError(f"rank must be a whole number, at least 1; got {rank!r}")
+        check_whole(rank, "rank")
         if rank > self.tally.ranks:
             raise DataError(
                 f"rank {rank} was asked for, and the candidate lists decide ranks to {self.tally.ranks}; keep more "
@@ -567,7 +549,7 @@ class Searches(Shown):
         Parameters
         ----------
         threshold
-            Where the decision is made, in the units of the scores.
+            The decision threshold, in the units of the scores.
         """
         from matchbound.stats.search.sizes import HitList
 
@@ -629,12 +611,7 @@ class Searches(Shown):
         return Misses("fnir", self._written(oriented), rank, misses, ranked.searches, ranked.people, ranked, oriented)
 
     def _oriented(self, threshold: float) -> float:
-        try:
-            number = float(threshold)
-        except (TypeError, ValueError):
-            raise UsageError(f"threshold must be a number; got {threshold!r}") from None
-        if not np.isfinite(number):
-            raise UsageError(f"threshold must be a finite number; got {threshold!r}")
+        number = check_number(threshold, "threshold", finite=True)
         oriented = -number if self.tally.distance else number
         self._above_floor(oriented)
         return oriented
@@ -653,8 +630,3 @@ class Searches(Shown):
     def _label(self, position: int) -> Any:
         value = self.tally.gallery[position] if position < self.tally.gallery.size else position
         return value.item() if hasattr(value, "item") else value
-
-
-def _check_rate(value: float, name: str) -> None:
-    if not (isinstance(value, (int, float, np.floating)) and 0.0 < float(value) < 1.0):
-        raise UsageError(f"{name} must lie between 0 and 1, such as 0.01; got {value!r}")

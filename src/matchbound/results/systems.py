@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.errors import UsageError
+from matchbound.notes import Note
 from matchbound.results.comparison import DEFAULT_METHOD, Comparison, Difference, RateDifference
 from matchbound.results.interval import Interval, check_level
 from matchbound.results.together import Together
@@ -83,7 +84,7 @@ class SystemsTable(Shown):
 
     names: tuple[str, ...]
     comparisons: Mapping[tuple[str, str], Comparison] = field(repr=False)
-    warnings: tuple[str, ...] = field(repr=False, default=())
+    warnings: tuple[Note, ...] = field(repr=False, default=())
 
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR of all pairs of systems, with simultaneous intervals."""
@@ -184,7 +185,7 @@ def _signs(several: tuple[Difference, ...], n_resamples: int, rng: int | np.rand
 
 
 def systems_table(
-    names: tuple[str, ...], comparisons: Mapping[tuple[str, str], Comparison], notes: tuple[str, ...]
+    names: tuple[str, ...], comparisons: Mapping[tuple[str, str], Comparison], notes: tuple[Note, ...]
 ) -> SystemsTable:
     """Put the pairs together, with what must be said about them once."""
     told = dict.fromkeys(notes)

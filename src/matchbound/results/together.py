@@ -13,9 +13,6 @@ from matchbound.results.comparison import Difference
 from matchbound.results.interval import Interval, tail_of
 from matchbound.stats.families.critical import Largest, adjusted_level
 
-CALIBRATED = ("auto", "dyadic")
-"""Methods whose limit towards 0 is the one that the p-value tests."""
-
 
 @dataclass(frozen=True, eq=False)
 class Together:
@@ -47,7 +44,7 @@ class Together:
         """One interval per difference; they all hold at once with the level given."""
         wide = self._critical(level, self.gaussian)
         near, far = wide, wide
-        if self.null is not None and method in CALIBRATED:
+        if self.null is not None and method in self.differences[0].tested:
             near = self._critical(level, self.null)
             far = max(near, wide)
         return [self._interval(d, method, level, adjusted_level(near), adjusted_level(far)) for d in self.differences]

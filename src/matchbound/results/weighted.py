@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from matchbound.errors import UsageError
-from matchbound.results.interval import Bootstrap, named
+from matchbound.results.bootstraps import Bootstrap
+from matchbound.results.interval import named
 from matchbound.results.rates import Rate
 from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity
 

@@ -9,6 +9,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.errors import UsageError
+from matchbound.notes import Note
 from matchbound.results.roc import RocCurve
 
 
@@ -88,6 +89,6 @@ def _refuse(what: str) -> NoReturn:
     raise UsageError(f"{what} of pooled comparisons; use weighting='comparisons'")
 
 
-def identity_curve(curve: CurveTally, recount: Recount, warnings: tuple[str, ...]) -> IdentityCurve:
+def identity_curve(curve: CurveTally, recount: Recount, warnings: tuple[Note, ...]) -> IdentityCurve:
     """The curve in which every identity counts once, from one with every step."""
     return IdentityCurve(unit_curve(sorted_curve(curve)), recount, warnings)

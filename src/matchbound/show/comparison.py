@@ -141,7 +141,7 @@ def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95) 
             cell = rates.between(one, two)
             if cell.comparisons:
                 records.append(_group_record("between", "far", one, two, cell, cell.interval(level)))
-    gap_method = method if method in ("auto", "latent") else "dyadic"
+    gap_method = method if method in ("auto", "latent", "wilson") else "auto"
     for metric in ("far", "frr"):
         for row in rates.gaps(metric, level, method=gap_method):  # type: ignore[arg-type]
             records.append(_gap_record(row, level))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from matchbound.show.numbers import area_text, level_text, percent, target_text
-from matchbound.show.records import Record
+from matchbound.show.records import Record, number_record
 from matchbound.show.terms import metric_name
 from matchbound.show.text import table
 
@@ -47,24 +47,8 @@ def cost_records(statistics: Sequence[CostStatistic], method: str, level: float)
     records: list[Record] = []
     for statistic in statistics:
         interval = statistic.interval(method if method in statistic.methods else "auto", level)
-        records.append(
-            {
-                "metric": statistic.metric,
-                "target": getattr(statistic, "target", None),
-                "threshold": getattr(statistic, "threshold", None),
-                "estimate": statistic.estimate,
-                "low": interval.low,
-                "high": interval.high,
-                "level": interval.level,
-                "method": interval.method,
-                "errors": None,
-                "comparisons": None,
-                "identities": statistic.curve.n_identities,
-                "variance": statistic.variance,
-                "effective_n": None,
-                "design_effect": None,
-            }
-        )
+        made = number_record(statistic, interval, statistic.curve.n_identities)
+        records.append({"metric": statistic.metric, "target": getattr(statistic, "target", None), **made})
         if getattr(statistic, "preset", None):
             records[-1]["preset"] = getattr(statistic, "preset", None)
     return records
@@ -80,12 +64,10 @@ def linkage_records(
     made = [rates.precision(prior) for prior in priors] + [rates.f1(prior) for prior in priors]
     for measure in made:
         interval = None if math.isnan(measure.estimate) else measure.interval(level=level)
-        records.append(_linkage(measure.metric, rates, measure.estimate, measure.variance, interval, measure.prior))
+        records.append({**number_record(measure, interval, rates.n_identities), "prior": measure.prior})
     recall = rates.recall()
-    records.append(
-        _linkage("recall", rates, recall.estimate, recall.variance, recall.interval(method, level, **options), None)
-    )
-    return records
+    interval = recall.interval(method, level, **options)
+    return [*records, {**number_record(recall, interval, rates.n_identities), "prior": None}]
 
 
 def linkage_record(number: Any) -> Record:
@@ -118,24 +100,3 @@ def linkage_table(records: Sequence[Record], *, width: int | None = None, colour
     made = table(["metric", "prior", "threshold", "estimate", "low", "high"], rows, width=width, colour=colour)
     methods = ", ".join(dict.fromkeys(str(r["method"]) for r in records if r["method"]))
     return made + f"{level_text(records[0]['level'])} intervals, {methods}. prior: share of genuine comparisons.\n"
-
-
-def _linkage(
-    metric: str, rates: ErrorRates, estimate: float, variance: float, interval: object, prior: float | None
-) -> Record:
-    return {
-        "metric": metric,
-        "threshold": rates.threshold,
-        "estimate": estimate,
-        "low": getattr(interval, "low", None),
-        "high": getattr(interval, "high", None),
-        "level": getattr(interval, "level", None),
-        "method": getattr(interval, "method", None),
-        "errors": None,
-        "comparisons": None,
-        "identities": rates.n_identities,
-        "variance": variance,
-        "effective_n": None,
-        "design_effect": None,
-        "prior": prior,
-    }

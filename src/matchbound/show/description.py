@@ -20,9 +20,8 @@ def description_records(description: Description) -> list[Record]:
     return [record]
 
 
-def description_table(description: Description) -> Table:
-    """The description as a small table."""
-    d = description
+def description_rows(d: Description) -> list[tuple[str, str]]:
+    """What the data are, as (what, value)."""
     rows = [
         ("kind", d.kind),
         ("identities", f"{d.n_identities:,}"),
@@ -31,7 +30,7 @@ def description_table(description: Description) -> Table:
     ]
     if d.n_instances is not None and d.instances_range is not None:
         low, middle, high = d.instances_range
-        rows.append(("instances", f"{d.n_instances:,} ({low} to {high} per identity, median {middle:g})"))
+        rows.append(("instances", f"{d.n_instances:,} ({low} to {high:,} per identity, median {middle:g})"))
         rows.append(("identities with one instance", f"{d.n_single:,}"))
     else:
         rows.append(("instances", "not named"))
@@ -45,7 +44,12 @@ def description_table(description: Description) -> Table:
         if scores is not None:
             rows.append((name, f"{scores[0]:.6g} to {scores[2]:.6g}, median {scores[1]:.6g}"))
     rows.append(("a match is", "score <= threshold" if d.distance else "score >= threshold"))
-    return as_table(("", ""), rows)
+    return rows
+
+
+def description_table(description: Description) -> Table:
+    """The description as a small table."""
+    return as_table(("", ""), description_rows(description))
 
 
 def description_text(description: Description, *, width: int | None = None, colour: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from matchbound.show.numbers import percent
-from matchbound.show.records import Record
+from matchbound.show.records import Record, number_record
 from matchbound.show.text import table
 
 if TYPE_CHECKING:
@@ -21,47 +21,15 @@ def generalised_records(rates: GeneralisedRates, level: float) -> list[Record]:
         if not rate.rate.comparisons:
             continue
         interval = rate.interval(level=level)
-        records.append(
-            {
-                "metric": rate.metric,
-                "threshold": rate.threshold,
-                "estimate": rate.estimate,
-                "low": interval.low,
-                "high": interval.high,
-                "level": interval.level,
-                "method": interval.method,
-                "errors": None,
-                "comparisons": None,
-                "identities": rate.failures.people or rate.rate.n_identities,
-                "variance": rate.variance,
-                "effective_n": None,
-                "design_effect": None,
-                "fte": rate.fte,
-                "fta": rate.fta,
-            }
-        )
+        people = rate.failures.people or rate.rate.n_identities
+        records.append({**number_record(rate, interval, people), "fte": rate.fte, "fta": rate.fta})
     return records
 
 
 def hter_record(rates: ErrorRates, level: float) -> Record:
     """The half total error rate with the fields of a rate."""
     made = rates.hter()
-    interval = made.interval(level=level)
-    return {
-        "metric": made.metric,
-        "threshold": made.threshold,
-        "estimate": made.estimate,
-        "low": interval.low,
-        "high": interval.high,
-        "level": interval.level,
-        "method": interval.method,
-        "errors": None,
-        "comparisons": None,
-        "identities": rates.n_identities,
-        "variance": made.variance,
-        "effective_n": None,
-        "design_effect": None,
-    }
+    return number_record(made, made.interval(level=level), rates.n_identities)
 
 
 def generalised_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:

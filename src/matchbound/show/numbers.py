@@ -17,6 +17,11 @@ LOW = 1e-5
 """A rate below this has two digits, others three."""
 
 
+def typed_number(word: str) -> float:
+    """A number as people type it: ``"0.1%"`` is 0.001; a ValueError where it is none."""
+    return float(word[:-1]) / 100.0 if word.endswith("%") else float(word)
+
+
 def percent(value: float | None) -> str:
     """A rate: 4.20%, 0.0310%, 0.00033%, 3.3e-9; a dash where there is none."""
     if value is None or not math.isfinite(value):

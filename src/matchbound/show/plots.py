@@ -21,7 +21,8 @@ from matchbound.show.terms import metric_name
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.results.roc import Band, RocCurve
+    from matchbound.results.bands import Band
+    from matchbound.results.roc import RocCurve
 
 BandKind = Literal["pointwise", "simultaneous"]
 Row = tuple[str, float, float, float]

@@ -88,6 +88,25 @@ def rate_record(rate: Rate, interval: Interval | None) -> Record:
     }
 
 
+def number_record(number: Any, interval: Any, identities: int) -> Record:
+    """The fields of a rate for a number that is made of several rates and has no errors of its own."""
+    return {
+        "metric": number.metric,
+        "threshold": getattr(number, "threshold", None),
+        "estimate": number.estimate,
+        "low": getattr(interval, "low", None),
+        "high": getattr(interval, "high", None),
+        "level": getattr(interval, "level", None),
+        "method": getattr(interval, "method", None),
+        "errors": None,
+        "comparisons": None,
+        "identities": identities,
+        "variance": number.variance,
+        "effective_n": None,
+        "design_effect": None,
+    }
+
+
 def weighted(result: Any) -> Record:
     """What counts once, where that is not every comparison."""
     weighting = getattr(result, "weighting", "comparisons")

@@ -126,7 +126,7 @@ class CellRate:
     pair_square
         ΣD_ij²/N², each pair once: the floor of the variance.
     variance
-        Without the bias of the plug-in.
+        Corrected for the bias of the plug-in.
     sizes
         Effective identities on either side (the same twice within a group).
     """

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError
 from matchbound.stats.resampling import DENSE_IDENTITIES, Scheme, block_rng, identity_weights
 
 Loss = Callable[[FloatArray, BoolArray], FloatArray]
@@ -102,8 +102,6 @@ def loss_terms(value: FloatArray, genuine: BoolArray, prior: float | None) -> Lo
     if prior is None:
         estimate = float(value.mean())
         return LossTerms(estimate, (value - estimate) / value.size, own, other)
-    if not 0.0 <= prior <= 1.0:
-        raise UsageError(f"prior must lie between 0 and 1; got {prior!r}")
     if (prior > 0.0 and not n_genuine) or (prior < 1.0 and not n_impostor):
         raise DataError(f"a prior of {prior:g} needs genuine and impostor comparisons, and the data lack one kind")
     estimate = (prior * own if prior > 0.0 else 0.0) + ((1.0 - prior) * other if prior < 1.0 else 0.0)

@@ -14,7 +14,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
-from matchbound.results.interval import named
+from matchbound.results.interval import check_level, check_whole, named
 from matchbound.results.rates import METHODS as RATE_METHODS
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
@@ -160,7 +160,7 @@ class CoverageStudy(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         header
             What the first lines say, by key.
         """
@@ -174,7 +174,7 @@ class CoverageStudy(Shown):
         Parameters
         ----------
         path
-            Where to; written whole or not at all.
+            The file to write; it appears whole or not at all.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -294,10 +294,8 @@ def coverage_study(
     nominal = _levels(levels)
     seed = seed_of(rng)
     counts = [G] if isinstance(G, (int, np.integer)) else list(G)
-    if replications < 1:
-        raise UsageError(f"replications must be at least 1; got {replications!r}")
-    if n_resamples < 1:
-        raise UsageError(f"n_resamples must be at least 1; got {n_resamples!r}")
+    check_whole(replications, "replications")
+    check_whole(n_resamples, "n_resamples")
     unknown = sorted(set(chosen) - {"far", "frr", "frr@far"})
     if unknown:
         raise UsageError(f"rates: {unknown[0]!r} is not 'far', 'frr' or 'frr@far'")
@@ -457,9 +455,9 @@ def _methods(methods: Sequence[str] | Mapping[str, Method] | None, curve: bool) 
 
 def _levels(levels: Sequence[float]) -> FloatArray:
     nominal = np.atleast_1d(np.asarray(levels, dtype=np.float64))
-    if not nominal.size or not np.all((nominal > 0.0) & (nominal < 1.0)):
-        raise UsageError(f"levels must lie between 0 and 1, such as 0.95; got {levels!r}")
-    return nominal
+    if not nominal.size:
+        raise UsageError("levels holds no level; give at least one, such as 0.95")
+    return np.array([check_level(level, "levels") for level in nominal.tolist()])
 
 
 def _place(resume: str | os.PathLike[str] | None, count: int | None) -> Path | None:

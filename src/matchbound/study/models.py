@@ -28,7 +28,7 @@ PROTOTYPE_SEED = 20240416
 
 @dataclass(frozen=True)
 class Geometric:
-    """Numbers of instances with a geometric law: `least`, and each further one with a fixed chance.
+    """Geometric numbers of instances: `least`, and each further one with a fixed probability.
 
     mean
         Mean number of instances, at least `least`.

@@ -19,6 +19,7 @@ from matchbound._version import __version__
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.writing import whole_file
+from matchbound.results.interval import check_whole
 from matchbound.study.methods import Draws, Method
 from matchbound.study.samples import Cell, Sample
 
@@ -150,8 +151,7 @@ def run(
     progress
         Called as ``progress(done, total)``.
     """
-    if workers < 1:
-        raise UsageError(f"workers must be at least 1; got {workers!r}")
+    check_whole(workers, "workers")
     store = _Store.open(plan, replications, None if resume is None else Path(resume))
     missing = store.missing()
     blocks = [missing[start : start + BLOCK] for start in range(0, len(missing), BLOCK)]

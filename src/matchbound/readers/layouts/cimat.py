@@ -13,6 +13,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, UsageError, shorten
 from matchbound.files.opening import Input
+from matchbound.notes import Note
 from matchbound.readers.tables import check_similarity, named
 
 
@@ -102,10 +103,15 @@ def _scores(name: str, data: dict[str, dict[str, Any]], distance: bool) -> Compa
         for a, inner in data.items()
         for b, values in inner.items()
     }
-    notes: list[str] = []
+    notes: list[Note] = []
     genuine = [values for (a, b), values in cells.items() if a == b and values]
     if genuine and all(len(values) % 2 == 0 and values[::2] == values[1::2] for values in genuine):
-        notes.append("every genuine score stands twice in a row, as cimat writes chosen pairs: each was counted once")
+        notes.append(
+            Note(
+                "counted-once",
+                "every genuine score stands twice in a row, as cimat writes chosen pairs: each was counted once",
+            )
+        )
         cells = {(a, b): values[::2] if a == b else values for (a, b), values in cells.items()}
     left: list[str] = []
     right: list[str] = []

@@ -6,6 +6,7 @@ from itertools import islice
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.files.opening import Input
+from matchbound.notes import Note
 from matchbound.readers.delimited import NUMBER
 from matchbound.readers.layouts.lines import read_fields
 from matchbound.readers.layouts.trials import read_kaldi
@@ -21,7 +22,10 @@ def read_without_header(source: Input, distance: bool | None) -> Comparisons | N
     fields = [field.strip().lower() for field in line.split(delimiter)]
     if len(fields) == 4 and delimiter is None and NUMBER.match(fields[2]) and fields[3] in ("target", "nontarget"):
         read = read_kaldi([source], distance=distance)
-        note = "the file has no header: its lines were read as enrolment, test, score and label (reader='kaldi')"
+        note = Note(
+            "no-header",
+            "the file has no header: its lines were read as enrolment, test, score and label (reader='kaldi')",
+        )
         return read.with_fields(notes=(note, *read.notes))
     if len(fields) != 2:
         return None
@@ -34,5 +38,5 @@ def read_without_header(source: Input, distance: bool | None) -> Comparisons | N
     else:
         return None
     rows = read_fields(source, (2,), order, delimiter=delimiter)
-    note = f"the file has no header: its lines were read as {order}"
+    note = Note("no-header", f"the file has no header: its lines were read as {order}")
     return unseen(rows.numbers(score), rows.truths(label), bool(distance), [note])

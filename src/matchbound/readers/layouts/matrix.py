@@ -14,6 +14,7 @@ from matchbound.data.comparisons import Comparisons, check_finite
 from matchbound.data.labels import Coded, merge
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import Input
+from matchbound.notes import Note
 from matchbound.readers.arrays import load_labels
 from matchbound.readers.npy import load_npy
 from matchbound.readers.tables import named
@@ -74,7 +75,7 @@ def _comparisons(
     score: FloatArray,
     cell: tuple[IntArray, IntArray],
     distance: bool,
-    notes: list[str],
+    notes: list[Note],
 ) -> Comparisons:
     """Comparisons of rows and columns, which are called by their numbers."""
     numbers = np.arange(max((int(index.max(initial=-1)) + 1 for index in cell), default=0), dtype=np.int64)
@@ -103,8 +104,11 @@ def _square(name: str, matrix: NDArray[Any], labels: Coded, distance: bool) -> C
     notes = labels.notes("the labels")
     if not np.allclose(score, other, rtol=1e-5, atol=1e-8):
         notes.append(
-            "the matrix is not symmetric: each pair of instances is compared twice, once in either order, and both "
-            "scores are kept"
+            Note(
+                "asymmetric",
+                "the matrix is not symmetric: each pair of instances is compared twice, once in either order, and both "
+                "scores are kept",
+            )
         )
         first, second = np.concatenate([first, second]), np.concatenate([second, first])
         score = np.concatenate([score, other])

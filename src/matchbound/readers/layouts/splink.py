@@ -14,6 +14,7 @@ from matchbound.data.labels import Coded, as_text, distinct_integers, merge, tex
 from matchbound.data.missing import rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
+from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.layouts.whole import load_table
 from matchbound.readers.tables import Table, named
@@ -81,7 +82,7 @@ def read_splink(
             pairs = Coded(record, a), Coded(record, b)
             return _clustered(table, clusters, column, pairs, values, bool(distance), unique_id, blocked)
     entity = truth or next((n for n in ("cluster", "cluster_id", "entity_id", "person_id") if f"{n}_l" in names), None)
-    notes: list[str] = []
+    notes: list[Note] = []
     if entity is not None:
         who = [table.coded(_column(table, f"{entity}_{side}")) for side in ("l", "r")]
         identities, (left, right) = merge(*who)
@@ -100,8 +101,11 @@ def read_splink(
             where = lambda row: source  # noqa: E731
             if lost:
                 notes.append(
-                    f"{lost} labelled pairs have no score because blocking did not propose them: they are left out, so "
-                    "FRR is that of the proposed pairs only"
+                    Note(
+                        "not-proposed",
+                        f"{lost} labelled pairs have no score because blocking did not propose them: they are left "
+                        "out, so FRR is that of the proposed pairs only",
+                    )
                 )
         else:
             genuine = _genuine(table)
@@ -167,7 +171,7 @@ def _clustered(
         who = names[a[row]] if place[a[row]] < 0 else names[b[row]]
         raise DataError(f"{table.where(row)}: record {plainly(who)} has no cluster in {clusters.source}")
     first, second = place[a], place[b]
-    notes: list[str] = []
+    notes: list[Note] = []
     if blocked == "miss":
         sizes = np.bincount(entity, minlength=entities.size)
         pairs = int((sizes * (sizes - 1) // 2).sum())
@@ -180,8 +184,11 @@ def _clustered(
         if more[0].size:
             worst = rejected_score(values, distance)
             notes.append(
-                f"{more[0].size} true pairs were not proposed by blocking: they count as misses, with a score of "
-                f"{worst:g}, beyond all others"
+                Note(
+                    "not-proposed",
+                    f"{more[0].size} true pairs were not proposed by blocking: they count as misses, with a score of "
+                    f"{worst:g}, beyond all others",
+                )
             )
             first, second = np.concatenate([first, more[0]]), np.concatenate([second, more[1]])
             values = np.concatenate([values, np.full(more[0].size, worst)])

@@ -11,6 +11,7 @@ from typing import Any
 from matchbound.counting.executors import Progress
 from matchbound.errors import MatchboundError, UsageError, without_secrets
 from matchbound.files.names import own_name
+from matchbound.show.numbers import typed_number
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _numbers(given: Mapping[str, Any], name: str, told: str) -> tuple[float, ...
 
 def _number(word: str, rate: bool) -> float:
     """A number; a rate may be written in percent."""
-    return float(word[:-1]) / 100.0 if rate and word.endswith("%") else float(word)
+    return typed_number(word) if rate else float(word)
 
 
 def _words(given: Mapping[str, Any], name: str, mark: str) -> list[str]:

@@ -105,6 +105,17 @@ def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
     )
 
 
+def frr_influence(curve: CurveTally, point: int) -> FloatArray:
+    """a_i = (e_i − q·g_i)/T at a point of a curve, shape (G,)."""
+    q = float(curve.false_nonmatches[point] / curve.n_genuine)
+    if isinstance(curve, SortedCurve):
+        errors = curve.genuine_errors_at(curve.similarity[[point]])[0]
+    else:
+        errors = curve.errors_at(np.array([point])).genuine[0]
+    result: FloatArray = (errors - q * curve.genuine_comparisons) / curve.n_genuine
+    return result
+
+
 def effective_identities(curve: CurveTally) -> float:
     """T²/Σg²: how many equal identities the genuine comparisons are worth."""
     g = curve.genuine_comparisons.astype(np.float64)

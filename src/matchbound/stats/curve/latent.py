@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.curve import CurveTally
-from matchbound.stats.curve.influence import point_influence
-from matchbound.stats.curve.rates import index_at_far, index_at_frr
+from matchbound.stats.curve.influence import frr_influence, point_influence
+from matchbound.stats.curve.rates import crossed_at, point_at_far, point_at_frr
 from matchbound.stats.latent import LatentModel
 from matchbound.stats.latent.probabilities import excess
 
@@ -57,13 +57,10 @@ def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, 
     Measured where errors are plentiful (FAR in [.03, .3], FRR in [.1, .9]), scaled down to the share of FAR's variance
     that comes from identities at the rate asked for, and shrunk by what chance alone would give.
     """
-    near_far, near_frr = float(np.clip(far, 0.03, 0.3)), float(np.clip(frr, 0.1, 0.9))
-    k = index_at_far(curve.false_matches / curve.n_impostor, near_far)
-    h = index_at_frr(curve.false_nonmatches / curve.n_genuine, near_frr)
-    points = np.unique([k, h])
-    terms = point_influence(curve, points)
-    rho, a = terms.far[np.searchsorted(points, k)], terms.frr[np.searchsorted(points, h)]
-    plug_in = float(terms.far_variance[np.searchsorted(points, k)])
+    near_far = _plentiful(far, frr)[0]
+    k, h = correlation_points(curve, far, frr)
+    at_far, at_frr = point_influence(curve, np.array([k])), frr_influence(curve, h)
+    rho, a, plug_in = at_far.far[0], at_frr, float(at_far.far_variance[0])
     variance = max(plug_in, float(rho @ rho) - plug_in) * float(a @ a)
     if variance <= 0.0:
         return 0.0
@@ -73,6 +70,17 @@ def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, 
         return 0.0
     kept = max(0.0, 1.0 - 1.0 / (far_model.effective_identities * found * found))
     return float(np.clip(found * kept, -MOST_CORRELATION, MOST_CORRELATION))
+
+
+def _plentiful(far: float, frr: float) -> tuple[float, float]:
+    """The rates nearest to these at which errors of both kinds are plentiful."""
+    return float(np.clip(far, 0.03, 0.3)), float(np.clip(frr, 0.1, 0.9))
+
+
+def correlation_points(curve: CurveTally, far: float, frr: float) -> tuple[int, int]:
+    """The points of a curve at which what each identity adds to FAR and to FRR is looked at."""
+    near_far, near_frr = _plentiful(far, frr)
+    return point_at_far(curve, near_far), point_at_frr(curve, near_frr)
 
 
 def limits_at_far(
@@ -87,7 +95,7 @@ def limits_at_far(
         target,
         deviates,
         lambda count: curve.false_nonmatches[_index_of_rank(curve, count)],
-        int(curve.false_nonmatches[index_at_far(curve.false_matches / curve.n_impostor, target)]),
+        int(curve.false_nonmatches[point_at_far(curve, target)]),
     )
 
 
@@ -97,10 +105,11 @@ def limits_at_frr(
     """Limits for FAR at FRR = target; `deviates` are the t quantiles of FAR and FRR."""
 
     def other(count: FloatArray) -> IntArray:
-        reached = np.searchsorted(-curve.false_nonmatches, -_whole(curve.false_nonmatches, count), side="left")
+        missed = curve.false_nonmatches[::-1]
+        reached = missed.size - np.searchsorted(missed, _whole(missed, count), side="right")
         return curve.false_matches[np.minimum(reached, curve.thresholds.size - 1)]
 
-    own = int(curve.false_matches[index_at_frr(curve.false_nonmatches / curve.n_genuine, target)])
+    own = int(curve.false_matches[point_at_frr(curve, target)])
     return _limits_at(models.frr, models.far, models.shares(), curve.n_genuine, target, deviates[::-1], other, own)
 
 
@@ -152,7 +161,20 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
     """
     from scipy.special import ndtr, ndtri
 
-    z = ndtri((curve.false_matches + 0.5) / (curve.n_impostor + 1.0))
+    points, n = curve.thresholds.size, curve.n_impostor
+
+    def z(k: IntArray) -> FloatArray:
+        found: FloatArray = ndtri((curve.false_matches[k] + 0.5) / (n + 1.0))
+        return found
+
+    def reaching(wanted: FloatArray) -> IntArray:
+        """The first points whose probits of FAR are at least so large, without those of all points."""
+        first, stop = np.zeros(wanted.size, dtype=np.int64), np.full(wanted.size, points)
+        while np.any(first < stop):
+            middle = (first + stop) // 2
+            below = z(np.minimum(middle, points - 1)) < wanted
+            first, stop = np.where(below & (first < stop), middle + 1, first), np.where(below, stop, middle)
+        return first
 
     def ends(k: IntArray, entries: IntArray) -> tuple[FloatArray, FloatArray]:
         side, near = upper[entries], CLOSE / 20.0
@@ -161,9 +183,8 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
         return ndtri(np.clip(far, SURE, 1.0 - SURE)), ndtri(np.clip(frr, SURE, 1.0 - SURE))
 
     size = own.size
-    low, high = np.zeros(size, dtype=np.int64), np.full(size, z.size - 1)
-    crossed = curve.false_matches / curve.n_impostor >= curve.false_nonmatches / curve.n_genuine
-    at = np.full(size, min(int(np.searchsorted(crossed, True)), z.size - 1))
+    low, high = np.zeros(size, dtype=np.int64), np.full(size, points - 1)
+    at = np.full(size, min(crossed_at(curve), points - 1))
     value, best = np.zeros(size), np.full(size, np.inf)
     slope, before, gap_before = np.full(size, 2.0), np.full(size, np.nan), np.zeros(size)
     left = np.arange(size)
@@ -175,14 +196,15 @@ def _meeting(curve: CurveTally, models: LatentPair, own: FloatArray, rest: Float
         value[left[closer]], best[left[closer]] = (far + frr)[closer] / 2.0, np.abs(gap)[closer]
         low[left] = np.where(gap < 0.0, np.maximum(low[left], here), low[left])
         high[left] = np.where(gap >= 0.0, np.minimum(high[left], here), high[left])
-        moved = z[here] - before[left]
+        probit = z(here)
+        moved = probit - before[left]
         known = np.isfinite(moved) & (np.abs(moved) > 1e-9)
         found = np.divide(gap - gap_before[left], moved, out=slope[left], where=known)
         slope[left] = np.where(found > 0.2, np.minimum(found, 20.0), slope[left])
-        before[left], gap_before[left] = z[here], gap
-        aimed = np.searchsorted(z, z[here] - gap / slope[left])
+        before[left], gap_before[left] = probit, gap
+        aimed = reaching(probit - gap / slope[left])
         inside = (aimed > low[left]) & (aimed < high[left])
-        at[left] = np.where(inside, aimed, np.clip((low[left] + high[left]) // 2, 0, z.size - 1))
+        at[left] = np.where(inside, aimed, np.clip((low[left] + high[left]) // 2, 0, points - 1))
         left = left[(best[left] >= CLOSE) & (high[left] - low[left] > 1)]
         if not left.size:
             break

@@ -9,6 +9,7 @@ impostor's counts half in the area, as everywhere else.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,26 @@ def index_at_far(far: FloatArray, target: float) -> int:
 def index_at_frr(frr: FloatArray, target: float) -> int:
     """The strictest point whose FRR is at most the target. `frr` never increases and ends at 0."""
     return min(int(np.searchsorted(-frr, -target * SLACK, side="left")), frr.size - 1)
+
+
+def point_at_far(curve: CurveTally, target: float) -> int:
+    """`index_at_far` from the counts, without rates at every point."""
+    n, limit = curve.n_impostor, target * SLACK
+    return bisect_right(range(curve.thresholds.size), limit, key=lambda k: curve.false_matches[k] / n) - 1
+
+
+def point_at_frr(curve: CurveTally, target: float) -> int:
+    """`index_at_frr` from the counts, without rates at every point."""
+    t, limit, size = curve.n_genuine, -target * SLACK, curve.thresholds.size
+    return min(bisect_left(range(size), limit, key=lambda k: -curve.false_nonmatches[k] / t), size - 1)
+
+
+def crossed_at(curve: CurveTally) -> int:
+    """The first point whose FAR is at least its FRR."""
+    n, t = curve.n_impostor, curve.n_genuine
+    return bisect_left(
+        range(curve.thresholds.size), True, key=lambda k: curve.false_matches[k] / n >= curve.false_nonmatches[k] / t
+    )
 
 
 def crossing(far: FloatArray, frr: FloatArray) -> Crossing:

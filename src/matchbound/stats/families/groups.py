@@ -17,8 +17,8 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.stats.families.critical import Largest, Rng, largest_of, normal_scores
+from matchbound.stats.gaps import GroupMoments, finite_factor, gap_statistic, without_leverage
 from matchbound.stats.group_differences import GroupSums
-from matchbound.stats.variance import far_bias_factor
 
 MOST_PEOPLE = 2_000
 """Beyond, the normal approximation serves, which is instant."""
@@ -37,8 +37,8 @@ class Within:
         m_i within the group.
     pair_squares : float64 array, shape (H,)
         Σm_ij², each pair once.
-    factor, freedom : float64 arrays, shape (H,)
-        The correction of each variance for bias, and its degrees of freedom.
+    people : float64 array, shape (H,)
+        G_e.
     clumps : float64 array, shape (E,)
         n_ij > 0 of all groups.
     spread
@@ -48,8 +48,7 @@ class Within:
     group: IntArray
     comparisons: FloatArray
     pair_squares: FloatArray
-    factor: FloatArray
-    freedom: FloatArray
+    people: FloatArray
     clumps: FloatArray
     spread: float
 
@@ -61,24 +60,22 @@ class Within:
         return self.clumps.size <= min(MOST_CLUMPS, SPARSE * pairs) and self.group.size <= MOST_PEOPLE
 
 
-def within_groups(sums: GroupSums, chosen: list[int], freedom: FloatArray) -> Within:
+def within_groups(sums: GroupSums, chosen: list[int], people: FloatArray) -> Within:
     """What `thrown_far` needs of some of the groups, all of which have impostor comparisons.
 
     Parameters
     ----------
-    freedom : float64 array, shape (H,)
-        Degrees of freedom of each chosen group's variance.
+    people : float64 array, shape (H,)
+        Effective identities of each chosen group.
     """
     places = [np.flatnonzero((sums.group == g) & (sums.comparisons[:, g] > 0.0)) for g in chosen]
     m = [sums.comparisons[place, g] for place, g in zip(places, chosen, strict=True)]
-    factors = [far_bias_factor(float(x.sum()) ** 2 / float(x @ x)) for x in m]
     at = np.array(chosen)
     return Within(
         np.repeat(np.arange(len(chosen)), [x.size for x in m]),
         np.concatenate(m),
         sums.sum_mm[at, at],
-        np.array([f if np.isfinite(f) else 1.0 for f in factors]),
-        freedom,
+        people,
         np.concatenate([sums.clumps[g] for g in chosen]).astype(np.float64),
         _spread(sums, chosen),
     )
@@ -147,10 +144,14 @@ def throw(within: Within, rng: np.random.Generator, size: int) -> tuple[FloatArr
 
 
 def largest_far(within: Within, s: FloatArray, nn: FloatArray) -> FloatArray:
-    """The largest gap of each draw, shape (B,), from S_i, shape (B, U), and Σn_ij² of each group, shape (B, H).
+    """The largest gap of each draw, shape (B,), from S_i, shape (B, U), and Σn_ij² of each group, shape (B, H)."""
+    return _largest_gap(thrown_moments(within, s, nn))
 
-    Q = Σn_ij² − p²·Σm_ij² (errors meet pairs in proportion to m_ij), the variance is
-    max(factor·(Σ(S_i − p·m_i)² − Q), Q, 1)/N².
+
+def thrown_moments(within: Within, s: FloatArray, nn: FloatArray) -> GroupMoments:
+    """What the test of a gap needs of each draw and group, arrays that broadcast to shape (B, H).
+
+    Q = Σn_ij² − p²·Σm_ij²: errors meet pairs in proportion to m_ij.
     """
     m, group = within.comparisons, within.group
     n2, squares = np.bincount(group, m), np.bincount(group, m * m)
@@ -158,9 +159,19 @@ def largest_far(within: Within, s: FloatArray, nn: FloatArray) -> FloatArray:
     n = n2 / 2.0
     p = np.add.reduceat(s, starts, axis=1) / n2
     r = np.add.reduceat(s * s, starts, axis=1) - 2.0 * p * np.add.reduceat(s * m, starts, axis=1) + p * p * squares
-    q = nn - p * p * within.pair_squares
-    variance = np.maximum(np.maximum(within.factor * (r - q), q), 1.0) / n**2
-    return _largest_gap(p, variance, np.broadcast_to(within.freedom, p.shape))
+    q = np.maximum(nn - p * p * within.pair_squares, 0.0)
+    factor = np.array([finite_factor(people) for people in within.people])
+    return GroupMoments(
+        rate=p,
+        comparisons=n,
+        people=within.people,
+        personal=factor * (r - q) - q,
+        clustered=q,
+        sharing=squares - 2.0 * within.pair_squares,
+        alone=n,
+        mates=within.pair_squares - n,
+        least=1.0 / n**2,
+    )
 
 
 def permuted_frr(
@@ -168,8 +179,7 @@ def permuted_frr(
 ) -> Largest:
     """Draws of the largest studentised gap of FRR when people are dealt to the groups anew.
 
-    Each group keeps its number of people. Variance max(G/(G−1)·Σ(e_i − q·g_i)², 1)/T² and G − 1 degrees of
-    freedom with G = T²/Σg².
+    Each group keeps its number of people; effective identities are T²/Σg².
 
     Parameters
     ----------
@@ -178,19 +188,31 @@ def permuted_frr(
     errors, comparisons : float64 arrays, shape (U,)
         e_i and g_i > 0.
     """
-    starts = np.searchsorted(group, np.arange(int(group[-1]) + 1))
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
         order = rng.permuted(np.broadcast_to(np.arange(group.size), (size, group.size)), axis=1)
-        e, g = errors[order], comparisons[order]
-        x, total, ee, eg, gg = (np.add.reduceat(v, starts, axis=1) for v in (e, g, e * e, e * g, g * g))
-        q = x / total
-        people = total * total / gg
-        factor = np.where(people > 1.0, people / np.maximum(people - 1.0, 1e-9), 1.0)
-        variance = np.maximum(factor * (ee - 2.0 * q * eg + q * q * gg), 1.0) / total**2
-        return _largest_gap(q, variance, np.maximum(people - 1.0, 1.0))
+        return _largest_gap(permuted_moments(group, errors[order], comparisons[order]))
 
     return largest_of(draw, n_resamples, rng)
+
+
+def permuted_moments(group: IntArray, errors: FloatArray, comparisons: FloatArray) -> GroupMoments:
+    """What the test of a gap needs of each draw and group, shape (B, H), from e_i and g_i, shape (B, U)."""
+    starts = np.searchsorted(group, np.arange(int(group[-1]) + 1))
+    x, total, squares = (np.add.reduceat(v, starts, axis=1) for v in (errors, comparisons, comparisons**2))
+    q = x / total
+    left = without_leverage(errors - q[:, group] * comparisons, comparisons / total[:, group])
+    return GroupMoments(
+        rate=q,
+        comparisons=total,
+        people=total * total / squares,
+        personal=np.zeros_like(q),
+        clustered=np.add.reduceat(left, starts, axis=1),
+        sharing=np.zeros_like(q),
+        alone=total,
+        mates=squares - total,
+        least=1.0 / total**2,
+    )
 
 
 def _choose(rng: np.random.Generator, weights: FloatArray, count: int) -> IntArray:
@@ -201,11 +223,9 @@ def _choose(rng: np.random.Generator, weights: FloatArray, count: int) -> IntArr
     return result
 
 
-def _largest_gap(rate: FloatArray, variance: FloatArray, freedom: FloatArray) -> FloatArray:
-    """The largest |gap|/√variance over all pairs of groups on the normal scale, with Satterthwaite's freedom."""
-    one, two = np.triu_indices(rate.shape[1], k=1)
-    v, w = variance[:, one], variance[:, two]
-    welch = (v + w) ** 2 / (v * v / freedom[:, one] + w * w / freedom[:, two])
-    scores = normal_scores((rate[:, one] - rate[:, two]) / np.sqrt(v + w), welch)
-    result: FloatArray = scores.max(axis=1)
+def _largest_gap(drawn: GroupMoments) -> FloatArray:
+    """The largest gap over all pairs of groups on the normal scale, (B, H) → (B,)."""
+    one, two = np.triu_indices(drawn.rate.shape[1], k=1)
+    statistic, freedom = gap_statistic(drawn.columns(one), drawn.columns(two))
+    result: FloatArray = normal_scores(statistic, freedom).max(axis=1)
     return result

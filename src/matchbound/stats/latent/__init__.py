@@ -9,9 +9,10 @@ from matchbound.stats.latent.fit import (
     unit_design,
     with_own_variance,
 )
-from matchbound.stats.latent.model import LatentLimits, LatentModel, LatentSettings, settings_named
+from matchbound.stats.latent.model import BLENDED, LatentLimits, LatentModel, LatentSettings, settings_named
 
 __all__ = [
+    "BLENDED",
     "LatentLimits",
     "LatentModel",
     "LatentSettings",

@@ -89,9 +89,11 @@ def fit_far(
     Parameters
     ----------
     tally
-        Impostor comparisons at the thresholds of `rank_grid`; it must know m_ij (``impostor.compared``).
+        Impostor comparisons at the thresholds of `rank_grid`; it must know m_ij (``impostor.compared``, or
+        ``impostor.rows``).
     leave_out
-        At the thresholds of `leave_out_ranks`, with pairs kept; by default `tally`, at its nearest thresholds.
+        At the thresholds of `leave_out_ranks`, with pairs kept, or sums of their rows; by default `tally`, at its
+        nearest thresholds.
     whole
         All the data, at any threshold, where the first two are of a random subset of identities: what was compared is
         counted from it, and only the correlations from the subset.
@@ -138,7 +140,8 @@ def fit_far(
 
 def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
     """The model of FAR with the sample's own variance taken from a tally of all the data, at its thresholds."""
-    return replace(model, own=far_own_variance(tally.impostor, model.mirrored, model.effective_identities))
+    own = far_own_variance(tally.impostor, model.mirrored, model.effective_identities)
+    return replace(model, own=own, other=model.other and with_own_variance(model.other, tally))
 
 
 def unit_design(rate: UnitRate) -> Design:
@@ -187,6 +190,7 @@ def of_units(model: LatentModel, rates: Sequence[UnitRate]) -> LatentModel:
         effective_identities=float(people),
         own=own,
         people=people,
+        other=model.other and of_units(model.other, rates),
     )
 
 
@@ -241,7 +245,7 @@ def _slope(tally: Tally, left: LeaveOneOut, mirrored: bool, settings: LatentSett
     """β: the slope of the mean ρ_s on the mean probit rate over samples that each leave one identity out."""
     from scipy.special import ndtri
 
-    if not tally.has_pairs or not tally.thresholds.size:
+    if not left.possible or not tally.thresholds.size:
         return 0.0
     taking_part = tally.impostor.comparisons > 0
     total = float(tally.impostor.comparisons.sum())
@@ -392,12 +396,13 @@ class LeaveOneOut:
     All of it in one pass over the identity pairs. Leaving out h takes row and column h from every sum: with
     S_i = Σ_j n_ij and m_i = Σ_j m_ij, Σ_{i≠h}(S_i − n_ih)² = ΣS² − S_h² − 2Σ_i S_i·n_ih + Σ_i n_ih², and so on for the
     products with m.
-    The tally must have kept its pairs. An identity without comparisons has the moments of all the data. What does not
-    depend on the threshold is worked out once, and so is what is asked for twice.
+    The tally must have kept its pairs, or the sums of their rows. An identity without comparisons has the moments of
+    all the data. What does not depend on the threshold is worked out once, and so is what is asked for twice.
     """
 
     def __init__(self, tally: Tally) -> None:
         self._impostor, self._size = tally.impostor, tally.n_identities
+        self.possible = tally.has_pairs or tally.impostor.rows is not None
         self._known: dict[int, tuple[Design, Products]] = {}
 
     def at(self, k: int) -> tuple[Design, Products]:
@@ -416,13 +421,19 @@ class LeaveOneOut:
     def _without_errors(self) -> tuple[FloatArray, FloatArray]:
         """Σ_i m_ih² and Σ_i m_ih·m_i for each h."""
         compared, m = self._impostor.compared, self._impostor.comparisons.astype(np.float64)
+        if self._impostor.rows is not None:
+            return self._impostor.rows.mm, self._impostor.rows.mm_i
         if isinstance(compared, AllPairs):
             sizes = compared.instances.astype(np.float64)
             return sizes**2 * (float(sizes @ sizes) - sizes**2), sizes * (float(sizes @ m) - sizes * m)
         return self._compared.of(self._compared.values**2), self._compared.times(m)
 
-    def _found(self, k: int) -> tuple[Design, Products]:
+    def _sums(self, k: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Σ_i m_ih·S_i, Σ_i n_ih², Σ_i n_ih·m_ih, Σ_i n_ih·S_i and Σ_i n_ih·m_i for each h."""
         impostor = self._impostor
+        if impostor.rows is not None:
+            rows = impostor.rows
+            return rows.ms[k], rows.nn[k], rows.nm[k], rows.ns[k], rows.nm_i[k]
         assert impostor.erred is not None
         assert impostor.compared is not None
         m, s = impostor.comparisons.astype(np.float64), impostor.errors[k].astype(np.float64)
@@ -430,7 +441,6 @@ class LeaveOneOut:
         wrong_pairs = _Rows(erred, erred.count.astype(np.float64), self._size)
         n = wrong_pairs.values
         nn, ns, nm_i = wrong_pairs.of(n * n), wrong_pairs.times(s), wrong_pairs.times(m)
-        mm, mm_i = self._without_errors
         if isinstance(compared, AllPairs):
             sizes = compared.instances.astype(np.float64)
             ms = sizes * (float(sizes @ s) - sizes * s)
@@ -438,7 +448,13 @@ class LeaveOneOut:
         else:
             ms = self._compared.times(s)
             both = n * self._compared.at(erred)
-        nm = wrong_pairs.of(both)
+        return ms, nn, wrong_pairs.of(both), ns, nm_i
+
+    def _found(self, k: int) -> tuple[Design, Products]:
+        impostor = self._impostor
+        m, s = impostor.comparisons.astype(np.float64), impostor.errors[k].astype(np.float64)
+        mm, mm_i = self._without_errors
+        ms, nn, nm, ns, nm_i = self._sums(k)
         ordered, wrong = float(m.sum()) - 2.0 * m, float(s.sum()) - 2.0 * s
         p = _ratio(wrong, ordered)
         sum_ss = float(s @ s) - s * s - 2.0 * ns + nn
@@ -530,7 +546,9 @@ def smooth(
 
 
 def impostor_clusters(tally: ImpostorTally) -> Clusters:
-    """The identity pairs that were compared, by m_ij; the tally must have kept m_ij."""
+    """The identity pairs that were compared, by m_ij; the tally must have kept m_ij, or how many have each."""
+    if tally.rows is not None:
+        return _grouped(tally.rows.sizes.astype(np.float64), tally.rows.pairs.astype(np.float64))
     compared = tally.compared
     assert compared is not None
     if isinstance(compared, AllPairs):
@@ -609,11 +627,11 @@ def with_jackknife(own: OwnVariance, tally: Tally, mirrored: bool, without: Leav
     """The same with noise at least (G−1)/G·Σ(V_h − V̄)²/V̂² over samples that each leave one identity h out.
 
     V_h = max(0, 4R − 2Q)/N2² without h, and V̂ = max(4R − 2Q, 2Q)/N2². Known at the thresholds of `tally`, which must
-    have kept its pairs, and in between linear.
+    have kept its pairs or the sums of their rows, and in between linear.
     """
-    if not tally.has_pairs or not own.errors.size:
-        return own
     without = without or LeaveOneOut(tally)
+    if not without.possible or not own.errors.size:
+        return own
     taking_part = tally.impostor.comparisons > 0
     size = int(np.count_nonzero(taking_part))
     total = float(tally.impostor.comparisons.sum()) / 2.0

@@ -24,6 +24,8 @@ LEAST_FREEDOM = 6.0
 """Degrees of freedom are not cut below this."""
 RISKY = 0.15
 """Above this pooled ρ_s, coverage may fall to about 90%."""
+BLENDED = (0.4, 0.6)
+"""Between these rates the limits of fits from both sides of the scale go over into each other."""
 FEW = 10.0
 """With fewer erring clusters than this, the interval leans on larger rates."""
 
@@ -47,6 +49,11 @@ class LatentSettings:
         The same as `pair_guard` and `guard_rate` for FRR.
     slope_limit
         The largest β, how much ρ_s rises with the probit rate over samples.
+    slope_rise
+        At rates above `guard_rate`, upper limits use 1 + `slope_rise` of β; below, this fades.
+    least_identity
+        Upper limits take ρ_s to be at least this over G_e (as far as they rest on the model): so few people cannot show
+        that it is less.
     bandwidth
         Of the kernel that smooths correlations, in probit rates.
     hand_over, genuine_hand_over
@@ -63,9 +70,13 @@ class LatentSettings:
         Above this pooled ρ_s the rate varies over samples less like a log-normal and more like a gamma variable.
     least_scale
         The sample's variance is never taken to be less than this part of the model's (FRR).
-    freedom
-        Degrees of freedom of the t quantile over G_e − 1: people differ so much that each tells less than a normal
-        observation does about a variance.
+    erring_fade
+        Lower limits of FRR count no more clumps than about as many people as err, n(1 + (n − 1)/`erring_fade`) for n of
+        them; 0: as many as the model says.
+    freedom, lower_freedom
+        Degrees of freedom of the t quantile over G − 1, at most G_e − 1: people differ so much that each tells less
+        than a normal observation does about a variance. A sample with too high a rate shows too much variance rather
+        than too little, so that lower limits need no such care.
 
     See Also
     --------
@@ -94,10 +105,22 @@ class LatentSettings:
     hubs_from: float = 0.15
     least_scale: float = 0.0
     freedom: float = 0.5
+    lower_freedom: float = 1.0
+    slope_rise: float = 0.25
+    least_identity: float = 0.7
+    erring_fade: float = 5.0
 
 
 GUARDED = LatentSettings(
-    genuine_guard=0.6, hand_over=0.0, genuine_hand_over=0.0, erring_share=0.0, hubs_from=float("inf"), freedom=1.0
+    genuine_guard=0.6,
+    hand_over=0.0,
+    genuine_hand_over=0.0,
+    erring_share=0.0,
+    hubs_from=float("inf"),
+    freedom=1.0,
+    slope_rise=0.0,
+    least_identity=0.0,
+    erring_fade=0.0,
 )
 """Guards in the tail, and nothing else: the default before the model learned to hand over to the sample's variance."""
 DEFAULT = LatentSettings()
@@ -287,6 +310,8 @@ class LatentModel:
         The sample's own variance, seen from the same side; None: it is never used.
     people
         Identities that take part (0: as many as the effective number).
+    other
+        The same rate fitted from the other side of the scale, for rates around and beyond ½; None: these curves serve.
 
     See Also
     --------
@@ -311,6 +336,7 @@ class LatentModel:
     mirrored: bool = False
     own: OwnVariance | None = None
     people: int = 0
+    other: LatentModel | None = None
 
     @property
     def comparisons(self) -> float:
@@ -318,9 +344,9 @@ class LatentModel:
         return float(self.design.comparisons)
 
     def deviate(self, level: float, side: Side = "two-sided") -> float:
-        """The t quantile with f·(G_e − 1) degrees of freedom, or the lesser of 6 and G_e − 1 where that is more.
+        """The t quantile with max(f·(G − 1), 6) degrees of freedom, at most G_e − 1.
 
-        Limits have a tail of Φ(−deviate).
+        Upper limits have a tail of Φ(−deviate); lower ones may have other degrees of freedom, and `limit` sees to it.
 
         Parameters
         ----------
@@ -332,8 +358,22 @@ class LatentModel:
         from scipy.special import stdtrit
 
         tail = (1.0 - level) / 2.0 if side == "two-sided" else 1.0 - level
-        most = self.effective_identities - 1.0
-        return -float(stdtrit(max(self.settings.freedom * most, min(most, LEAST_FREEDOM), 1.0), tail))
+        return -float(stdtrit(self._freedom(self.settings.freedom), tail))
+
+    def _freedom(self, share: float) -> float:
+        """Degrees of freedom: a share of G − 1, at least 6, at most G_e − 1."""
+        people = self.people or self.effective_identities
+        return max(min(self.effective_identities - 1.0, max(share * (people - 1.0), LEAST_FREEDOM)), 1.0)
+
+    def lower_deviate(self, deviate: FloatArray) -> FloatArray:
+        """The deviates of lower limits that go with those of upper ones: the same tail, other degrees of freedom."""
+        from scipy.special import stdtr, stdtrit
+
+        first, second = self._freedom(self.settings.freedom), self._freedom(self.settings.lower_freedom)
+        if first == second:
+            return deviate
+        result: FloatArray = -stdtrit(second, np.maximum(stdtr(first, -deviate), 1e-300))
+        return result
 
     def limits(self, errors: float, level: float = 0.95, side: Side = "two-sided") -> LatentLimits:
         """The interval for a rate of which `errors` errors were seen.
@@ -350,7 +390,7 @@ class LatentModel:
         deviate = self.deviate(level, side)
         both = np.array([errors, errors], dtype=np.float64)
         low, high = (float(v) for v in self.limit(both, np.full(2, deviate), np.array([False, True])))
-        view = self._flip() if self._flips(np.array([errors]))[0] else self
+        view = self._sides()[int(errors > self.comparisons / 2.0)]
         x = self.comparisons - errors if view.mirrored else errors
         z_edge = np.clip(_probit(np.array([1.0 - low if view.mirrored else high])), LOWEST, TOP)
         z_hat = _probit(np.array([max(x, 0.5) / self.comparisons]))
@@ -393,23 +433,37 @@ class LatentModel:
         relative
             The sample's relative variance at each count, shape (J,), in the place of what `own` says of it.
         """
+        from scipy.special import ndtr
+
         x, d, up = np.broadcast_arrays(
             np.asarray(errors, dtype=np.float64), np.asarray(deviate, dtype=np.float64), np.asarray(upper, dtype=bool)
         )
         x, d, up = np.atleast_1d(x), np.atleast_1d(d), np.atleast_1d(up)
-        result = np.empty(x.shape)
-        flips = self._flips(x)
-        for view, some in ((self, ~flips), (self._flip(), flips)):
+        beyond = self._beyond(x)
+        found = np.zeros((2, *x.shape))
+        for side, (view, some) in enumerate(zip(self._sides(), (beyond < 1.0, beyond > 0.0), strict=True)):
             if np.any(some):
                 seen = None if relative is None else relative[some]
-                result[some] = view._solve(x[some], d[some], up[some], tolerance, seen)
+                found[side, some] = view._solve(x[some], d[some], up[some], tolerance, seen)
+        result: FloatArray = np.where(beyond > 0.0, found[1], found[0])
+        both = (beyond > 0.0) & (beyond < 1.0)
+        if np.any(both):
+            probits = _probit(np.clip(found[:, both], 1e-300, 1.0 - 1e-16))
+            result[both] = ndtr((1.0 - beyond[both]) * probits[0] + beyond[both] * probits[1])
         return result
 
-    def _flips(self, errors: FloatArray) -> BoolArray:
-        """Which counts are read from the other side of the scale than the curves are."""
-        beyond = errors > self.comparisons / 2.0
-        result: BoolArray = beyond != self.mirrored
-        return result
+    def _beyond(self, errors: FloatArray) -> FloatArray:
+        """How much of a limit is read from the far side of the scale: 0 or 1, and around ½ smoothly in between."""
+        rate = errors / self.comparisons
+        if self.other is None:
+            return np.where(rate > 0.5, 1.0, 0.0)
+        share = np.clip((rate - BLENDED[0]) / (BLENDED[1] - BLENDED[0]), 0.0, 1.0)
+        return share * share * (3.0 - 2.0 * share)
+
+    def _sides(self) -> tuple[LatentModel, LatentModel]:
+        """The model read from the side of errors, and from that of comparisons that did not err."""
+        other = self._flip() if self.other is None else self.other
+        return (other, self) if self.mirrored else (self, other)
 
     def _flip(self) -> LatentModel:
         """The same model read from the other side of the scale."""
@@ -428,12 +482,13 @@ class LatentModel:
 
         x = self.comparisons - errors if self.mirrored else errors
         up = ~upper if self.mirrored else upper
+        deviate = np.where(up, deviate, self.lower_deviate(deviate))
         z_hat = _probit(np.maximum(x, 0.5) / self.comparisons)
-        handed_over = self._handed_over(x, z_hat, relative)
+        handed_over, clump = self._handed_over(x, z_hat, relative), self._clump_seen(x, relative)
 
         def gap(z: FloatArray, entries: IntArray) -> FloatArray:
             handed = (handed_over[0][entries], handed_over[1][entries])
-            tail = self._tail(x[entries], z, z_hat[entries], up[entries], handed)
+            tail = self._tail(x[entries], z, z_hat[entries], up[entries], handed, clump[entries])
             signed: FloatArray = ndtri(np.clip(tail, 1e-300, 1.0 - 1e-16)) + deviate[entries]
             return np.where(up[entries], signed, -signed)
 
@@ -458,10 +513,11 @@ class LatentModel:
         z_hat: FloatArray,
         upper: BoolArray,
         handed_over: tuple[FloatArray, FloatArray] | None = None,
+        clump_seen: FloatArray | None = None,
     ) -> FloatArray:
         """P(X ≤ errors) (for upper limits) or P(X ≥ errors), mid-P, at the probit rates z; shape (J,).
 
-        `handed_over` is what `_handed_over` gives for these errors.
+        `handed_over` and `clump_seen` are what `_handed_over` and `_clump_seen` give for these errors.
         """
         from scipy.special import ndtr
 
@@ -477,9 +533,10 @@ class LatentModel:
         alone = rest / (n * p)
         total = (spread + effect * alone) * scale
         if self.metric == "frr":
-            least = self._least_clump(p)
-            clump = np.where(upper, np.maximum(clump, least), clump)
-            total = np.maximum(total, np.where(upper, least * alone, 0.0))
+            seen = self._clump_seen(errors) if clump_seen is None else clump_seen
+            least = np.where(upper, self._least_clump(p), seen)
+            clump = np.maximum(clump, least)
+            total = np.maximum(total, least * alone)
         clump = np.minimum(clump, np.maximum(total / alone, self.design.alone))
         beyond = np.maximum(total - clump * alone, 0.0)
         return count_tail(errors / clump, n / clump, p, beyond, upper, self._hubs(depth, upper))
@@ -530,6 +587,20 @@ class LatentModel:
         least: FloatArray = share * mean / (1.0 + self.effective_identities * p / 50.0)
         return np.maximum(least if share > 0.0 else 0.0 * least, self.design.alone)
 
+    def _clump_seen(self, errors: FloatArray, relative: FloatArray | None = None) -> FloatArray:
+        """The fewest errors of an identity that errs, as lower limits of FRR assume it; shape (J,).
+
+        The sample's relative variance v̂ of few errors is 1/n where n people of equal shares err. x errors are then no
+        more than n(1 + (n − 1)/fade) clumps: one person's errors are one clump, however many.
+        """
+        fade = self.settings.erring_fade
+        known = self.own is not None and self.own.mirrored == self.mirrored and self.own.errors.size
+        if self.metric == "far" or not fade > 0.0 or self.own is None or not known:
+            return np.zeros_like(errors)
+        relative = self.own.at(np.maximum(errors, 1.0))[0] if relative is None else relative
+        people = np.maximum(1.0 / relative, 1.0)
+        return np.where(errors >= 1.0, errors / (people * (1.0 + (people - 1.0) / fade)), 0.0)
+
     def _hubs(self, depth: FloatArray, upper: BoolArray) -> FloatArray:
         """h: the weight of a gamma law of the rate over samples beside the log-normal one, shape (J,)."""
         if self.metric == "frr" or not self.identity.pooled > self.settings.hubs_from:
@@ -537,10 +608,12 @@ class LatentModel:
         strength = min((self.identity.pooled - self.settings.hubs_from) / 0.3, 1.0)
         return np.where(upper, strength * np.maximum(0.0, 1.0 - 2.0 * depth), 0.0)
 
-    def _raised(self, z: FloatArray, depth: FloatArray, rho_pair: FloatArray) -> FloatArray:
-        """ρ_s with its guard."""
+    def _raised(
+        self, z: FloatArray, depth: FloatArray, rho_pair: FloatArray, weight: FloatArray | float = 1.0
+    ) -> FloatArray:
+        """ρ_s with its guards; `weight` is what the model keeps of the least value."""
         constants = self.settings
-        rho = self.identity(z)
+        rho = np.maximum(self.identity(z), weight * constants.least_identity / self.effective_identities)
         return rho * (1.0 + constants.identity_guard * depth) + constants.borrowed_guard * rho_pair * depth
 
     def _spread(
@@ -559,14 +632,22 @@ class LatentModel:
         if self.metric == "frr":
             return np.zeros_like(z)
         p, rest, n = ndtr(z), ndtr(-z), self.comparisons
-        rho = np.minimum(np.where(upper, self._raised(z, depth, rho_pair), self.identity(z)), MOST)
+        rho = np.minimum(np.where(upper, self._raised(z, depth, rho_pair, weight), self.identity(z)), MOST)
         pairs = float(self.design.sharing)
         spread = pairs * excess(z, rho) / (n * p) ** 2
         share = spread / (spread + effect * rest / (n * p))
-        climb = self.beta * weight * share * np.maximum(z - z_hat, 0.0)
-        climbed = np.minimum(rho + np.where(upper, climb, 0.0), MOST)
-        result: FloatArray = pairs * excess(z, climbed) / (n * p) ** 2
+        rise = self._rise(self.beta * share * np.maximum(z - z_hat, 0.0), z, rho, weight)
+        result: FloatArray = pairs * excess(z, np.minimum(rho + np.where(upper, rise, 0.0), MOST)) / (n * p) ** 2
         return result
+
+    def _rise(self, slope: FloatArray, z: FloatArray, rho: FloatArray, weight: FloatArray | float) -> FloatArray:
+        """How much ρ_s of upper limits rises with the rate, given β·share·(z − ẑ); shape (J,).
+
+        Above the guards' rate by a little more than the slope. At most by ρ_s itself, or by what the model's weight
+        leaves of the slope if that is more.
+        """
+        steeper = 1.0 + self.settings.slope_rise * np.maximum(1.0 - self._depth(z), 0.0)
+        return np.minimum(steeper * slope, np.maximum(weight * slope, rho))
 
     def _design_effect(self, z: FloatArray, rho: FloatArray) -> FloatArray:
         """D: variance of the count over the binomial one, from comparisons of one cluster; shape (J,)."""

@@ -1,0 +1,252 @@
+"""Bootstraps of a rate: what they leave behind, and what they are asked to draw: options, checked, and images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counts.tally import ImpostorTally, PairTable, Tally
+from matchbound.data.comparisons import Comparisons
+from matchbound.errors import DataError, UsageError
+from matchbound.notes import Note
+from matchbound.results.interval import Interval, Side, check_whole, named, one_side, tail_of
+from matchbound.show.shown import Shown
+from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
+from matchbound.stats.images import ImagePairs
+from matchbound.stats.intervals import effective_n, wilson
+from matchbound.stats.resampling import Scheme, percentile
+from matchbound.stats.variance import impostor_sums
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Correction = Literal["none", "drop-one", "rescale"]
+Units = Literal["identities", "images"]
+CORRECTIONS = ("none", "drop-one", "rescale")
+UNITS = ("identities", "images")
+OVERSTATED = 1.5
+"""How many times the variance a bootstrap must give before that is said."""
+SWAPS = ("rate", "random", "recentre")
+WITH_REPLACEMENT = ("vertex", "subsets", "two-level")
+ADVISED_AGAINST = {
+    "naive-bootstrap": (
+        Note(
+            "advised-against",
+            "naive-bootstrap draws comparisons as if they were independent: its intervals can be several times too "
+            "narrow (Fogliato, Patil & Perona 2024, §4.2). Use method='auto'",
+        )
+    ),
+    "subsets": (
+        Note(
+            "advised-against",
+            "the subsets bootstrap sees a quarter to a half of FAR's variance, and with few errors it collapses on "
+            "zero (Fogliato, Patil & Perona 2024, Prop. 4 and R2). Use method='auto' or 'vertex'",
+        )
+    ),
+    "two-level": (
+        Note(
+            "advised-against",
+            "the two-level bootstrap understates FAR's variance and overstates FRR's (Fogliato, Patil & Perona 2024, "
+            "R2). Use method='auto' or 'vertex'",
+        )
+    ),
+}
+"""What to say of bootstraps that are there to be compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap(Shown):
+    """Bootstrap replicates of a rate, and any interval from them without drawing again.
+
+    replicates : float64 array, shape (B,)
+        One rate per draw.
+    estimate
+        The rate of the data themselves.
+    method, seed, tau
+        How they were drawn; `tau` is the variance of the weights.
+    floor
+        The least effective number of trials that Wilson's formula may use.
+
+    See Also
+    --------
+    Rate.bootstrap, CurveStatistic.bootstrap
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
+    >>> drawn = rates.frr.bootstrap("vertex", n_resamples=200, rng=1)
+    >>> drawn.replicates.size
+    200
+    >>> low, high = drawn.interval(level=0.9)
+    >>> round(low, 3), round(high, 3)
+    (0.094, 0.164)
+    """
+
+    replicates: FloatArray = field(repr=False)
+    estimate: float
+    method: str
+    seed: int
+    tau: float = 1.0
+    floor: float = 1.0
+
+    @property
+    def n_resamples(self) -> int:
+        """B."""
+        return int(self.replicates.size)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The estimate with its percentile interval, and how the replicates were drawn (not the replicates)."""
+        made = self.interval()
+        return [
+            {
+                "estimate": self.estimate,
+                "low": made.low,
+                "high": made.high,
+                "level": made.level,
+                "method": self.method,
+                "n_resamples": self.n_resamples,
+                "seed": self.seed,
+                "variance": self.variance,
+            }
+        ]
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95, bins: int = 40) -> Axes:
+        """A histogram of the replicates, with the estimate and the percentile interval.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        level
+            Of the interval.
+        bins
+            Cells of the histogram.
+        """
+        from matchbound.show.plots import plot_replicates
+
+        made = self.interval(level)
+        return plot_replicates(self.replicates, self.estimate, (made.low, made.high), level, ax=ax, bins=bins)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the replicates for weights of variance 1."""
+        return float(self.replicates.var(ddof=1)) / self.tau if self.n_resamples > 1 else 0.0
+
+    def interval(
+        self,
+        level: float = 0.95,
+        *,
+        side: Side = "two-sided",
+        method: Literal["percentile", "wilson"] = "percentile",
+    ) -> Interval:
+        """Percentile interval, or Wilson's with the replicates' variance.
+
+        Percentiles are order statistics at (B+1)·tail and (B+1)·(1−tail); beyond the extreme replicates, those.
+
+        Parameters
+        ----------
+        level
+            The confidence level.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        method
+            ``"percentile"`` or ``"wilson"``.
+        """
+        tail = tail_of(level, side)
+        if method == "wilson":
+            low, high = wilson(self.estimate, effective_n(self.estimate, self.variance, self.floor), tail)
+            return Interval(*one_side(low, high, side), level, f"wilson ({self.method} variance)", side)
+        if method != "percentile":
+            raise UsageError(f"method must be 'percentile' or 'wilson'; got {method!r}")
+        values = self.replicates
+        if self.tau != 1.0:
+            values = np.clip(self.estimate + (values - self.estimate) / np.sqrt(self.tau), 0.0, 1.0)
+        notes: tuple[Note, ...] = ()
+        if (self.n_resamples + 1) * tail < 1.0:
+            text = (
+                f"{self.n_resamples} replicates cannot reach a tail of {tail:g}: the limits are the extreme ones. "
+                f"Use n_resamples of at least {int(np.ceil(1.0 / tail)) - 1}"
+            )
+            notes = (Note("few-replicates", text),)
+        low, high = one_side(percentile(values, tail), percentile(values, 1.0 - tail), side)
+        return Interval(low, high, level, self.method, side, notes)
+
+
+def scheme_of(
+    method: str, n_resamples: int, options: dict[str, Any], sizes: Callable[[], IntArray], n_identities: int
+) -> Scheme:
+    """How to draw, from a bootstrap's name and its options; `sizes` gives the M_i where they matter."""
+    check_whole(n_resamples, "n_resamples")
+    left = dict(options)
+    swap = named(left.pop("swap", "rate"), SWAPS, "swap")
+    correction = named(left.pop("correction", "none"), CORRECTIONS, "correction")
+    units = named(left.pop("units", "identities"), UNITS, "units")
+    weights, fixed = left.pop("weights", None), bool(left.pop("fixed_sizes", False))
+    tau = float(left.pop("tau", 1.0))
+    if left:
+        raise UsageError(f"unknown option {sorted(left)[0]!r} for method {method!r}")
+    if swap != "rate" and method != "vertex":
+        raise UsageError("swap goes with method='vertex'")
+    if (weights is not None or tau != 1.0) and method != "double-or-nothing":
+        raise UsageError("weights and tau go with method='double-or-nothing'")
+    if not 0.0 < tau < np.inf:
+        raise UsageError(f"tau must be positive; got {tau!r}")
+    if fixed and method not in WITH_REPLACEMENT:
+        raise UsageError("fixed_sizes goes with the bootstraps that draw identities with replacement")
+    if correction != "none" and method not in WITH_REPLACEMENT:
+        raise UsageError("correction goes with the bootstraps that draw identities with replacement")
+    if correction != "none" and n_identities < 2:
+        raise DataError("with one identity there is no variance to correct")
+    if units == "images" and (swap != "recentre" or fixed or correction != "none"):
+        raise UsageError("units='images' goes with method='vertex' and swap='recentre', without other options")
+    if correction == "rescale":
+        tau = (n_identities - 1) / n_identities  # the variance of multinomial weights
+    strata = pooled_sizes(sizes(), LEAST_DRAWN) if fixed else None
+    return Scheme(method, swap, weights, tau, strata, correction == "drop-one", units == "images")  # type: ignore[arg-type]
+
+
+def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
+    """What to say where a bootstrap counts single identity pairs more than once and little else makes the variance.
+
+    Both bootstraps give (4R + 2Q)/N2² to first order, and the plug-in is (4R − 2Q)/N2². Where few identity pairs were
+    compared, as in a protocol, R is hardly larger than Q.
+    """
+    compared = tally.compared
+    size = int(np.count_nonzero(tally.comparisons))
+    if not isinstance(compared, PairTable) or compared.first.size >= size * (size - 1) / 4.0:
+        return None
+    r, q = impostor_sums(tally, k)
+    ratio = float((4 * r + 2 * q) / max(4 * r - 2 * q, 2 * q)) if q > 0 else 1.0
+    if ratio < OVERSTATED:
+        return None
+    share = compared.first.size / (size * (size - 1) / 2.0)
+    return Note(
+        "overstated",
+        f"only {100.0 * share:.2g}% of the identity pairs were compared: on such data the {method} bootstrap gives "
+        f"FAR about {ratio:.1f} times the variance that it has. Use method='auto' or 'wilson'",
+    )
+
+
+def image_pairs(data: Comparisons, tally: Tally, metric: str, threshold: float) -> ImagePairs:
+    """The comparisons of one kind, image by image."""
+    if data.instance_a is None or data.instance_b is None:
+        raise DataError("drawing images needs to know which image each comparison shows; name instances")
+    width = np.int64(int(max(data.instance_a.max(initial=0), data.instance_b.max(initial=0))) + 1)
+    sides = [data.a * width + data.instance_a, data.b * width + data.instance_b]
+    names, code = np.unique(np.concatenate(sides), return_inverse=True)
+    code = code.reshape(-1)
+    owner = np.zeros(names.size, dtype=np.int64)
+    owner[code] = np.concatenate([data.a, data.b])
+    first, second = code[: data.a.size], code[data.a.size :]
+    matched = data.score <= threshold if data.distance else data.score >= threshold
+    genuine = data.a == data.b
+    chosen = genuine if metric == "frr" else ~genuine
+    wrong = ~matched[chosen] if metric == "frr" else matched[chosen]
+    sizes = np.bincount(owner, minlength=tally.n_identities)
+    complete = bool(np.array_equal(tally.genuine.comparisons, sizes * (sizes - 1) // 2))
+    return ImagePairs(first[chosen], second[chosen], np.flatnonzero(wrong), owner, complete and metric == "frr")

@@ -1,0 +1,78 @@
+"""Sums of residuals over people and over pairs of people along a curve: what the variances of costs are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray
+from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
+from matchbound.results.latent_pair import CurveModels
+from matchbound.stats.clusters import DyadicSums
+
+SAMPLED_IDENTITIES = 200
+"""Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs."""
+
+
+def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[float]) -> float:
+    """Σ_{i<j} (Σ_k w_k·(n_ij − p·m_ij))², n_ij and p those of point k.
+
+    A curve without every step knows only the squares of single points; of several, it gives the largest value that the
+    sum can have.
+    """
+    if isinstance(curve, SortedCurve):
+        number, table = curve.pairs
+        total = np.zeros(table.count.size)
+        for k, weight in zip(points, weights, strict=True):
+            matched = int(curve.false_matches[k])
+            erred = np.bincount(number[:matched], minlength=table.count.size)
+            total += weight * (erred - matched / curve.n_impostor * table.count)
+        return float(total @ total)
+    sums, root = curve.sums, 0.0
+    for k, weight in zip(points, weights, strict=True):
+        p = float(curve.false_matches[k]) / curve.n_impostor
+        square = (float(sums.nn[k]) - 2.0 * p * float(sums.nm[k]) + p * p * float(sums.pair_mm)) / 2.0
+        root += weight * math.sqrt(max(square, 0.0))
+    return root**2
+
+
+def residual_sums(curve: CurveTally, models: CurveModels, genuine: FloatArray, impostor: FloatArray) -> DyadicSums:
+    """Sums of residuals that depend on the point of the curve at which a comparison begins to match.
+
+    Parameters
+    ----------
+    genuine, impostor : float64 arrays, shape (K,)
+        The residual of a genuine or impostor comparison at each point.
+    """
+    size = curve.n_identities
+    if isinstance(curve, SortedCurve):
+        each = np.repeat(genuine, np.diff(curve.genuine_matches, prepend=0))
+        own: FloatArray = np.bincount(curve.owner, each, size).astype(np.float64)
+        each = np.repeat(impostor, np.diff(curve.false_matches, prepend=0))
+        shared = np.bincount(curve.first, each, size) + np.bincount(curve.second, each, size)
+        number, table = curve.pairs
+        pair = np.bincount(number, each, table.count.size)
+        return DyadicSums(own + shared, own, float(pair @ pair))
+    assert isinstance(curve, SteppedCurve)
+    tally = curve.tally
+    accepted = np.diff(tally.genuine.comparisons - tally.genuine.errors, axis=0, prepend=0)
+    within: FloatArray = genuine @ accepted
+    between: FloatArray = impostor @ np.diff(tally.impostor.errors, axis=0, prepend=0)
+    return DyadicSums(within + between, within, _sampled_square(curve, models, impostor))
+
+
+def _sampled_square(curve: CurveTally, models: CurveModels, residual: FloatArray) -> float:
+    """Σ_{i<j} of squared residuals by pair, from the pairs among a random part of the identities, scaled up."""
+    taking_part = np.flatnonzero(curve.impostor_comparisons)
+    count = min(SAMPLED_IDENTITIES, taking_part.size)
+    chosen = np.sort(np.random.default_rng(0).choice(taking_part, count, replace=False))
+    part = models.recount.among(chosen).comparisons()
+    rows = np.flatnonzero(~part.genuine)
+    k = np.searchsorted(-curve.similarity, -part.similarity[rows], side="left")
+    each = residual[np.minimum(k, residual.size - 1)]
+    keys = np.minimum(part.a[rows], part.b[rows]) * part.n_identities + np.maximum(part.a[rows], part.b[rows])
+    total = np.bincount(keys, each, part.n_identities**2)
+    scale = taking_part.size * (taking_part.size - 1) / (count * (count - 1))
+    return float(total @ total) * scale

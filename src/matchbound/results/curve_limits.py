@@ -1,0 +1,213 @@
+"""Limits of FAR and FRR at points of a curve whose thresholds are fixed, and thresholds with a guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.errors import DataError
+from matchbound.results import latent
+from matchbound.results.interval import check_rate, named, tail_of
+from matchbound.show.shown import Shown
+from matchbound.stats.curve.rates import index_at_far
+from matchbound.stats.intervals import careful_wilson, effective_n, wilson, wilson_limits
+from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
+
+if TYPE_CHECKING:
+    from matchbound.results.roc import RocCurve
+
+METHODS = ("auto", "latent", "wilson")
+
+
+@dataclass(frozen=True)
+class ThresholdChoice(Shown):
+    """A threshold with a guarantee.
+
+    threshold
+        The most lenient threshold whose upper bound on FAR meets the target.
+    target, confidence
+        What was asked for.
+    far, far_upper
+        FAR there and its one-sided upper bound.
+    frr
+        FRR there.
+    method
+        Of the bound.
+
+    See Also
+    --------
+    RocCurve.threshold_for
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> choice = mb.roc(mb.demo_data()).threshold_for(far=1e-2)
+    >>> round(choice.threshold, 2), choice.target
+    (0.54, 0.01)
+    """
+
+    threshold: float
+    target: float
+    confidence: float
+    far: float
+    far_upper: float
+    frr: float
+    method: str = "wilson"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One record of all fields."""
+        return [asdict(self)]
+
+
+@dataclass(frozen=True, eq=False)
+class RateLimits(Shown):
+    """Intervals of FAR or FRR at P fixed thresholds; float64 arrays, shape (P,).
+
+    low, high
+        Two-sided.
+    upper
+        One-sided, at the same level.
+    method
+        How they were made.
+
+    See Also
+    --------
+    RocCurve.limits_at
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> curve = mb.roc(mb.demo_data())
+    >>> limits = curve.limits_at([500, 1000], "far")
+    >>> limits.high.round(5).tolist()
+    [0.00099, 0.00194]
+    """
+
+    low: FloatArray = field(repr=False)
+    high: FloatArray = field(repr=False)
+    upper: FloatArray = field(repr=False)
+    level: float
+    method: str
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The limits at each threshold."""
+        rows = zip(self.low.tolist(), self.high.tolist(), self.upper.tolist(), strict=True)
+        return [{"low": low, "high": high, "upper": upper, "method": self.method} for low, high, upper in rows]
+
+
+def limits_at(curve: RocCurve, points: IntArray, metric: str, level: float, method: str) -> RateLimits:
+    """See `RocCurve.limits_at`."""
+    method = named(method, METHODS)
+    tails = tail_of(level, "two-sided"), tail_of(level, "upper")
+    careful = method == "auto" and _no_latent(curve, metric)
+    if method == "wilson" or careful:
+        both, one = (_wilson_at(curve, points, metric, tail, careful) for tail in tails)
+        return RateLimits(both[0], both[1], one[1], level, "wilson")
+    from matchbound.stats.latent import BLENDED
+
+    far, tally = metric == "far", curve.tally
+    errors = (tally.false_matches if far else tally.false_nonmatches)[points]
+    total = tally.n_impostor if far else tally.n_genuine
+    along = latent.tally_along(tally, curve.recount)
+    counts, place = np.unique(errors, return_inverse=True)
+    some = bool(np.any(counts < BLENDED[1] * total))
+    across = some and bool(np.any(counts > BLENDED[0] * total))
+    model = latent.fit(metric, along, 0 if some else total, curve.recount, both=across)
+    t, one_sided = model.deviate(level), model.deviate(level, "upper")
+    limits = [model.limit(counts, *asked) for asked in ((t, False), (t, True), (one_sided, True))]
+    made = np.array(limits)[:, place.reshape(-1)]
+    return RateLimits(made[0], made[1], made[2], level, "latent")
+
+
+def threshold_for(curve: RocCurve, far: float, confidence: float, method: str) -> ThresholdChoice:
+    """See `RocCurve.threshold_for`."""
+    check_rate(far, "far", zero=True, one=True)
+    tail = tail_of(confidence, "upper")
+    chosen = named(method, METHODS)
+    careful = False
+    if chosen == "auto":
+        careful = _no_latent(curve, "far")
+        chosen = "wilson" if careful else "latent"
+    if chosen == "wilson":
+        every = np.arange(len(curve))
+        upper = _wilson_at(curve, every, "far", tail, True)[1] if careful else _upper(curve, tail)
+        good = np.flatnonzero(upper <= far)
+        k = int(good[-1]) if good.size else int(np.argmin(upper))
+        bound = float(upper[k])
+    else:
+        k, bound = _latent_choice(curve, far, confidence)
+    if bound > far:
+        raise DataError(
+            f"no threshold of these data supports FAR ≤ {far:g} with confidence {confidence:g}: the lowest upper "
+            f"bound is {bound:.3g}, at threshold {curve.thresholds[k]:g} with {int(curve.tally.false_matches[k])} "
+            f"false matches among {curve.tally.n_impostor} comparisons of {curve.n_identities} identities. More "
+            "identities are needed"
+        )
+    return ThresholdChoice(
+        threshold=float(curve.thresholds[k]),
+        target=float(far),
+        confidence=float(confidence),
+        far=float(curve.far[k]),
+        far_upper=bound,
+        frr=float(curve.frr[k]),
+        method=chosen,
+    )
+
+
+def _no_latent(curve: RocCurve, metric: str) -> bool:
+    return latent.why_not(metric, latent.tally_along(curve.tally, curve.recount), 0, curve.recount) is not None
+
+
+def _wilson_at(
+    curve: RocCurve, points: IntArray, metric: str, tail: float, careful: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Wilson's limits at points of the curve, as printed or with the care of the default."""
+    far, t = metric == "far", curve.tally
+    estimate, spread = (curve.far, curve.far_variance) if far else (curve.frr, curve.frr_variance)
+    made = t.impostor_comparisons if far else t.genuine_comparisons
+    floor = int(np.count_nonzero(made)) // (2 if far else 1)
+    total = t.n_impostor if far else t.n_genuine
+    sizes = np.where(made > 0, t.instances, 0) if far and t.instances is not None else made
+    identities = effective_identities(sizes)
+    factor = far_bias_factor(identities) if far else frr_bias_factor(identities)
+    limits = []
+    for p, v in zip(estimate[points].tolist(), spread[points].tolist(), strict=True):
+        if careful:
+            known = v * factor if np.isfinite(factor) else 0.0
+            limits.append(careful_wilson(p, known, floor, total, tail, identities - 1.0))
+        else:
+            limits.append(wilson(p, effective_n(p, v, floor), tail))
+    low, high = np.array(limits).reshape(-1, 2).T
+    return low, high
+
+
+def _upper(curve: RocCurve, tail: float) -> FloatArray:
+    """One-sided upper bounds on FAR at every threshold, shape (K,)."""
+    z = -NormalDist().inv_cdf(tail)
+    floor = float(np.count_nonzero(curve.tally.impostor_comparisons) // 2)
+    spread, variance = curve.far * (1.0 - curve.far), curve.far_variance
+    known = (spread > 0.0) & (variance > 0.0)
+    n = np.divide(spread, variance, out=np.full(spread.size, floor), where=known)
+    return wilson_limits(curve.far, np.maximum(n, floor), z)[1]
+
+
+def _latent_choice(curve: RocCurve, far: float, confidence: float) -> tuple[int, float]:
+    """The last point whose latent upper bound is at most `far` (the first point where none is), and its bound."""
+    matched = curve.tally.false_matches
+    start = index_at_far(curve.far, far)
+    along = latent.tally_along(curve.tally, curve.recount)
+    model = latent.fit("far", along, int(matched[start]), curve.recount)
+    deviate = model.deviate(confidence, "upper")
+    low, high = 0, start
+    while low < high:
+        middle = (low + high + 1) // 2
+        if float(model.limit(float(matched[middle]), deviate, True)[0]) <= far:
+            low = middle
+        else:
+            high = middle - 1
+    k = int(np.searchsorted(matched, matched[low], side="right")) - 1
+    return k, float(model.limit(float(matched[k]), deviate, True)[0])
