@@ -101,7 +101,13 @@ class ScoreFile:
         )
 
     def begin(self, origins: tuple[Origin, ...]) -> None:
-        """A pass over the table begins, with its files as they are now; a DataError where they have changed."""
+        """A pass over the table begins; a DataError where its files have changed.
+
+        Parameters
+        ----------
+        origins
+            The files as they are now.
+        """
         self._seen.begin(origins)
 
     def ended(self, notes: tuple[Note, ...]) -> None:
