@@ -64,13 +64,7 @@ SIZES = {
     "faces, uncapped": ((20, 80),),
     "faces, f − m": ((12, 60),),
 }
-LEVELS = {
-    "faces": ((10, 10), (7, 40), (12, 60), (25, 25), (50, 50), (15, 150)),
-    "drawings": ((10, 10), (12, 60), (50, 50)),
-    "texts": ((7, 30), (12, 36), (20, 20)),
-    "voices": ((7, 30), (12, 36), (20, 20)),
-    "faces, uncapped": ((20, 80), (60, 60)),
-}
+LEVELS = {"faces": ((10, 10), (7, 40), (12, 60), (25, 25))}
 """Where only how often a gap is found is asked."""
 ONE, BOTH = 0.95, 0.95**0.5
 FEWER = 5

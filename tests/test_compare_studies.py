@@ -68,6 +68,14 @@ def test_intervals_of_families_that_differ_are_no_worse_than_the_normal_approxim
         assert float(ours["equal_pairs_missed"]) <= 0.07, ours
 
 
+def test_equal_systems_on_faces() -> None:
+    rows = {(row["rate"], row["method"]): row for row in rows_of("systems-faces")}
+    assert len(rows) == 6
+    for rate in ("0.001", "0.01"):
+        assert 0.03 <= float(rows[rate, "max-t"]["rejected"]) <= 0.065
+        assert int(rows[rate, "max-t"]["replications"]) == 1500
+
+
 def test_gaps_between_groups_on_real_data() -> None:
     lines = (STUDIES / "group-gaps.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("# python studies/group_gaps.py")

@@ -142,3 +142,18 @@ def test_a_large_curve_is_counted_in_one_pass(monkeypatch: pytest.MonkeyPatch) -
     curve.eer().interval()
     curve.at_far(0.01).interval()
     assert len(calls) == 1
+
+
+def test_more_identities_than_words_have_bits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then thresholds are counted in several passes, with the same interval."""
+    from matchbound.counting import tables
+    from matchbound.counting.pair_words import WordBits
+
+    rng = np.random.default_rng(7)
+    a, b = rng.integers(0, 60, size=(2, 5_000))
+    data = mb.Comparisons(a, b, rng.normal(size=a.size) + 2.0 * (a == b))
+    expected = mb.roc(data).eer().interval(), mb.evaluate(data, 1.0).far.interval()
+    monkeypatch.setattr(tables, "MANY_ROWS", 100)
+    monkeypatch.setattr(WordBits, "of", staticmethod(lambda size: WordBits(29, 6)))
+    made = mb.roc(data).eer().interval(), mb.evaluate(data, 1.0).far.interval()
+    assert [tuple(one) for one in made] == [pytest.approx(tuple(one), rel=1e-12) for one in expected]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from pyarrow import parquet
 
 import matchbound as mb
+from matchbound.readers.footer import Chunk, _pages, chunks, largest_page
 
 LONG = "x" * 9_999
 HEAD = "id_a,id_b,score\n"
@@ -73,6 +75,13 @@ def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
     texts = pa.table({"id_a": [LONG] * 40_000, "id_b": ["b"] * 40_000, "score": np.ones(40_000)})
     parquet.write_table(texts, folder / "d.parquet", use_dictionary=False, compression="zstd")
     made["long labels that compress well"] = ([folder / "d.parquet"], {})
+    ends = pa.array([0, 2, 30_000_000], type=pa.int32())
+    uneven = pa.ListArray.from_arrays(ends, pa.array(np.zeros(30_000_000, dtype=np.float32)))
+    parquet.write_table(pa.table({"identity": ["a", "b"], "embedding": uneven}), folder / "l.parquet")
+    made["lists of different lengths"] = ([folder / "l.parquet"], {})
+    one = pa.table({"id_a": ["x" * 200_000_000, "b"], "id_b": ["a", "b"], "score": [0.1, 0.2]})
+    parquet.write_table(one, folder / "o.parquet", use_dictionary=False, compression="zstd")
+    made["one text without end"] = ([folder / "o.parquet"], {})
     rows = "a,b,1\n" * 1000
     with gzip.open(folder / "e.csv.gz", "wt", compresslevel=6) as stream:
         stream.write(HEAD)
@@ -125,8 +134,50 @@ def test_a_small_file_costs_little(tmp_path: Path) -> None:
     assert "unpacks to more than 83,886,080 bytes" in found["a gzip bomb"][-1]
     assert "more than 20,000" in found["a wide table"][-1]
     assert "4,049,955,000 true pairs" in found["one cluster"][-1]
-    refused = ("a gzip bomb", "a wide table", "one cluster")
+    assert "unpacks to 120,000,000 bytes, more than 83,886,080" in found["lists of different lengths"][-1]
+    assert "unpacks to 200,000,015 bytes, more than 83,886,080" in found["one text without end"][-1]
+    refused = ("a gzip bomb", "a wide table", "one cluster", "lists of different lengths", "one text without end")
     assert {said for name, (*_, said) in found.items() if name not in refused} == {"read"}
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+def test_the_footer_says_what_pyarrow_says(compression: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    table = pa.table(
+        {
+            "identity": [f"p{k % 7}" for k in range(3000)],
+            "embedding": pa.array([rng.normal(size=rng.integers(0, 4)).tolist() for _ in range(3000)]),
+            "part": pa.array([{"x": k, "y": [1, None]} for k in range(3000)]),
+            "whole": pa.array([None if k % 5 else k for k in range(3000)]),
+            "flag": [k % 2 == 0 for k in range(3000)],
+        }
+    )
+    path = tmp_path / "x.parquet"
+    parquet.write_table(table, path, compression=compression, row_group_size=1100, data_page_size=1000)
+    told = parquet.ParquetFile(path).metadata
+    expected = []
+    for group in range(told.num_row_groups):
+        for k in range(told.num_columns):
+            at = told.row_group(group).column(k)
+            starts = [s for s in (at.data_page_offset, at.dictionary_page_offset) if s is not None]
+            names = at.path_in_schema.split(".")
+            sizes = (at.total_compressed_size, at.total_uncompressed_size)
+            expected.append(Chunk(names[0], at.num_values, len(names) > 1, *sizes, min(starts)))
+    content = path.read_bytes()
+    with open(path, "rb") as file:
+        found = chunks(file, len(content))
+        assert found == expected
+        for part in found:
+            pages = list(_pages(file, part))
+            assert len(pages) >= 1
+            assert sum(pages) <= part.unpacked <= sum(pages) + 100 * len(pages)  # and their headers
+            assert largest_page(file, part) == max(pages)
+    for cut in rng.integers(0, len(content), 60):  # damage makes it say less, never an error
+        damaged = bytearray(content)
+        damaged[-int(cut) - 1] ^= int(rng.integers(1, 256))
+        for part in chunks(io.BytesIO(bytes(damaged)), len(damaged)):
+            largest_page(io.BytesIO(bytes(damaged)), part)
+        assert isinstance(chunks(io.BytesIO(content[:cut]), int(cut)), list)
 
 
 def test_a_file_may_unpack_to_more_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -273,6 +273,7 @@ KEPT = {"column": 1.0, "fixed": 2.0, "byte": 3.0, "screened_fixed": 4.0, "surviv
     [
         "",
         "[]",
+        "{}",
         '{"speeds": [1, 2, 3, 4, 5]}',
         json.dumps({**KEPT, "byte": "x", "screen": FASTEST[:1]}),
         json.dumps({**KEPT, "byte": 0.0, "screen": "".join(FASTEST[:1])}),

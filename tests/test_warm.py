@@ -64,3 +64,14 @@ def test_256_bits_need_an_instruction_for_bytes() -> None:
 def test_products_of_bytes_on_arm(system: str, words: tuple[int, int], found: str) -> None:
     """LLVM leaves them out of what it says of a host."""
     assert kernels.with_byte_products("+neon", words, system) == found
+
+
+def test_what_was_compiled_is_loaded_without_what_compiling_needs() -> None:
+    """Numba's registries take longer to load than all kernels."""
+    script = (
+        "import sys; from matchbound.counting.warming import warm; warm(); "
+        "print('numba.np.arraymath' in sys.modules, 'scipy.linalg' in sys.modules)"
+    )
+    assert run(["warm", "--quiet"]) == 0
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

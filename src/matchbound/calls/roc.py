@@ -46,7 +46,7 @@ def roc(
         ``"comparisons"``, or ``"identities"``: FRR is the mean over identities and FAR over identity pairs, as in
         `evaluate`, at every threshold. This needs a curve with every step.
     workers, executor, progress, checkpoint, checkpoint_every
-        How to count large sets of embeddings; see `evaluate`.
+        How to count large sets of embeddings, and tables on disk; see `evaluate`.
 
     Returns
     -------

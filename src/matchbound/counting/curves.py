@@ -11,7 +11,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting import tables
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
-from matchbound.counting.recount import Kind, Recount, of_model, similarity_at, tally_source
+from matchbound.counting.recount import Kind, Recount, in_one_pass, of_model, similarity_at, tally_source
 from matchbound.counting.running import ANYHOW, How
 from matchbound.counting.tables import tally_comparisons, tally_rows
 from matchbound.counts.curve import CurveTally, PointCounts, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
@@ -294,13 +294,15 @@ class AlongCurve(Recount):
 
         Points of the curve that will be asked for are counted in the same pass.
         """
-        if not self.counts_again:
-            return super().for_model(grid, ranks)
-        assert isinstance(self.source, Comparisons)
         curve = self._curve
         points = np.empty(0, dtype=np.int64) if beside is None else np.unique(beside)
+        source = self.source
+        if not self.counts_again or not isinstance(source, Comparisons):
+            return super().for_model(grid, ranks)
+        if not in_one_pass(source, grid.size + points.size):
+            return super().for_model(grid, ranks)
         whole = tally_rows(
-            self.source, np.concatenate([grid, curve.thresholds[points]]), np.arange(ranks, grid.size, dtype=np.int64)
+            source, np.concatenate([grid, curve.thresholds[points]]), np.arange(ranks, grid.size, dtype=np.int64)
         )
         for row, k in enumerate(points.tolist(), start=grid.size):
             found = whole.impostor

@@ -156,7 +156,7 @@ def prepare_job(
     with one_blas_thread():
         lengths, scales = row_lengths(raw, CODES[similarity])
         one = thresholds.size == 1
-        layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS // 2)
+        layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS * 3 // 4)
         factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
         screen = _choose_screen(layout, factors, thresholds, prune, workers, raw.dtype)
         panels = None

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting import tables
+from matchbound.counting.pair_words import WordBits
 from matchbound.counting.pairs import BlockScores, GenuinePairs
 from matchbound.counting.running import ANYHOW, How
 from matchbound.counting.tables import tally_comparisons, tally_rows
@@ -123,7 +124,7 @@ class Recount:
         beside
             Points of a curve that will be asked for next.
         """
-        if isinstance(self.source, Comparisons) and len(self.source) > tables.MANY_ROWS:
+        if isinstance(self.source, Comparisons) and in_one_pass(self.source, grid.size):
             return of_model(tally_rows(self.source, grid, np.arange(ranks, grid.size)), ranks, grid.size)
         if isinstance(self.source, ScoreFile):
             from matchbound.counting.table_job import in_pieces, tally_pieces
@@ -302,14 +303,19 @@ def among(source: AnySource, identities: IntArray) -> Source:
     return subset(source, identities)
 
 
+def in_one_pass(source: Comparisons, thresholds: int) -> bool:
+    """Whether so many thresholds of many comparisons are counted by `tally_rows`: words have bits for them."""
+    return len(source) > tables.MANY_ROWS and thresholds <= WordBits.of(source.n_identities).most
+
+
 def of_model(whole: Tally, ranks: int, stop: int) -> tuple[Tally, Tally | None]:
     """The two tallies of `Recount.for_model` from one at all thresholds, with the sums of rows at the second ones."""
 
-    def part(places: IntArray) -> Tally:
+    def part(places: slice) -> Tally:
         taken = whole.take(places)
         return replace(taken, impostor=replace(taken.impostor, rows=whole.impostor.rows))
 
-    return part(np.arange(ranks)), part(np.arange(ranks, stop)) if stop > ranks else None
+    return part(slice(0, ranks)), part(slice(ranks, stop)) if stop > ranks else None
 
 
 def rank_scores(

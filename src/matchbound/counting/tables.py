@@ -15,7 +15,7 @@ from matchbound.errors import UsageError
 
 DENSE_ROWS, DENSE_CELLS, MOST_CELLS = 2_000_000, 4, 20_000_000
 """Up to so many comparisons n_ij is counted in a dense table, of so many cells per comparison and in all."""
-MANY_ROWS = 3_000_000
+MANY_ROWS = 1_000_000
 """More comparisons than this are counted by compiled kernels, and thresholds along their curve by themselves, without
 the sums at every step."""
 

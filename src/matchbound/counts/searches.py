@@ -7,7 +7,9 @@ than the arrays, it ends in candidates with holder −1 and score −∞.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -98,3 +100,22 @@ class SearchTally:
     distance: bool = False
     ranks: int = 1
     floor: float = -np.inf
+
+    def among(self, people: Collection[Any]) -> SearchTally:
+        """The searches for some people only, in the same gallery."""
+        chosen, searched, mated = set(people), self.nonmated, self.mated
+        of_person = np.array([label in chosen for label in searched.people.tolist()], dtype=bool)
+        enrolled = np.array([label in chosen for label in self.gallery.tolist()], dtype=bool)
+        enrolled = np.append(enrolled, np.zeros(max(self.size - enrolled.size, 0), dtype=bool))
+        rows, own = of_person[searched.person], enrolled[mated.person]
+        place = np.cumsum(of_person) - 1
+        part = NonMated(
+            searched.people[of_person],
+            place[searched.person[rows]].astype(np.int64),
+            searched.enrolled[of_person],
+            searched.holder[rows],
+            searched.score[rows],
+            searched.end[rows],
+        )
+        rest = Mated(mated.person[own], mated.mate[own], mated.holder[own], mated.score[own], mated.end[own])
+        return replace(self, nonmated=part, mated=rest)

@@ -191,13 +191,13 @@ class Tally:
         """Whether n_ij and m_ij were kept."""
         return self.impostor.erred is not None and self.impostor.compared is not None
 
-    def take(self, places: IntArray) -> Tally:
+    def take(self, places: IntArray | slice) -> Tally:
         """The tally at some of its thresholds; n_ij and sums of rows are left out.
 
         Parameters
         ----------
-        places : int array
-            Positions of the thresholds.
+        places : int array or slice
+            Positions of the thresholds. A slice looks at the same memory.
         """
         genuine, impostor = self.genuine, self.impostor
         return replace(

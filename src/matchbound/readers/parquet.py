@@ -15,6 +15,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import MAX_BYTES, Input
+from matchbound.readers.footer import chunks, largest_page, values_in_lists
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
 from matchbound.readers.tables import Table, build, build_embeddings, check_similarity
 from matchbound.readers.vectors import fill_vectors, vector_type, vector_width
@@ -22,6 +23,8 @@ from matchbound.scratch import room_for
 
 BATCH_BYTES = 8 << 20
 BUFFER_BYTES = 1 << 16
+RATIO = 100
+"""A column that unpacks to so many times its bytes is looked at more closely."""
 USUAL_WIDTH = 512
 """How long a vector is taken to be where only the vectors themselves say."""
 
@@ -47,6 +50,7 @@ def read_parquet(
     for source in sources:
         with open_parquet(source, read_dictionary=survey.text) as file:
             check_size(file, wanted, source.name, source.max_bytes)
+            check_unpacked(source, wanted)
             part = file.read(columns=wanted)
             _check_bytes(part.nbytes, source.name, source.max_bytes)
             parts.append(part)
@@ -61,6 +65,7 @@ def load_parquet_table(source: Input) -> Table:
     """All columns of a Parquet file."""
     with open_parquet(source) as file:
         check_size(file, file.schema_arrow.names, source.name, source.max_bytes)
+        check_unpacked(source, file.schema_arrow.names)
         return _together([source], [file.read()])
 
 
@@ -99,11 +104,33 @@ def place(name: str, start: int) -> Callable[[int], str]:
 def check_size(file: Any, columns: Sequence[str], source: str, max_bytes: int = MAX_BYTES) -> None:
     """Refuse a Parquet file whose columns would fill the memory: a few bytes can stand for a billion rows.
 
-    Only the number of rows is asked for: pyarrow ends the process where the metadata of a column are damaged.
+    pyarrow is asked for the number of rows only: it ends the process where the metadata of a column are damaged.
     """
     wanted = set(columns)
     width = sum(max(getattr(field.type, "list_size", 1), 1) for field in file.schema_arrow if field.name in wanted)
     _check_bytes(8 * width * max(file.metadata.num_rows, 0), source, max_bytes)
+
+
+def check_unpacked(source: Input, columns: Sequence[str], width: int = 8) -> None:
+    """Refuse a Parquet file, before it is read, whose lists or one of whose pages would fill the memory.
+
+    Only columns are looked at that unpack to much more than they take in the file.
+
+    Parameters
+    ----------
+    source, columns
+        The file, and what will be read of it.
+    width
+        Bytes of a number in a list.
+    """
+    with source.arrow() as raw:
+        parts = [part for part in chunks(raw, raw.size()) if part.column in columns]
+        lists = width * values_in_lists(parts)
+        if lists > RATIO * sum(part.packed for part in parts if part.nested):
+            _check_bytes(lists, source.name, source.max_bytes)
+        for part in parts:
+            if part.unpacked > max(source.max_bytes, RATIO * part.packed):
+                _check_bytes(largest_page(raw, part), source.name, source.max_bytes)
 
 
 def _check_bytes(need: int, source: str, max_bytes: int) -> None:
@@ -216,6 +243,7 @@ class _Vectors:
         names = roles.labels()
         at_once = max(BATCH_BYTES // (8 * max(len(features), USUAL_WIDTH)), 1)
         before, labels = self.filled, []
+        check_unpacked(source, [*names, *features], self.array.dtype.itemsize)
         for batch in batches(file, [*names, *features], at_once):
             table = Table(source.name, pa.Table.from_batches([batch]), place(source.name, self.filled - before))
             if not self.filled:

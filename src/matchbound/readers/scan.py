@@ -19,7 +19,7 @@ from matchbound.files.origin import Origin
 from matchbound.notes import Note
 from matchbound.readers.blocks import text_blocks
 from matchbound.readers.delimited import diagnose, find_layout, read_header, split_header
-from matchbound.readers.parquet import batches, open_parquet, place
+from matchbound.readers.parquet import batches, check_unpacked, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles
 from matchbound.readers.tables import Contradictions, Table, check_truths, distance_note
 
@@ -101,7 +101,13 @@ class ScoreFile:
         )
 
     def begin(self, origins: tuple[Origin, ...]) -> None:
-        """A pass over the table begins, with its files as they are now; a DataError where they have changed."""
+        """A pass over the table begins; a DataError where its files have changed.
+
+        Parameters
+        ----------
+        origins
+            The files as they are now.
+        """
         self._seen.begin(origins)
 
     def ended(self, notes: tuple[Note, ...]) -> None:
@@ -151,7 +157,9 @@ def scan(
 ) -> ScoreFile:
     """A score table too large for memory, for `evaluate`, `roc` and `by_group`: nothing is read until it is counted.
 
-    What needs comparisons matched (`compare`, systems in a report) reads the table into memory.
+    With ``executor=`` or ``checkpoint=``, `evaluate`, `tally` and `roc` count Parquet files in pieces, on a cluster
+    where the executor is one. What needs comparisons matched or one by one (`compare`, reports) reads the table into
+    memory.
 
     Parameters
     ----------
@@ -325,6 +333,7 @@ def _open_parquet(source: Input, columns: Mapping[str, str | None] | None, group
         labels, numbers = wanted_columns(roles, id_a, id_b, groups)
         text = [at for at in labels if pa.types.is_string(file.schema_arrow.field(at).type)]
         rows = file.metadata.num_rows
+    check_unpacked(source, [*labels, *numbers])
 
     def found() -> Iterator[Any]:
         with open_parquet(source, read_dictionary=text) as file:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from matchbound.counts.searches import Mated, NonMated, SearchTally
+from matchbound.counts.searches import SearchTally
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 from matchbound.results.interval import check_number, check_rate, check_whole, tail_of
@@ -358,24 +358,7 @@ class Searches(Shown):
         people
             Identities to keep.
         """
-        chosen = set(people)
-        tally = self.tally
-        searched, mated = tally.nonmated, tally.mated
-        of_person = np.array([label in chosen for label in searched.people.tolist()], dtype=bool)
-        enrolled = np.array([label in chosen for label in tally.gallery.tolist()], dtype=bool)
-        enrolled = np.append(enrolled, np.zeros(max(tally.size - enrolled.size, 0), dtype=bool))
-        rows, own = of_person[searched.person], enrolled[mated.person]
-        place = np.cumsum(of_person) - 1
-        part = NonMated(
-            searched.people[of_person],
-            place[searched.person[rows]].astype(np.int64),
-            searched.enrolled[of_person],
-            searched.holder[rows],
-            searched.score[rows],
-            searched.end[rows],
-        )
-        rest = Mated(mated.person[own], mated.mate[own], mated.holder[own], mated.score[own], mated.end[own])
-        return replace(self, tally=replace(tally, nonmated=part, mated=rest), behind=None)
+        return replace(self, tally=self.tally.among(people), behind=None)
 
     def by_group(self, threshold: float, rank: int = 1, *, group: Mapping[Any, Any] | None = None) -> SearchGroups:
         """FPIR, FNIR and CMC of groups of people searched for, all against the whole gallery.
