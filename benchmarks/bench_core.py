@@ -52,8 +52,8 @@ def _against_cimat() -> list[dict[str, Any]]:
 
     def wilson() -> None:
         rates = mb.evaluate(mb.Embeddings(vectors, identity), 0.2)
-        rates.far.interval()
-        rates.frr.interval()
+        rates.far.interval("wilson")
+        rates.frr.interval("wilson")
 
     rates = mb.evaluate(mb.Embeddings(vectors, identity), 0.2, pairs=True)
 

@@ -68,7 +68,23 @@ class WordBits:
         return (words & np.uint64(2**self.bins - 1)).astype(np.int64)
 
 
-class PairSums:
+class _ByBin:
+    """What each threshold adds to Σn² and Σnm, shape (2, K)."""
+
+    _by_bin: IntArray
+
+    @property
+    def sum_nn(self) -> IntArray:
+        """Σ n_ij² at each threshold, shape (K,)."""
+        return np.cumsum(self._by_bin[0, ::-1])[::-1]
+
+    @property
+    def sum_nm(self) -> IntArray:
+        """Σ n_ij·m_ij at each threshold, shape (K,)."""
+        return np.cumsum(self._by_bin[1, ::-1])[::-1]
+
+
+class PairSums(_ByBin):
     """Σm², and what each threshold adds to Σn² and Σnm, over unordered pairs.
 
     Parameters
@@ -85,16 +101,6 @@ class PairSums:
         self._bits, self._levels = bits, levels
         self._compared: list[tuple[Words, IntArray]] | None = [] if compared else None
         self._erred: list[list[tuple[Words, IntArray]]] | None = [[] for _ in range(levels)] if erred else None
-
-    @property
-    def sum_nn(self) -> IntArray:
-        """Σ n_ij² at each threshold, shape (K,)."""
-        return np.cumsum(self._by_bin[0, ::-1])[::-1]
-
-    @property
-    def sum_nm(self) -> IntArray:
-        """Σ n_ij·m_ij at each threshold, shape (K,)."""
-        return np.cumsum(self._by_bin[1, ::-1])[::-1]
 
     def add(self, words: Words) -> None:
         """Count sorted words; every word of their pairs must be among them."""
@@ -141,7 +147,7 @@ class PairSums:
                 kept.append((pairs[starts[erring]], found[erring]))
 
 
-class PairRows:
+class PairRows(_ByBin):
     """The same sums by a compiled kernel, and what the rows of m_ij and n_ij sum to at some thresholds.
 
     Parameters
@@ -208,16 +214,6 @@ class PairRows:
     def squares(self) -> int:
         """Σ m_ij² over unordered pairs."""
         return sum(size * size * pairs for size, pairs in self._sizes.items())
-
-    @property
-    def sum_nn(self) -> IntArray:
-        """Σ n_ij² at each threshold, shape (K,)."""
-        return np.cumsum(self._by_bin[0, ::-1])[::-1]
-
-    @property
-    def sum_nm(self) -> IntArray:
-        """Σ n_ij·m_ij at each threshold, shape (K,)."""
-        return np.cumsum(self._by_bin[1, ::-1])[::-1]
 
     def add(self, words: Words) -> None:
         """Count sorted words, which are gone then; every word of their pairs must be among them."""

@@ -133,12 +133,16 @@ class Difference(Shown):
 
     @property
     def p_value(self) -> float:
-        """Two-sided p-value of "the rates are equal": the difference over its dyadic standard error, by Student's t."""
+        """Two-sided p-value of "the rates are equal", by Student's t."""
         if math.isnan(self.estimate):
             return math.nan
         if self.estimate == 0.0 or self._never_differ:
             return 1.0
-        return stats.t_tails(self.estimate / math.sqrt(self.variance), self.freedom)
+        return stats.t_tails(*self._studentised())
+
+    def _studentised(self) -> tuple[float, float]:
+        """The difference over its dyadic standard error, and the degrees of freedom of that."""
+        return self.estimate / math.sqrt(self.variance), self.freedom
 
     def interval(
         self,

@@ -72,15 +72,10 @@ class GroupGap(Difference):
         """What each identity adds to the gap, shape (G,)."""
         return self.moved
 
-    @property
-    def p_value(self) -> float:
-        """Two-sided p-value of "the rates are equal": by the variance that both groups would have at a common rate."""
-        if math.isnan(self.estimate):
-            return math.nan
-        if self.estimate == 0.0 or self._never_differ:
-            return 1.0
+    def _studentised(self) -> tuple[float, float]:
+        """The gap over its standard error if both groups had a common rate, and the degrees of freedom of that."""
         statistic, freedom = gap_statistic(*self.moments)
-        return stats.t_tails(float(statistic), float(freedom))
+        return float(statistic), float(freedom)
 
     @property
     def unpaired_variance(self) -> float:
