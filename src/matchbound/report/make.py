@@ -413,16 +413,12 @@ class _Maker:
     def _per_person(self, rates: ErrorRates) -> list[PerPerson]:
         """Both rates with every identity counted once; FAR only where the comparisons are in order already."""
         made = []
-        tally = focused = rates.far.tally
-        if isinstance(self.curve.tally, SortedCurve):
-            focused = self.curve.recount.tally(np.array([rates.threshold]), pairs=True)
-        by_person = error_rates(focused, (), self.curve.recount, "identities")[
-            0 if focused is not tally else rates.far.index
-        ]
+        focused = self.curve.recount.tally(np.array([rates.threshold]), pairs=True)
+        by_person = error_rates(focused, (), self.curve.recount, "identities")[0]
         for pooled, rate in ((rates.far, by_person.far), (rates.frr, by_person.frr)):
             part = pooled.tally.impostor if pooled.metric == "far" else pooled.tally.genuine
             counts = part.comparisons[part.comparisons > 0]
-            known = pooled.metric == "frr" or focused is not tally
+            known = pooled.metric == "frr" or isinstance(self.curve.tally, SortedCurve)
             if not pooled.comparisons or not known or np.all(counts == counts[0]):
                 continue
             made.append(per_person(self._rate(pooled), self._rate(rate), part.errors[pooled.index], part.comparisons))
