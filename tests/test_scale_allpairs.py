@@ -18,6 +18,7 @@ from matchbound.counting import screen as screen_module
 from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.pairs import impostor_pairs
+from matchbound.counting.partial import LONG_ROW, _at_thresholds, _rows_in_order, _run_up
 from matchbound.counting.speeds import Speeds
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.data.embeddings import Embeddings
@@ -339,3 +340,17 @@ def test_the_dense_path_counts_what_the_table_counts(similarity: Any, monkeypatc
         assert np.array_equal(made.genuine.errors, expected.genuine.errors)
         for name in ("comparisons", "errors", "sum_nm", "sum_nn"):
             assert np.array_equal(getattr(made.impostor, name), getattr(expected.impostor, name)), (share, name)
+
+
+@pytest.mark.parametrize("levels", [3, LONG_ROW - 1, LONG_ROW, 700])
+def test_counts_stay_with_their_identity_when_rows_change_places(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    for size in (1, 2, 17, 40):
+        values, numbers = rng.integers(0, 9, (size, levels)), rng.permutation(size)
+        assert np.array_equal(_rows_in_order(values.copy(), numbers), values[numbers])
+        for step in (1, -1):
+            summed = values.copy()
+            _run_up(summed, step, 2)
+            assert np.array_equal(summed[:, ::step], np.cumsum(values[:, ::step], axis=1))
+        place = rng.integers(0, levels, 5)
+        assert np.array_equal(_at_thresholds(values, place), values.T[place])
