@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_what_is_of_pooled_comparisons_is_refused() -> None:
     assert "identity pairs" in repr(curve)
     for call in (curve.min_dcf, curve.actual_dcf, curve.cllr, curve.min_cllr, curve.bootstrap, curve.smooth,
                  curve.linkage, curve.costs_by_prior, lambda: curve.threshold_for(0.1),
-                 lambda: curve.limits_at([1]), lambda: curve.eer().bootstrap()):  # fmt: skip
+                 lambda: curve.eer().bootstrap()):  # fmt: skip
         with pytest.raises(mb.UsageError, match="pooled"):
             call()
     with pytest.raises(mb.UsageError, match="pooled"):
@@ -207,3 +208,99 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rates = mb.by_group(data, 0.6, group=group, weighting=ONCE)
     assert frr["estimate"] == pytest.approx(rates[frr.get("group", "even")].frr.estimate)
     assert told["compare"]["results"][0]["weighting"] == ONCE
+
+
+def test_limits_along_a_curve_are_those_of_evaluate() -> None:
+    data = people(3, [7] + [2, 3] * 10, noise=0.8)
+    curve = mb.roc(data, weighting=ONCE)
+    points = np.unique(np.linspace(0, len(curve) - 1, 40).astype(int))  # more than are counted at once
+    for metric in ("far", "frr"):
+        for method in ("auto", "wilson"):
+            made = curve.limits_at(points, metric, 0.9, method=method)
+            for k in (0, 7, 20, points.size - 1):
+                rate = getattr(mb.evaluate(data, curve.thresholds[points[k]], weighting=ONCE), metric)
+                expected = rate.interval(method, 0.9)
+                assert (made.low[k], made.high[k]) == pytest.approx((expected.low, expected.high), rel=1e-9, abs=1e-12)
+                assert made.upper[k] == pytest.approx(rate.upper_bound(0.9, method), rel=1e-9)
+
+
+LARGE = people(5, [40] + [2] * 24, noise=0.8)
+OTHER = people(6, [40] + [2] * 24, noise=0.8)
+GROUPS = {name: "ab"[k % 2] for k, name in enumerate(LARGE.identities)}
+
+
+@pytest.fixture(scope="module")
+def report() -> mb.Report:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mb.make_report(LARGE, threshold=0.6, far=[0.1], group=GROUPS, against=OTHER, weighting=ONCE)
+
+
+class TestAReportOfPeople:
+    """``make_report(weighting="identities")``: one answer per page, and it is that of the weighting."""
+
+    def test_every_number_is_that_of_evaluate_and_roc(self, report: mb.Report) -> None:
+        rates = mb.evaluate(LARGE, 0.6, weighting=ONCE)
+        asked, aimed = report.points
+        for number, rate in ((asked.far, rates.far), (asked.frr, rates.frr)):
+            limits = rate.interval()
+            assert number.estimate == pytest.approx(rate.estimate, rel=1e-12)
+            assert (number.low, number.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
+            assert (number.errors, number.comparisons) == (rate.errors, rate.comparisons)
+        at = mb.roc(LARGE, weighting=ONCE).at_far(0.1)
+        assert aimed.frr.estimate == pytest.approx(at.estimate, rel=1e-12)
+        assert aimed.frr.high == pytest.approx(at.interval().high, rel=1e-9)
+        assert (aimed.frr.errors, aimed.frr.comparisons) == at.counts
+        k = report.panel.start
+        assert report.panel.far.estimate[k] == pytest.approx(rates.far.estimate, rel=1e-12)
+        assert report.panel.frr.high[k] == pytest.approx(rates.frr.interval().high, rel=1e-9)
+        assert report.panel.far.errors[k] == rates.far.errors
+        pooled = mb.make_report(LARGE, threshold=0.6, far=[0.1])
+        assert abs(pooled.points[0].frr.estimate - rates.frr.estimate) > 0.01  # the two differ on these data
+        assert report.histogram.impostor.tolist() == pooled.histogram.impostor.tolist()
+        assert [item.pooled.estimate for item in report.per_person] == pytest.approx(
+            [item.pooled.estimate for item in pooled.per_person]
+        )
+
+    def test_drivers_are_people_with_equal_weights(self, report: mb.Report) -> None:
+        rate = mb.evaluate(LARGE, 0.6, weighting=ONCE).frr
+        errors, made = rate.tally.genuine.errors[0], rate.tally.genuine.comparisons
+        excess = errors[made > 0] / made[made > 0] - rate.estimate
+        drivers = report.drivers[1]
+        shares = np.sort(excess**2 / (excess**2).sum())[::-1]
+        assert [item.share for item in drivers.top] == pytest.approx(shares[: len(drivers.top)], rel=1e-9)
+        assert drivers.rate == pytest.approx(rate.estimate)
+
+    def test_sections_follow_and_the_page_says_so(self, report: mb.Report) -> None:
+        groups = mb.by_group(LARGE, 0.6, group=GROUPS, weighting=ONCE)
+        both = mb.compare(LARGE, OTHER, threshold=0.6, weighting=ONCE)
+        assert report.groups is not None
+        assert [row.frr.estimate for row in report.groups.rows] == pytest.approx(
+            [groups[name].frr.estimate for name in groups.groups]
+        )
+        assert report.systems is not None
+        row = next(row for row in report.systems.rows if row.metric == "frr" and row.reading == "0.6")
+        assert (row.estimate, row.low) == pytest.approx((both.frr.estimate, both.frr.interval().low), rel=1e-9)
+        for page in (to_html(report), to_markdown(report)):
+            assert "Every person counts once" in page
+        assert report.provenance["parameters"]["weighting"] == ONCE
+
+    def test_costs_are_refused_before_anything_is_counted(self) -> None:
+        with pytest.raises(mb.UsageError, match="min_dcf"):
+            mb.make_report(LARGE, min_dcf=[0.01], weighting=ONCE)
+        with pytest.raises(mb.UsageError, match="weighting"):
+            mb.make_report(LARGE, weighting="persons")
+
+
+def test_a_curve_of_people_that_cannot_have_every_step_is_refused_before_counting(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("matchbound.counting.curves.MOST_STEPS", 100)
+    with pytest.raises(mb.DataError, match=r"make 861 comparisons, more than the 100.*evaluate"):
+        mb.roc(people(1, [2] * 21), weighting=ONCE)
+    monkeypatch.setattr("matchbound.counting.curves.EXACT_COMPARISONS", 100)
+    monkeypatch.setattr("matchbound.counting.curves.MOST_STEPS", 1000)
+    data = people(1, [2] * 21)
+    assert len(mb.roc(data, weighting=ONCE)) == len(mb.roc(data.comparisons()))
+    table = tmp_path / "scores.csv"
+    table.write_text("identity_a,identity_b,score\na,a,1\na,b,0\nb,b,1\n")
+    with pytest.raises(mb.DataError, match="stays on disk"):
+        mb.roc(mb.scan(table), weighting=ONCE)

@@ -48,7 +48,8 @@ def read_curve(
         curve: CurveTally = curve_of_comparisons(source)
     else:
         how = how or How()
-        curve = curve_of_embeddings(source, How(how.workers, how.executor, how.progress))
+        running = How(how.workers, how.executor, how.progress)
+        curve = curve_of_embeddings(source, running, every=weighting == "identities")
     if weighting == "identities":
         curve = unit_curve(sorted_curve(curve))
     far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine

@@ -10,6 +10,7 @@ from matchbound.counting.curves import AlongCurve, curve_of_comparisons, curve_o
 from matchbound.counting.recount import AnySource, Recount, source_of
 from matchbound.counting.running import How
 from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import MatchboundWarning
 from matchbound.readers.loading import Readable
@@ -71,9 +72,11 @@ def roc(
     if isinstance(source, Comparisons):
         counted: CurveTally = curve_of_comparisons(source)
     elif isinstance(source, ScoreFile):
+        if weighting == "identities":
+            raise too_many_steps("this table stays on disk (read it, where it fits)")
         counted = curve_of_table(source, how)
     else:
-        counted = curve_of_embeddings(source, how)
+        counted = curve_of_embeddings(source, how, every=weighting == "identities")
         source.check_unchanged()
     notes = (*source.findings(), *few_identities(counted.n_identities))
     for text in notes:

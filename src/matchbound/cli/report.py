@@ -30,6 +30,7 @@ from matchbound.cli.options import (
     Seed,
     TermsOption,
     Threshold,
+    Weighting,
     at_least,
     check_rates,
     write_out,
@@ -92,6 +93,7 @@ def report(
     threshold: Threshold = None,
     method: Method = "auto",
     level: Level = 0.95,
+    weighting: Weighting = "comparisons",
     resamples: Resamples = 2000,
     seed: Seed = 0,
     title: Title = None,
@@ -125,6 +127,8 @@ def report(
     priors = read_priors("--min-dcf", min_dcf)
     method = named(method, METHODS, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
+    if weighting == "identities" and (priors or cllr):
+        raise UsageError("costs and Cllr are of pooled comparisons: leave out --min-dcf and --cllr, or --weighting")
     if (gallery is None) != (probes is None):
         raise UsageError("searches need both: give --gallery and --probes")
     if output is None and chosen == "html" and sys.stdout.isatty():
@@ -152,6 +156,7 @@ def report(
                 "against": names[1:] or None,
                 "claim": claim or None,
                 "min_dcf": min_dcf or None,
+                "weighting": None if weighting == "comparisons" else weighting,
             },
             laboratory,
         )
@@ -184,6 +189,7 @@ def report(
                 min_dcf=priors,
                 cllr=cllr,
                 searches=found,
+                weighting=weighting,
                 **how,
             )
             made = in_options(made)

@@ -16,12 +16,15 @@ from matchbound.counting.running import ANYHOW, How
 from matchbound.counting.tables import tally_comparisons, tally_rows
 from matchbound.counts.curve import CurveTally, PointCounts, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.readers.scan import ScoreFile
 
 EXACT_COMPARISONS = 3_000_000
 """All pairs of embeddings are scored and sorted up to this many; beyond, the curve has `CURVE_POINTS` thresholds."""
+MOST_STEPS = 10_000_000
+"""The same where a curve with every step is needed; beyond, there is none."""
 CURVE_POINTS = 1500
 MOST_CELLS = 20_000_000
 TABLE_CELLS = 40_000_000
@@ -125,10 +128,19 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
 
-def curve_of_embeddings(source: Embeddings, how: How = ANYHOW) -> CurveTally:
-    """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one."""
+def curve_of_embeddings(source: Embeddings, how: How = ANYHOW, *, every: bool = False) -> CurveTally:
+    """The curve of all pairs: every step of a small set, about `CURVE_POINTS` points of a large one.
+
+    Parameters
+    ----------
+    every
+        Whether every step is needed; a set that is too large for it is then refused before it is counted.
+    """
     rows = len(source)
-    if rows * (rows - 1) // 2 <= EXACT_COMPARISONS:
+    pairs = rows * (rows - 1) // 2
+    if every and pairs > MOST_STEPS:
+        raise too_many_steps(f"these embeddings make {pairs:,} comparisons, more than the {MOST_STEPS:,} that are kept")
+    if every or pairs <= EXACT_COMPARISONS:
         return curve_of_comparisons(source.comparisons())
     from matchbound.counting.allpairs import tally_embeddings
 

@@ -92,14 +92,19 @@ class UnitCurve(CurveTally):
         return CurveSums(**made)
 
 
+def too_many_steps(why: str) -> DataError:
+    """What to say of data whose curve cannot have every step."""
+    return DataError(
+        f"with weighting='identities' a curve needs every comparison in memory, and {why}. Ask at thresholds "
+        "(evaluate), or take fewer identities"
+    )
+
+
 def sorted_curve(curve: CurveTally) -> SortedCurve:
     """The curve, where it has every step."""
     if not isinstance(curve, SortedCurve):
-        raise DataError(
-            f"with weighting='identities' a curve needs every comparison in memory, and this one has "
-            f"{curve.thresholds.size} points of {curve.n_impostor} impostor comparisons. Ask at thresholds, or take "
-            "fewer identities"
-        )
+        points, made = curve.thresholds.size, curve.n_impostor
+        raise too_many_steps(f"this one has {points:,} points of {made:,} impostor comparisons")
     return curve
 
 

@@ -43,6 +43,7 @@ def group_section(
     workers: int | None,
     executor: Executor | None,
     known: Sequence[str],
+    weighting: str = "comparisons",
 ) -> GroupSection:
     """Rates by group at an operating point, the largest gaps, and the range from best to worst group.
 
@@ -54,10 +55,13 @@ def group_section(
         States a rate as the report does.
     known
         What the report says already.
+    weighting
+        As in `by_group`.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)  # they are in `warnings` of the result
-        rates = by_group(data, point.threshold, group=group, workers=workers, executor=executor)
+        engine: dict[str, Any] = {"workers": workers, "executor": executor}
+        rates = by_group(data, point.threshold, group=group, weighting=weighting, **engine)
         rows = []
         for name in rates.groups:
             far, frr = (claim(rate) if rate.comparisons else None for rate in (rates[name].far, rates[name].frr))

@@ -16,7 +16,7 @@ from matchbound.calls.evaluate import evaluate
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
-from matchbound.counts.curve import SortedCurve
+from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import heard
 from matchbound.readers.loading import in_memory
@@ -29,6 +29,7 @@ from matchbound.report.page import (
     ReportedPoint,
     Suspect,
     Verdict,
+    counted_curve,
     reading_of,
     reading_of_number,
 )
@@ -44,6 +45,7 @@ from matchbound.results.rates import METHODS, Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
 from matchbound.results.weighted import METHODS as IDENTITY_METHODS
+from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.costs import cost_records, name_text
 from matchbound.show.terms import Terms
 from matchbound.stats.intervals import wilson
@@ -94,8 +96,8 @@ def write_report(
         What the report says and how the data are counted, all that `make_report` takes: ``far``, ``threshold``,
         ``level``, ``method``, ``title``, ``show_labels``, ``suspects``, ``group``, ``against``, ``name``, ``claims``,
         ``min_dcf``, ``cllr``, ``searches``, ``rng``, ``n_resamples``, ``provenance``, ``workers``, ``executor``,
-        ``progress``, ``checkpoint`` and ``checkpoint_every``. For `Searches`: ``fpir``, ``threshold``, ``ranks``,
-        ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
+        ``progress``, ``checkpoint``, ``checkpoint_every`` and ``weighting``. For `Searches`: ``fpir``, ``threshold``,
+        ``ranks``, ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
 
     Returns
     -------
@@ -157,6 +159,7 @@ def make_report(
     min_dcf: Sequence[float | str] = (),
     cllr: bool = False,
     searches: Searches | None = None,
+    weighting: str = "comparisons",
 ) -> Report:
     """Everything that a report says, from one pass over the data (two where thresholds are given).
 
@@ -202,6 +205,9 @@ def make_report(
         Whether minCllr is reported (and Cllr, where scores are not distances: they must be log-likelihood ratios).
     searches
         Searches in a gallery (`matchbound.search`), for a section about identification.
+    weighting
+        ``"comparisons"``, or ``"identities"``: every number, interval and picture of the page is that of rates in which
+        every person counts once, as in `evaluate`; there are no costs then, and the curve must have every step.
 
     Returns
     -------
@@ -222,6 +228,9 @@ def make_report(
     tail_of(level, "two-sided")
     data = in_memory(data)
     method = named(method, METHODS)
+    weighting = named(weighting, WEIGHTINGS, "weighting")
+    if weighting == "identities" and (len(min_dcf) or cllr):
+        raise UsageError("costs and Cllr are of pooled comparisons: leave out min_dcf and cllr, or the weighting")
     asked = _numbers("threshold", threshold)
     said = [(text, parse_claim(text)) for text in claims]
     if any(claim.metric in AT_A_THRESHOLD for _, claim in said) and not asked:
@@ -232,8 +241,9 @@ def make_report(
         warnings.simplefilter("always")
         systems = None if against is None else _systems(data, name, against)
         engine: dict[str, Any] = {"workers": workers, "executor": executor}
-        series = list(evaluate(data, asked, progress=progress, **engine)) if asked else []
-        curve = roc(data, progress=progress, checkpoint=checkpoint, checkpoint_every=checkpoint_every, **engine)
+        series = list(evaluate(data, asked, weighting=weighting, progress=progress, **engine)) if asked else []
+        saving: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
+        curve = roc(data, weighting=weighting, progress=progress, **saving, **engine)
         parameters = {
             "far": None if far is None else _numbers("far", far),
             "threshold": asked or None,
@@ -242,8 +252,9 @@ def make_report(
             "distance": data.distance,
             "systems": None if systems is None else list(systems),
             "claims": list(claims) or None,
+            "weighting": None if weighting == "comparisons" else weighting,
         }
-        made = _Maker(data, curve, level, method, engine, rng, n_resamples)
+        made = _Maker(data, curve, level, method, engine, rng, n_resamples, weighting)
         verdicts = _verdicts(said, series, curve, level)
         costs = _costs(curve, min_dcf, cllr, level)
         report = made.report(
@@ -311,7 +322,9 @@ class _Maker:
         engine: Mapping[str, Any],
         rng: int,
         n_resamples: int,
+        weighting: str,
     ) -> None:
+        self.weighting = weighting
         self.data, self.curve, self.level, self.method = data, curve, level, method
         self.engine, self.rng, self.n_resamples = engine, rng, n_resamples
 
@@ -338,6 +351,7 @@ class _Maker:
         always = np.unique(np.array([0, len(curve) - 1, eer.index, *(aim.index for aim in aims)], dtype=np.int64))
         focus_rates = series[0] if series else at_aims[aims[focus].index]
         description = describe(self.data)
+        recounted = curve.recount.tally if curve.recount.all_pairs else None
         return Report(
             title=title,
             level=self.level,
@@ -351,7 +365,7 @@ class _Maker:
                 curve, self.level, always, series, points[focus].threshold, method=self.method, aims=claims
             ),
             picture=curve_picture(curve, self.level, any(point.frr.method == "latent" for point in aimed)),
-            histogram=score_histogram(curve.tally, count=curve.recount.tally if curve.recount.all_pairs else None),
+            histogram=score_histogram(counted_curve(curve.tally), count=recounted),
             drivers=tuple(drivers_of(rate, show_labels) for rate in (focus_rates.far, focus_rates.frr)),
             groups=self._groups(points[focus], group),
             systems=None if systems is None else self._against(systems, targets, [rates.threshold for rates in series]),
@@ -359,11 +373,13 @@ class _Maker:
             warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
             provenance=provenance,
             per_person=tuple(self._per_person(focus_rates)),
+            weighting=self.weighting,
         )
 
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
         """Error rates at points of the curve."""
-        made = error_rates(tally_at(self.curve.tally, points), self.data.findings(), self.curve.recount)
+        tally = tally_at(self.curve.tally, points)
+        made = error_rates(tally, self.data.findings(), self.curve.recount, self.weighting)
         return dict(zip(points.tolist(), made, strict=True))
 
     def _asked_point(self, rates: ErrorRates) -> ReportedPoint:
@@ -390,7 +406,7 @@ class _Maker:
             method=made.method,
             errors=rate.errors,
             comparisons=rate.comparisons,
-            naive_ratio=_times_naive(made.width, rate.estimate, rate.comparisons, self.level),
+            naive_ratio=_times_naive(made.width, rate.estimate, _independent(rate), self.level),
             wilson=(beside.low, beside.high),
         )
 
@@ -403,22 +419,30 @@ class _Maker:
         upper = None if area else statistic.interval(method, self.level, side="upper", **options).high
         errors = comparisons = ratio = None
         if statistic.metric == "frr@far":
-            errors = int(statistic.curve.false_nonmatches[statistic.index])
-            comparisons = statistic.curve.n_genuine
-            ratio = _times_naive(made.width, statistic.estimate, comparisons, self.level)
+            counted = counted_curve(statistic.curve)
+            errors = int(counted.false_nonmatches[statistic.index])
+            comparisons = counted.n_genuine
+            ratio = _times_naive(made.width, statistic.estimate, self._independent_genuine(counted), self.level)
         return ReportedNumber(
             statistic.metric, statistic.estimate, made.low, made.high, upper, made.method, errors, comparisons, ratio
         )
+
+    def _independent_genuine(self, curve: CurveTally) -> float:
+        """How many genuine comparisons there would be, were they independent and of equal weight."""
+        each = curve.genuine_comparisons[curve.genuine_comparisons > 0]
+        return each.size**2 / float((1.0 / each).sum()) if self.weighting == "identities" else float(each.sum())
 
     def _per_person(self, rates: ErrorRates) -> list[PerPerson]:
         """Both rates with every identity counted once; FAR only where the comparisons are in order already."""
         made = []
         focused = self.curve.recount.tally(np.array([rates.threshold]), pairs=True)
         by_person = error_rates(focused, (), self.curve.recount, "identities")[0]
+        if self.weighting == "identities":
+            rates = error_rates(focused, (), self.curve.recount)[0]
         for pooled, rate in ((rates.far, by_person.far), (rates.frr, by_person.frr)):
             part = pooled.tally.impostor if pooled.metric == "far" else pooled.tally.genuine
             counts = part.comparisons[part.comparisons > 0]
-            known = pooled.metric == "frr" or isinstance(self.curve.tally, SortedCurve)
+            known = pooled.metric == "frr" or isinstance(counted_curve(self.curve.tally), SortedCurve)
             if not pooled.comparisons or not known or np.all(counts == counts[0]):
                 continue
             made.append(per_person(self._rate(pooled), self._rate(rate), part.errors[pooled.index], part.comparisons))
@@ -461,6 +485,7 @@ class _Maker:
             "rng": self.rng,
             **self.engine,
             "known": self.curve.warnings,
+            "weighting": self.weighting,
         }
 
 
@@ -470,7 +495,12 @@ def _systems(data: Source, name: str | None, against: Against) -> dict[str, Sour
     return named_systems(data, name, against)
 
 
-def _times_naive(width: float, estimate: float, comparisons: int, level: float) -> float | None:
+def _independent(rate: Rate) -> float:
+    """How many independent comparisons of equal weight a rate is, where comparisons are taken for independent."""
+    return rate.unit.units / rate.unit.alone if isinstance(rate, IdentityRate) else rate.comparisons
+
+
+def _times_naive(width: float, estimate: float, comparisons: float, level: float) -> float | None:
     """How many times wider an interval is than Wilson's for independent comparisons."""
     low, high = wilson(estimate, comparisons, (1.0 - level) / 2.0)
     return width / (high - low) if high > low else None

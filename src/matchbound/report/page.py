@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.unit_curve import UnitCurve
 from matchbound.notes import Note
 from matchbound.report.panels import Histogram
 from matchbound.report.search_numbers import SearchReport
@@ -333,6 +334,8 @@ class Report:
         Detection costs and Cllr; empty unless they were asked for.
     per_person
         The rates at the focus with every identity counted once; empty where all identities have as many comparisons.
+    weighting
+        What the rates of the page are means over: ``"comparisons"``, or ``"identities"``.
 
     See Also
     --------
@@ -367,6 +370,7 @@ class Report:
     costs: tuple[ReportedCost, ...] = ()
     per_person: tuple[PerPerson, ...] = ()
     searches: SearchReport | None = None
+    weighting: str = "comparisons"
 
     def __repr__(self) -> str:
         people = f"{self.description.n_identities:,} identities"
@@ -402,12 +406,18 @@ class ReportedCost:
     method: str
 
 
+def counted_curve(curve: CurveTally) -> CurveTally:
+    """The curve of comparisons behind a curve of identities; any other is itself."""
+    return curve.pooled if isinstance(curve, UnitCurve) else curve
+
+
 def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:
     """A short decimal for the threshold of a point of a curve.
 
     For a curve with every step: the one with fewest digits (at least four) that lies where the decisions are the same,
     between this score and the next. Else the threshold to six digits.
     """
+    curve = counted_curve(curve)
     exact = float(curve.thresholds[index])
     if not isinstance(curve, SortedCurve):
         return f"{exact:.{digits}g}"

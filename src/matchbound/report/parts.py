@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from matchbound.report.page import (
     PanelRate,
     PerPerson,
     ReportedNumber,
+    counted_curve,
     reading_of,
     reading_of_number,
 )
@@ -25,17 +26,21 @@ from matchbound.report.panels import panel_points
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.rates import Rate
 from matchbound.results.roc import RocCurve
+from matchbound.results.weighted import IdentityRate
+from matchbound.results.weighted_curve import IdentityCurve
 from matchbound.stats.contributions import contributions
 
 PANEL_POINTS = 390
 """Thresholds of the slider, with those that were asked for."""
+PERSON_POINTS = 150
+"""The same where every person counts once: each limit is then solved for on its own."""
 TOP = 8
 """How many identities are listed."""
 
 
 def tally_at(curve: CurveTally, points: IntArray) -> Tally:
-    """The tally at some points of a curve, numbered in increasing order."""
-    return curve.tally_at(points)
+    """The tally of comparisons at some points of a curve, numbered in increasing order."""
+    return counted_curve(curve).tally_at(points)
 
 
 def curve_panel(
@@ -44,7 +49,7 @@ def curve_panel(
     always: IntArray,
     extra: Sequence[ErrorRates],
     start: float,
-    points: int = PANEL_POINTS,
+    points: int | None = None,
     *,
     method: str = "auto",
     aims: Mapping[int, ReportedNumber] | None = None,
@@ -65,8 +70,10 @@ def curve_panel(
         What the page says of FRR at points of the curve that stand for a FAR: the interval there accounts for the
         estimated threshold too, and the slider shows the same.
     """
+    if points is None:
+        points = PERSON_POINTS if isinstance(curve, IdentityCurve) else PANEL_POINTS
     chosen = panel_points(curve.far, curve.frr, points - len(extra), always)
-    inner = curve.tally
+    inner = counted_curve(curve.tally)
     own = method if method in ("latent", "wilson") else "auto"
     rates = [
         _panel_rate(curve, chosen, "far", level, own),
@@ -102,10 +109,12 @@ def _panel_rate(
     curve: RocCurve, points: IntArray, metric: Literal["far", "frr"], level: float, method: str
 ) -> PanelRate:
     far = metric == "far"
-    errors = (curve.tally.false_matches if far else curve.tally.false_nonmatches)[points]
-    total = curve.tally.n_impostor if far else curve.tally.n_genuine
+    counted = counted_curve(curve.tally)
+    errors = (counted.false_matches if far else counted.false_nonmatches)[points]
+    total = counted.n_impostor if far else counted.n_genuine
     limits = curve.limits_at(points, metric, level, method=method)
-    return PanelRate(total, errors, errors / total, limits.low, limits.high, limits.upper)
+    estimate = (curve.far if far else curve.frr)[points]
+    return PanelRate(total, errors, estimate, limits.low, limits.high, limits.upper)
 
 
 def _aimed(panel: PanelRate, points: IntArray, aims: Mapping[int, ReportedNumber]) -> PanelRate:
@@ -139,7 +148,13 @@ def _panel_rate_in_order(rate: PanelRate, order: IntArray) -> PanelRate:
 
 def drivers_of(rate: Rate, show_labels: bool) -> Drivers:
     part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
-    found = contributions(part.errors[rate.index], part.comparisons, shared=rate.metric == "far")
+    errors, comparisons = part.errors[rate.index], part.comparisons
+    if isinstance(rate, IdentityRate):
+        unit = rate.unit
+        units: Any = unit.excess + unit.estimate * unit.partners, unit.partners  # shares of errors, and units
+    else:
+        units = errors, comparisons
+    found = contributions(*units, shared=rate.metric == "far")
     top = found.largest(TOP)
     return Drivers(
         metric=rate.metric,
@@ -150,8 +165,8 @@ def drivers_of(rate: Rate, show_labels: bool) -> Drivers:
                 label=str(rate.tally.identities[i]) if show_labels else None,
                 share=float(found.share[i]),
                 more=bool(found.excess[i] > 0.0),
-                errors=int(found.errors[i]),
-                comparisons=int(found.comparisons[i]),
+                errors=int(errors[i]),
+                comparisons=int(comparisons[i]),
                 rate_without=float(found.rate_without[i]),
             )
             for i in top

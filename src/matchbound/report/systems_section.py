@@ -77,6 +77,7 @@ def systems_section(
     workers: int | None,
     executor: Executor | None,
     known: Sequence[str] = (),
+    weighting: str = "comparisons",
 ) -> SystemsSection:
     """Compare systems at equal FARs, at EER and at thresholds, with intervals.
 
@@ -90,6 +91,8 @@ def systems_section(
         Used where differences have it; else their default.
     known
         What the report says already.
+    weighting
+        As in `compare`.
     """
     sources = list(systems.values())
     notes: list[Note] = []
@@ -103,7 +106,7 @@ def systems_section(
         thresholds = ()
     aims = [far for far in targets if 0.0 < far < 1.0] or [FALLBACK_FAR]
     points = [*(Where(far=far) for far in aims), *(Where(threshold=value) for value in thresholds)]
-    tables = compare_points(systems, points, workers=workers, executor=executor)
+    tables = compare_points(systems, points, workers=workers, executor=executor, weighting=weighting)
     options: dict[str, Any] = {"level": level, "method": method, "n_resamples": n_resamples, "rng": rng}
     rows: list[SystemRow] = []
     for table, where in zip(tables[: len(aims)], points, strict=False):
@@ -125,15 +128,15 @@ def systems_section(
         matched_by=first.matched_by,
         n_identities=first.n_identities,
         notes=tuple(dict.fromkeys([*notes, *told])),
-        curves=tuple(_curve(name, source, workers) for name, source in systems.items()),
+        curves=tuple(_curve(name, source, workers, weighting) for name, source in systems.items()),
     )
 
 
-def _curve(name: str, source: Source, workers: int | None) -> SystemCurve:
+def _curve(name: str, source: Source, workers: int | None, weighting: str) -> SystemCurve:
     """The curve of a system, with as many points as a drawing can show."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)  # what there is to say is said of the system already
-        curve = roc(source, workers=workers)
+        curve = roc(source, weighting=weighting, workers=workers)
     chosen = panel_points(curve.far, curve.frr, CURVE_POINTS, np.array([0, len(curve) - 1]))
     return SystemCurve(name, curve.far[chosen], curve.frr[chosen], curve.eer().estimate)
 

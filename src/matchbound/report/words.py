@@ -95,6 +95,8 @@ def in_full(report: Report) -> list[str]:
         f"The data hold {d.n_genuine:,} genuine and {d.n_impostor:,} impostor comparisons of {d.n_identities:,} "
         f"identities. Two instances match when their score is {match} the threshold.",
     ]
+    if report.weighting == "identities":
+        told.append("Every person counts once: FRR is a mean over people, FAR a mean over pairs of people.")
     if point.target is not None:
         told.append(
             f"FAR {target_text(point.target)} is reached at threshold {point.reading}. With that threshold fixed, "
@@ -205,11 +207,7 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
     level = level_text(report.level)
     methods = list(dict.fromkeys(claim.method for point in report.points for claim in (point.far, point.frr)))
     notes = [
-        (
-            "Rates",
-            "FAR is the share of impostor comparisons that match, FRR the share of genuine comparisons that do not. "
-            "Each pools all comparisons, so an identity weighs by how many it takes part in.",
-        ),
+        ("Rates", _rates(report)),
         (
             "Why not count comparisons",
             "Comparisons that share an identity err together. An interval that takes them for independent is too "
@@ -264,6 +262,20 @@ def method_notes(report: Report) -> list[tuple[str, str]]:
             told += " One critical value serves all pairs of systems at an operating point (max-t)."
         notes.insert(len(notes) - 1, ("Differences between systems", told))
     return notes
+
+
+def _rates(report: Report) -> str:
+    """What the rates are."""
+    if report.weighting == "identities":
+        return (
+            "Every person counts once. FRR is the mean over people of the share of a person's genuine comparisons that "
+            "do not match; FAR is the mean over pairs of people of the share of their comparisons that match. Counts "
+            "of errors are of comparisons."
+        )
+    return (
+        "FAR is the share of impostor comparisons that match, FRR the share of genuine comparisons that do not. "
+        "Each pools all comparisons, so an identity weighs by how many it takes part in."
+    )
 
 
 def _cost_methods(report: Report) -> str:
@@ -335,6 +347,7 @@ PARAMETERS = {
     "min_dcf": "Detection costs at",
     "missing": "Missing scores",
     "repeats": "Repeated comparisons",
+    "weighting": "Rates are means over",
 }
 """What the parameters of a report are called; others keep their names."""
 LABORATORY = {"system": "System", "operator": "Operator", "test_id": "Test", "date": "Date"}

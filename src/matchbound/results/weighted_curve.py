@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.unit_curve import sorted_curve, unit_curve
 from matchbound.errors import UsageError
 from matchbound.notes import Note
+from matchbound.results.curve_limits import METHODS as LIMIT_METHODS
+from matchbound.results.curve_limits import RateLimits
+from matchbound.results.error_rates import error_rates
+from matchbound.results.interval import named
 from matchbound.results.roc import RocCurve
+
+AT_ONCE = 32
+"""Thresholds at which identity pairs are counted together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -18,8 +28,8 @@ class IdentityCurve(RocCurve):
     """FAR and FRR at every threshold with every identity counted once.
 
     FRR is the mean over identities of the share of an identity's comparisons that erred, FAR the mean over identity
-    pairs. Points of it (`at_far`, `at_frr`, `eer`, `auc`, `band`) and their intervals are those of these rates; what
-    is defined by pooled comparisons (costs, linkage, bootstraps) is refused.
+    pairs. Points of it (`at_far`, `at_frr`, `eer`, `auc`, `band`, `limits_at`) and their intervals are those of these
+    rates; what is defined by pooled comparisons (costs, linkage, bootstraps) is refused.
 
     See Also
     --------
@@ -60,9 +70,35 @@ class IdentityCurve(RocCurve):
         """Not for this weighting."""
         _refuse("minCllr is")
 
-    def limits_at(self, *args: Any, **options: Any) -> NoReturn:
-        """Not for this weighting; ``evaluate(data, thresholds, weighting="identities")`` gives intervals."""
-        _refuse("limits along a curve are")
+    def limits_at(
+        self, points: ArrayLike, metric: Literal["far", "frr"] = "far", level: float = 0.95, *, method: str = "auto"
+    ) -> RateLimits:
+        """Intervals of a rate at points of the curve, each threshold taken as fixed: those of `evaluate` there.
+
+        Parameters
+        ----------
+        points
+            Positions in `thresholds`.
+        metric
+            Which rate.
+        level
+            The confidence level.
+        method
+            ``"auto"``, ``"latent"`` or ``"wilson"``.
+        """
+        method = named(method, LIMIT_METHODS)
+        asked = np.asarray(points, dtype=np.int64).reshape(-1)
+        made = np.empty((3, asked.size))
+        used = method
+        for start in range(0, asked.size, AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            counted = self.recount.tally(self.thresholds[asked[part]], pairs=metric == "far")
+            for k, rates in enumerate(error_rates(counted, (), self.recount, "identities"), start):
+                rate = getattr(rates, metric)
+                both = rate.interval(method, level)
+                made[:, k] = both.low, both.high, rate.upper_bound(level, method)
+                used = both.method
+        return RateLimits(made[0], made[1], made[2], level, used)
 
     def bootstrap(self, *args: Any, **options: Any) -> NoReturn:
         """Not for this weighting."""
