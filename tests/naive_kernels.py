@@ -318,3 +318,19 @@ def sum_pairs(words: Any, bits: Any, marks: Any, compared: Any, erred: Any, by_b
                     m * erred[i, at], n[k] ** 2, n[k] * m, n[k] * erred[i, at], n[k] * compared[i],
                 )  # fmt: skip
     return [len(reached) for reached in by_pair.values()], by_bin, rows
+
+
+def list_between(block: Any, tile: Any, low: Any, high: Any, beyond: Any, found: Any) -> Any:
+    """(hits as (band, row, column), what was beyond plus what is beyond now); the hits are None without room."""
+    hits, above = [], [int(count) for count in beyond]
+    for band in range(len(low)):
+        for row in range(tile.rows):
+            for column in range(tile.cols):
+                if tile.diagonal and tile.col0 + column <= tile.row0 + row:
+                    continue
+                value = block.product[row * block.stride + block.shift + column]
+                if value >= high[band]:
+                    above[band] += 1
+                elif value >= low[band]:
+                    hits.append((band, row, column))
+    return (hits if len(hits) <= len(found) else None), above

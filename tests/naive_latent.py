@@ -107,6 +107,22 @@ def gamma_quantile(shape: float, probability: float) -> float:
     return float(stats.gamma.ppf(probability, shape, scale=1.0 / shape))
 
 
+def many_tail(x: int, n: int, centre: float, scale: float, upper: bool) -> float:
+    """Mid-P of x in n, the log-odds of the rate normal: in steps that are shorter than the range where it changes."""
+    middle = (math.log(x / (n - x)) - centre) / scale
+    width = math.sqrt(1.0 / x + 1.0 / (n - x)) / scale
+    cuts = [*np.arange(-8.5, 9.0, 0.5), *(middle + width * np.linspace(-12.0, 12.0, 25))]
+    inside, inner = np.polynomial.legendre.leggauss(20)
+    total = 0.0
+    for low, high in itertools.pairwise(np.unique(np.clip(cuts, -8.5, 8.5))):
+        u = (low + high) / 2.0 + (high - low) / 2.0 * inside
+        p = 1.0 / (1.0 + np.exp(-centre - scale * u))
+        half = 0.5 * stats.binom.pmf(x, n, p)
+        tail = stats.binom.cdf(x, n, p) - half if upper else stats.binom.sf(x, n, p) + half
+        total += (high - low) / 2.0 * float(inner @ (tail * stats.norm.pdf(u)))
+    return total
+
+
 def gamma_count_tail(x: int, n: int, p: float, spread: float, upper: bool, nodes: int) -> float:
     """Mid-P of x in n, the rate a gamma variable with mean p and relative variance V, at Gauss–Legendre nodes."""
     total = 0.0

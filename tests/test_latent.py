@@ -43,6 +43,7 @@ from matchbound.stats.latent.fit import (
 from matchbound.stats.latent.model import Clusters, Curve
 from matchbound.stats.latent.probabilities import (
     GAMMA_NODES,
+    _tail_by_parts,
     count_tail,
     excess,
     gamma_quantiles,
@@ -229,6 +230,13 @@ class TestInversion:
     def test_tail_equals_adaptive_quadrature(self, x, n, p, spread, upper):
         found = count_tail(*(np.array([float(v)]) for v in (x, n, p, spread)), np.array([upper]))[0]
         assert found == pytest.approx(naive.count_tail(x, n, p, spread, upper), rel=2e-4, abs=1e-7)
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(101, 3000), st.integers(101, 10**6), st.floats(1e-5, 2.0), st.floats(-3.0, 3.0), st.booleans())
+    def test_tail_of_many_errors_equals_an_integral_in_short_steps(self, x, others, scale, away, upper):
+        centre = np.log(x / others) + away * np.hypot(scale, np.sqrt(1.0 / x + 1.0 / others))
+        found = _tail_by_parts(*(np.array([float(v)]) for v in (x, x + others, centre, scale)), np.array([upper]))[0]
+        assert found == pytest.approx(naive.many_tail(x, x + others, centre, scale, upper), rel=1e-8, abs=1e-9)
 
     @pytest.mark.parametrize(
         ("x", "n", "p", "spread"), [(0, 500, 0.02, 0.5), (40, 3000, 0.01, 0.05), (250, 40000, 0.005, 1.0)]

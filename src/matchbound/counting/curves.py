@@ -31,6 +31,8 @@ TABLE_CELLS = 40_000_000
 TABLE_SAMPLE = 2_000_000
 REFINEMENTS = 8
 """Passes over the data, at most, that make the threshold of a target rate exact."""
+FEW_BETWEEN = 2_000_000
+"""Pairs of embeddings that may lie between points of a curve and are listed."""
 
 
 def curve_of_comparisons(source: Comparisons) -> SortedCurve:
@@ -169,6 +171,35 @@ def curve_of_table(source: ScoreFile, how: How = ANYHOW) -> SteppedCurve:
     return curve_of_tally(tally_source(source, -grid if found.distance else grid, how=how))
 
 
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Points of a curve without the identities: arrays of shape (K,), from the strictest to the most lenient.
+
+    totals
+        Impostor and genuine comparisons.
+    """
+
+    similarity: FloatArray
+    matched: IntArray
+    missed: IntArray
+    totals: tuple[int, int]
+
+    def joined(self, similarity: FloatArray, matched: IntArray, missed: IntArray) -> Steps:
+        """With other points, none of which is there already."""
+        both = np.concatenate([self.similarity, similarity])
+        order = np.argsort(-both, kind="stable")
+        return Steps(
+            both[order],
+            np.concatenate([self.matched, matched])[order],
+            np.concatenate([self.missed, missed])[order],
+            self.totals,
+        )
+
+    def take(self, places: IntArray) -> Steps:
+        """Some of the points."""
+        return Steps(self.similarity[places], self.matched[places], self.missed[places], self.totals)
+
+
 @dataclass(frozen=True)
 class Asked:
     """Where a curve is to be exact.
@@ -183,72 +214,120 @@ class Asked:
     nonmatches: tuple[int, ...] = ()
     equal: bool = False
 
-    def gaps(self, curve: SteppedCurve) -> IntArray:
+    def gaps(self, steps: Steps) -> IntArray:
         """The points of the curve that lie just before what is asked for; another point follows each."""
-        matched, missed = curve.false_matches, curve.false_nonmatches
+        matched, missed = steps.matched, steps.missed
         found = [int(np.searchsorted(matched, wanted, side="right")) - 1 for wanted in self.matches]
         found += [int(np.searchsorted(-missed, -wanted, side="left")) - 1 for wanted in self.nonmatches]
         if self.equal:
-            found.append(int(np.searchsorted(matched / curve.n_impostor - missed / curve.n_genuine, 0.0)) - 1)
+            impostor, genuine = steps.totals
+            found.append(int(np.searchsorted(matched / impostor - missed / genuine, 0.0)) - 1)
         gaps = np.unique(np.array(found, dtype=np.int64))
         return gaps[(gaps >= 0) & (gaps + 1 < matched.size)]
 
 
-def refined_curve(curve: SteppedCurve, count: Callable[[FloatArray], Tally], asked: Asked) -> SteppedCurve:
+def refined_curve(
+    curve: SteppedCurve, recount: Recount, asked: Asked, beside: FloatArray | None = None
+) -> SteppedCurve:
     """The curve with points added until what is asked for is exact.
 
     The threshold of a number of false matches is the most lenient one with at most so many; of false non-matches, the
     strictest one with at most so many. Between the two points of the curve where that changes, some hundred thresholds
     are counted, then as many between the two where it changes now, until at most one comparison lies between them, or
-    no number does. The two points between which FAR passes FRR are found in the same way.
+    no number does. The two points between which FAR passes FRR are found in the same way. Once few comparisons lie
+    between, they are listed instead, and thresholds that turn out to be points of the curve are counted at the end.
 
     Parameters
     ----------
-    count
-        Counts the comparisons at thresholds, in the units of the scores.
+    recount
+        Counts the comparisons again.
+    beside
+        Thresholds that will be asked of `recount` next; they are counted in the last pass, where there is one.
     """
     points = int(np.clip(MOST_CELLS // max(curve.n_identities, 1), 16, 512))
+    steps = Steps(curve.similarity, curve.false_matches, curve.false_nonmatches, (curve.n_impostor, curve.n_genuine))
+    counted: list[Tally] = []
+    listed: Callable[[FloatArray], tuple[IntArray, IntArray]] | None = None
+    may_list = True
     for _ in range(REFINEMENTS):
-        gaps = asked.gaps(curve)
-        between = np.diff(curve.false_matches)[gaps] - np.diff(curve.false_nonmatches)[gaps]
+        gaps = asked.gaps(steps)
+        between = np.diff(steps.matched)[gaps] - np.diff(steps.missed)[gaps]
         unsettled = gaps[between > 1]
-        grids = [_between(curve, int(k), points // unsettled.size + 2) for k in unsettled]
+        grids = [_between(steps.similarity, int(k), points // unsettled.size + 2) for k in unsettled]
         added = np.unique(np.concatenate([np.empty(0), *grids]))
         if not added.size:
             break
-        found = count(-added if curve.distance else added)
-        curve = curve_of_tally(_merged(curve.tally, found))
-        gaps = asked.gaps(curve)
-        kept = ~np.isin(curve.thresholds, found.thresholds)
+        if listed is None and may_list and int(between[between > 1].sum()) <= FEW_BETWEEN:
+            bands = np.stack([steps.similarity[unsettled + 1], steps.similarity[unsettled]], axis=1)
+            listed = recount.counts_between(bands)
+            may_list = listed is not None
+        if listed is None:
+            counted.append(recount.tally(-added if curve.distance else added))
+            found = counted[-1].impostor.errors.sum(axis=1) // 2, counted[-1].genuine.errors.sum(axis=1)
+        else:
+            found = listed(added)
+        steps = steps.joined(added, *found)
+        gaps = asked.gaps(steps)
+        kept = ~np.isin(steps.similarity, added)
         kept[gaps] = kept[gaps + 1] = True  # of the new points, those beside what is asked for
-        curve = curve_of_tally(curve.tally.take(np.flatnonzero(kept)))
-    return curve
+        steps = steps.take(np.flatnonzero(kept))
+    new = steps.similarity[~np.isin(steps.similarity, curve.similarity)]
+    if not new.size:
+        return curve
+    return curve_of_tally(_with_rows(curve.tally, _tally_at(new, counted, recount, curve.distance, beside)))
 
 
-def _between(curve: SteppedCurve, k: int, points: int) -> FloatArray:
+def _between(similarity: FloatArray, k: int, points: int) -> FloatArray:
     """Similarities strictly between two neighbouring points; none where no number lies between them."""
-    high, low = float(curve.similarity[k]), float(curve.similarity[k + 1])
+    high, low = float(similarity[k]), float(similarity[k + 1])
     grid = np.unique(np.linspace(low, high, points))
     return grid[(grid > low) & (grid < high)]
 
 
-def _merged(one: Tally, two: Tally) -> Tally:
-    """Two tallies of the same comparisons as one, thresholds from the strictest to the most lenient, each once."""
+def _tally_at(
+    similarity: FloatArray, counted: list[Tally], recount: Recount, distance: bool, beside: FloatArray | None
+) -> Tally:
+    """The tally at similarities: from tallies that have been counted, and the others by another pass."""
+    wanted = -similarity if distance else similarity
+    rows = [tally.take(np.flatnonzero(np.isin(tally.thresholds, wanted))) for tally in counted]
+    known = np.concatenate([np.empty(0), *(tally.thresholds for tally in rows)])
+    missing = wanted[~np.isin(wanted, known)]
+    if missing.size:
+        rows.append(recount.tally_ahead(missing, np.empty(0) if beside is None else beside))
+    made = rows[0].take(slice(0, 0))
+    for some in rows:
+        made = _with_rows(made, some)
+    return made
+
+
+def _with_rows(one: Tally, two: Tally) -> Tally:
+    """Two tallies of the same comparisons at different thresholds as one, from the strictest to the most lenient.
+
+    The first is in this order already.
+    """
     thresholds = np.concatenate([one.thresholds, two.thresholds])
-    rows = np.unique(thresholds, return_index=True)[1]
-    joined = replace(
+    order = np.argsort(thresholds if one.distance else -thresholds, kind="stable")
+    of_two = order >= one.thresholds.size
+    place = order[of_two] - one.thresholds.size
+
+    def laid(a: IntArray, b: IntArray) -> IntArray:
+        out = np.empty((order.size, *a.shape[1:]), dtype=a.dtype)
+        out[~of_two], out[of_two] = a, b[place]
+        return out
+
+    return replace(
         one,
-        thresholds=thresholds,
-        genuine=replace(one.genuine, errors=np.concatenate([one.genuine.errors, two.genuine.errors])),
+        thresholds=thresholds[order],
+        genuine=replace(one.genuine, errors=laid(one.genuine.errors, two.genuine.errors)),
         impostor=replace(
             one.impostor,
-            errors=np.concatenate([one.impostor.errors, two.impostor.errors]),
-            sum_nm=np.concatenate([one.impostor.sum_nm, two.impostor.sum_nm]),
-            sum_nn=np.concatenate([one.impostor.sum_nn, two.impostor.sum_nn]),
+            errors=laid(one.impostor.errors, two.impostor.errors),
+            sum_nm=laid(one.impostor.sum_nm, two.impostor.sum_nm),
+            sum_nn=laid(one.impostor.sum_nn, two.impostor.sum_nn),
             erred=None,
+            rows=None,
         ),
     )
-    return joined.take(rows if one.distance else rows[::-1])
 
 
 @dataclass(frozen=True, eq=False)

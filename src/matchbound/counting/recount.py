@@ -112,7 +112,43 @@ class Recount:
 
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
+        ahead: Tally | None = None if pairs else self.memo.get("ahead")
+        if ahead is not None and np.array_equal(ahead.thresholds, thresholds):
+            return ahead
         return tally_source(self.source, thresholds, pairs=pairs, how=How(self.workers, self.executor))
+
+    def tally_ahead(self, thresholds: FloatArray, later: FloatArray) -> Tally:
+        """The same comparisons at other thresholds; `tally` knows those at the `later` ones from the same pass."""
+        whole = self.tally(np.concatenate([thresholds, later]))
+        if later.size:
+            self.memo["ahead"] = whole.take(slice(thresholds.size, None))
+        return whole.take(slice(0, thresholds.size))
+
+    def counts_between(self, bands: FloatArray) -> Callable[[FloatArray], tuple[IntArray, IntArray]] | None:
+        """What gives false matches and false non-matches at similarities within bands, from one pass over all pairs.
+
+        None where that is not to be had: for tables, on a cluster, and where too many pairs lie in the bands.
+
+        Parameters
+        ----------
+        bands : float64 array, shape (B, 2)
+            The lower and the upper end of each, as similarities.
+        """
+        source, known = self.source, self._genuine_scores() if self.executor is None else None
+        if known is None or not isinstance(source, Embeddings):
+            return None
+        from matchbound.counting.between import pairs_between
+
+        found = pairs_between(source, bands, How(self.workers))
+        if found is None:
+            return None
+        genuine = np.sort(-known[1] if source.distance else known[1])
+
+        def counts(similarity: FloatArray) -> tuple[IntArray, IntArray]:
+            missed = np.searchsorted(genuine, similarity, side="left").astype(np.int64)
+            return found.matches(similarity) - (genuine.size - missed), missed
+
+        return counts
 
     def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
         """Tallies at the first `ranks` thresholds, and at the others (None without others), for a latent model.

@@ -21,13 +21,12 @@ WORD = 64
 
 
 class PieceWorker:
-    """One thread's partial tally, and the products of pieces."""
+    """The products of pieces, in the memory of one thread."""
 
-    def __init__(self, job: AllPairsJob, n_thresholds: int) -> None:
+    def __init__(self, job: AllPairsJob) -> None:
         from matchbound.kernels.product import roundings
 
         layout = job.layout
-        self.partial = Partial.empty(job.n_identities, n_thresholds)
         self._job = job
         self._rows = job.rows()
         self._values = job.factors.values(job.thresholds)
@@ -84,8 +83,9 @@ class AllPairsWorker(PieceWorker):
     def __init__(self, job: AllPairsJob) -> None:
         from matchbound.kernels.blocks import AT_ONCE
 
-        super().__init__(job, job.thresholds.size)
+        super().__init__(job)
         layout, count = job.layout, job.thresholds.size
+        self.partial = Partial.empty(job.n_identities, count)
         size, span, many = layout.piece_size, layout.span_rows, count > 1
 
         def scratch(length: int, used: bool, kind: DTypeLike = np.int64) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from matchbound.calls.evaluate import evaluate
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
-from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import heard
 from matchbound.readers.loading import in_memory
@@ -33,7 +33,7 @@ from matchbound.report.page import (
     reading_of,
     reading_of_number,
 )
-from matchbound.report.panels import score_histogram
+from matchbound.report.panels import histogram_edges, score_histogram
 from matchbound.report.parts import curve_panel, curve_picture, drivers_of, per_person, tally_at
 from matchbound.results.claims import Statement, check_statement, parse_claim
 from matchbound.results.costs import CostStatistic
@@ -340,7 +340,10 @@ class _Maker:
         provenance: Mapping[str, Any],
     ) -> Report:
         """All of it."""
-        self.curve = curve = self.curve.refined(far=targets, eer=True)  # so that points are numbered alike everywhere
+        again = self.curve.recount.all_pairs and isinstance(self.curve.tally, SteppedCurve)
+        edges = histogram_edges(self.curve.tally) if again else None
+        # Once for all, so that points are numbered alike everywhere; the histogram is counted in the same pass.
+        self.curve = curve = self.curve.refined(far=targets, eer=True, beside=edges)
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
         aimed = [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]

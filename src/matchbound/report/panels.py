@@ -54,6 +54,20 @@ def panel_points(far: FloatArray, frr: FloatArray, points: int, always: IntArray
     return np.unique(np.clip(chosen, 0, far.size - 1)).astype(np.int64)
 
 
+def histogram_edges(curve: CurveTally, bins: int = 64) -> FloatArray:
+    """Even edges, in the units of the scores, that leave out at most `OUTSIDE` of either kind at either end.
+
+    Two where all scores are alike.
+    """
+    score, below, total = _below(curve)
+    first, last = _ends(score, below, total)
+    if score[last] - score[first] <= 1e-9 * max(abs(float(score[last])), 1e-300):  # one score, or scores all alike
+        middle = float(score[last])
+        reach = max(abs(middle), 1.0) / 2.0
+        return np.array([middle - reach, middle + reach])
+    return np.linspace(score[first], score[last], bins + 1)
+
+
 def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArray], Tally] | None = None) -> Histogram:
     """Exact counts of scores between edges.
 
@@ -65,22 +79,14 @@ def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArr
     count
         Counts the comparisons at thresholds.
     """
-    score = curve.thresholds if curve.distance else curve.thresholds[::-1]
-    matched = np.stack([curve.n_genuine - curve.false_nonmatches, curve.false_matches])
-    total = np.array([[curve.n_genuine], [curve.n_impostor]])
-    below = matched if curve.distance else (total - matched)[:, ::-1]
-    low = np.count_nonzero(below <= OUTSIDE * total, axis=1) - 1
-    high = score.size - np.count_nonzero(below >= (1.0 - OUTSIDE) * total, axis=1)
-    first, last = max(int(low.min()), 0), min(int(high.max()), score.size - 1)
-    if score[last] - score[first] <= 1e-9 * max(abs(float(score[last])), 1e-300):  # one score, or scores all alike
-        middle = float(score[last])
-        reach = max(abs(middle), 1.0) / 2.0
-        return Histogram(np.array([middle - reach, middle + reach]), total[0], total[1], 0)
-    edges = np.linspace(score[first], score[last], bins + 1)
+    score, below, total = _below(curve)
+    edges = histogram_edges(curve, bins)
+    if edges.size == 2 and bins > 1:
+        return Histogram(edges, total[0], total[1], 0)
     if isinstance(curve, SortedCurve):
         right = np.searchsorted(score, edges, side="right") - 1
         place = right if curve.distance else np.searchsorted(score, edges, side="left")
-        place[0], place[-1] = first, last
+        place[0], place[-1] = _ends(score, below, total)
     elif count is not None:
         tally = count(edges)
         matched = np.stack([curve.n_genuine - tally.genuine.errors.sum(axis=1), tally.impostor.errors.sum(axis=1) // 2])
@@ -92,3 +98,18 @@ def score_histogram(curve: CurveTally, bins: int = 64, count: Callable[[FloatArr
     counts = np.diff(below[:, np.clip(place, 0, score.size - 1)], axis=1)
     outside = int(total.sum()) - int(counts.sum())
     return Histogram(edges, counts[0].astype(np.int64), counts[1].astype(np.int64), outside)
+
+
+def _below(curve: CurveTally) -> tuple[FloatArray, IntArray, IntArray]:
+    """Scores in increasing order, how many genuine and impostor comparisons lie below each, and all of them."""
+    score = curve.thresholds if curve.distance else curve.thresholds[::-1]
+    matched = np.stack([curve.n_genuine - curve.false_nonmatches, curve.false_matches])
+    total = np.array([[curve.n_genuine], [curve.n_impostor]])
+    return score, matched if curve.distance else (total - matched)[:, ::-1], total
+
+
+def _ends(score: FloatArray, below: IntArray, total: IntArray) -> tuple[int, int]:
+    """The points of the curve between which a histogram lies."""
+    low = np.count_nonzero(below <= OUTSIDE * total, axis=1) - 1
+    high = score.size - np.count_nonzero(below >= (1.0 - OUTSIDE) * total, axis=1)
+    return max(int(low.min()), 0), min(int(high.max()), score.size - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 
 
+@cache
 def templates() -> Environment:
     """Where the templates of pages come from: what is not there is an error, and everything is escaped."""
     try:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import UsageError
 from matchbound.results.interval import named, tail_of
-from matchbound.results.points import NONE, OperatingPoint, replicates
+from matchbound.results.points import NONE, OperatingPoint, latent_limits, replicates
 from matchbound.show.shown import Shown
 from matchbound.stats.curve.bands import band_grid, band_limits
 from matchbound.stats.curve.rates import index_at_far
@@ -92,18 +92,20 @@ def latent_band(tally: CurveTally, recount: Recount, grid: FloatArray, level: fl
     every = np.array([index_at_far(far, target) for target in grid])
     some = np.linspace(0, grid.size - 1, min(LATENT_POINTS, grid.size)).round().astype(np.int64)
     index = np.unique(every[some])
-    made = [OperatingPoint(tally, recount, frr[k], int(k), far[k], "far").interval("latent", level) for k in index]
+    low_at, high_at = latent_limits(
+        [OperatingPoint(tally, recount, frr[k], int(k), far[k], "far") for k in index], level
+    )
 
     def probit(rates: ArrayLike) -> FloatArray:
         result: FloatArray = ndtri(np.clip(rates, SURE, 1.0 - SURE))
         return result
 
-    def along(limits: list[float]) -> FloatArray:
+    def along(limits: FloatArray) -> FloatArray:
         value = ndtr(np.interp(probit(grid), probit(far[index]), probit(limits)))
         result: FloatArray = np.where(value <= 2 * SURE, 0.0, np.where(value >= 1.0 - 2 * SURE, 1.0, value))
         return result
 
-    low, high, here = along([i.low for i in made]), along([i.high for i in made]), frr[every]
+    low, high, here = along(low_at), along(high_at), frr[every]
     critical = -NormalDist().inv_cdf((1.0 - level) / 2.0)
     return Band(grid, here, np.minimum(low, here), np.maximum(high, here), level, False, critical)
 

@@ -118,8 +118,8 @@ def limits_at(curve: RocCurve, points: IntArray, metric: str, level: float, meth
     across = some and bool(np.any(counts > BLENDED[0] * total))
     model = latent.fit(metric, along, 0 if some else total, curve.recount, both=across)
     t, one_sided = model.deviate(level), model.deviate(level, "upper")
-    limits = [model.limit(counts, *asked) for asked in ((t, False), (t, True), (one_sided, True))]
-    made = np.array(limits)[:, place.reshape(-1)]
+    asked = np.repeat([t, t, one_sided], counts.size), np.repeat([False, True, True], counts.size)
+    made = model.limit(np.tile(counts, 3), *asked).reshape(3, -1)[:, place.reshape(-1)]
     return RateLimits(made[0], made[1], made[2], level, "latent")
 
 

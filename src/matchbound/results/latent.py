@@ -92,10 +92,18 @@ def fit(
     constants = settings_named(settings)
     total = _comparisons(metric, tally)
     mirrored = errors > total / 2.0
+    both = both or BLENDED[0] * total < errors < BLENDED[1] * total
+    key = ("latent", metric, mirrored, both, constants)
+    made: tuple[Tally, LatentModel] | None = recount.memo.get(key)
+    if made is not None and made[0] is tally:
+        return made[1]
     model = _fitted(metric, tally, mirrored, recount, constants)
-    if both or BLENDED[0] * total < errors < BLENDED[1] * total:
+    if both:
         model = replace(model, other=_fitted(metric, tally, not mirrored, recount, constants))
-    return with_own_variance(model, tally) if metric == "far" and _of_some(tally, recount) else model
+    if metric == "far" and _of_some(tally, recount):
+        model = with_own_variance(model, tally)
+    recount.memo[key] = (tally, model)
+    return model
 
 
 def _fitted(metric: str, tally: Tally, mirrored: bool, recount: Recount, constants: LatentSettings) -> LatentModel:

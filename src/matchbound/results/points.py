@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -402,6 +403,26 @@ class OperatingPoint(CurveStatistic):
         low, high = limits(made, self.target, tail_of(level, side), (1.0 - other) / 2.0)
         label = "union" if base == "wilson" else "union (wald)"
         return Interval(*one_side(low, high, side), level, label, side, self.notes)
+
+
+def latent_limits(points: Sequence[OperatingPoint], level: float) -> tuple[FloatArray, FloatArray]:
+    """The two-sided latent limits of FRR at the FARs of some points of one curve, shape (P,) each, solved together."""
+    from matchbound.stats.curve.latent import limits_at_fars
+
+    low, high = np.empty(len(points)), np.empty(len(points))
+    left = [(k, point._models()) for k, point in enumerate(points)]
+    while left:
+        far, frr = left[0][1].far, left[0][1].frr
+        same = [(k, pair) for k, pair in left if pair.far is far and pair.frr is frr]
+        left = [(k, pair) for k, pair in left if not (pair.far is far and pair.frr is frr)]
+        chosen = [k for k, _ in same]
+        low[chosen], high[chosen] = limits_at_fars(
+            points[0].curve,
+            [pair for _, pair in same],
+            np.array([points[k].target for k in chosen]),
+            (far.deviate(level), frr.deviate(level)),
+        )
+    return low, high
 
 
 @dataclass(frozen=True, eq=False, repr=False)

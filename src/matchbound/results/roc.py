@@ -325,7 +325,14 @@ class RocCurve(Shown):
         far = float(exact.tally.false_matches[k] / exact.tally.n_impostor)
         return OperatingPoint(exact.tally, self.recount, far, k, float(frr), "frr")
 
-    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = (), *, eer: bool = False) -> RocCurve:
+    def refined(
+        self,
+        far: Sequence[float] = (),
+        frr: Sequence[float] = (),
+        *,
+        eer: bool = False,
+        beside: FloatArray | None = None,
+    ) -> RocCurve:
         """The curve with points added so that the thresholds of these rates, or the equal error rate, are exact.
 
         A curve with every step is returned as it is. Otherwise each threshold takes two passes or so over the data;
@@ -337,6 +344,8 @@ class RocCurve(Shown):
             Rates whose thresholds are to be exact.
         eer
             Whether the equal error rate is to be exact.
+        beside
+            Thresholds that will be asked of `recount` next, to be counted in the same pass.
         """
         curve = self.tally
         if not isinstance(curve, SteppedCurve):
@@ -351,7 +360,7 @@ class RocCurve(Shown):
         key = ("refined", asked)
         made: tuple[CurveTally, CurveTally] | None = self.recount.memo.get(key)
         if made is None or made[0] is not curve:
-            made = (curve, refined_curve(curve, self.recount.tally, asked))
+            made = (curve, refined_curve(curve, self.recount, asked, beside))
             self.recount.memo[key] = made
         return replace(self, tally=made[1])
 

@@ -20,6 +20,8 @@ from matchbound.counts.unit_curve import UnitCurve
 from matchbound.stats.curve.rates import AreaTerms, curve_variances
 from matchbound.stats.intervals import wilson
 
+AT_ONCE = 128
+"""Thresholds whose errors by identity are looked at together."""
 SLOPE_BANDWIDTH = 0.75
 """Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope."""
 SLOPE_STEPS = np.linspace(-2.0, 2.0, 15)
@@ -232,15 +234,23 @@ def _unit_area_sums(curve: UnitCurve, terms: AreaTerms) -> tuple[FloatArray, Flo
 
 
 def _stepped_area_sums(curve: CurveTally, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
-    """From the errors by identity at each threshold; Q is not known there, and Σρ² stands for the variance."""
-    errors = curve.errors_at(np.arange(curve.thresholds.size))
-    accepted = np.diff(curve.genuine_comparisons - errors.genuine, axis=0, prepend=0)
-    matched = np.diff(errors.impostor, axis=0, prepend=0)
+    """From the errors by identity at each threshold; Q is not known there, and Σρ² stands for the variance.
+
+    What a step adds is weighted by the term of the step; summed by parts, errors are weighted by differences of terms.
+    """
     n, t = curve.n_impostor, curve.n_genuine
-    mean_g = float(accepted.sum(axis=1) @ terms.genuine) / t
-    mean_i = float(matched.sum(axis=1) @ terms.impostor) / (2.0 * n)
-    a = (terms.genuine @ accepted - mean_g * curve.genuine_comparisons) / t
-    rho = (terms.impostor @ matched - mean_i * curve.impostor_comparisons) / n
+    accepted, matched = t - curve.false_nonmatches, curve.false_matches
+    mean_g = float(np.diff(accepted, prepend=0) @ terms.genuine) / t
+    mean_i = float(np.diff(matched, prepend=0) @ terms.impostor) / n
+    falls_g, falls_i = (-np.diff(weights, append=0.0) for weights in (terms.genuine, terms.impostor))
+    missed, made = np.zeros(curve.n_identities), np.zeros(curve.n_identities)
+    for start in range(0, curve.thresholds.size, AT_ONCE):
+        some = np.arange(start, min(start + AT_ONCE, curve.thresholds.size))
+        errors = curve.errors_at(some)
+        missed += falls_g[some] @ errors.genuine
+        made += falls_i[some] @ errors.impostor
+    a = ((falls_g.sum() - mean_g) * curve.genuine_comparisons - missed) / t
+    rho = (made - mean_i * curve.impostor_comparisons) / n
     return a, rho, float(rho @ rho)
 
 

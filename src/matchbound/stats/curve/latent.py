@@ -8,7 +8,7 @@ No density of scores and no level for FAR is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,15 +87,23 @@ def limits_at_far(
     curve: CurveTally, models: LatentPair, target: float, deviates: tuple[float, float]
 ) -> tuple[float, float]:
     """Limits for FRR at FAR = target; `deviates` are the t quantiles of FAR and FRR."""
+    low, high = limits_at_fars(curve, [models], np.array([target]), deviates)
+    return float(low[0]), float(high[0])
+
+
+def limits_at_fars(
+    curve: CurveTally, models: Sequence[LatentPair], targets: FloatArray, deviates: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Limits for FRR at many FARs at once, shape (P,) each; pairs of models may differ in their correlation only."""
     return _limits_at(
-        models.far,
-        models.frr,
-        models.shares(),
+        models[0].far,
+        models[0].frr,
+        [pair.shares() for pair in models],
         curve.n_impostor,
-        target,
+        targets,
         deviates,
         lambda count: curve.false_nonmatches[_index_of_rank(curve, count)],
-        int(curve.false_nonmatches[point_at_far(curve, target)]),
+        np.array([curve.false_nonmatches[point_at_far(curve, float(target))] for target in targets]),
     )
 
 
@@ -109,38 +117,43 @@ def limits_at_frr(
         reached = missed.size - np.searchsorted(missed, _whole(missed, count), side="right")
         return curve.false_matches[np.minimum(reached, curve.thresholds.size - 1)]
 
-    own = int(curve.false_matches[point_at_frr(curve, target)])
-    return _limits_at(models.frr, models.far, models.shares(), curve.n_genuine, target, deviates[::-1], other, own)
+    own = curve.false_matches[[point_at_frr(curve, target)]]
+    low, high = _limits_at(
+        models.frr, models.far, [models.shares()], curve.n_genuine, np.array([target]), deviates[::-1], other, own
+    )
+    return float(low[0]), float(high[0])
 
 
 def _limits_at(
     leading: LatentModel,
     other: LatentModel,
-    shares: tuple[FloatArray, FloatArray],
+    shares: Sequence[tuple[FloatArray, FloatArray]],
     count: int,
-    target: float,
+    targets: FloatArray,
     deviates: tuple[float, float],
     errors_at: Callable[[FloatArray], IntArray],
-    errors: int,
-) -> tuple[float, float]:
+    errors: NDArray[Any],
+) -> tuple[FloatArray, FloatArray]:
     """Move the threshold by the leading rate's error, mirrored in probits, and take the other rate's limits there.
 
-    `errors` are those of the other rate at the target itself: an extrapolated threshold does not move the lower limit
-    above the estimate, nor the upper one below it.
+    `errors` are those of the other rate at the targets themselves: an extrapolated threshold does not move the lower
+    limit above the estimate, nor the upper one below it. All targets, angles and sides are solved for together.
     """
     from scipy.special import ndtr, ndtri
 
-    own, rest = shares[0] * deviates[0], shares[1] * deviates[1]
-    seen = np.full(ANGLES.size, count * target)
-    z = ndtri(target) if target > 0.0 else -np.inf
-    moved = []
-    for upper in (True, False):
-        limit = np.clip(leading.limit(seen, own, np.full(ANGLES.size, upper)), 1e-300, 1.0 - 1e-16)
-        mirrored = count * ndtr(2.0 * z - ndtri(limit)) if np.isfinite(z) else np.zeros(ANGLES.size)
-        moved.append(np.minimum(seen, mirrored) if upper else np.maximum(seen, mirrored))
-    high = other.limit(np.maximum(errors_at(moved[0]), errors), rest, np.ones(ANGLES.size, dtype=bool))
-    low = other.limit(np.minimum(errors_at(moved[1]), errors), rest, np.zeros(ANGLES.size, dtype=bool))
-    return float(low.min()), float(high.max())
+    own, rest = (np.concatenate([pair[side] * deviates[side] for pair in shares]) for side in (0, 1))
+    size = own.size
+    own, rest, upper = np.tile(own, 2), np.tile(rest, 2), np.repeat([True, False], size)
+    seen = np.tile(np.repeat(count * targets, ANGLES.size), 2)
+    with np.errstate(invalid="ignore"):
+        z = np.tile(np.repeat(ndtri(targets), ANGLES.size), 2)
+        limit = np.clip(leading.limit(seen, own, upper), 1e-300, 1.0 - 1e-16)
+        mirrored = np.where(np.isfinite(z), count * ndtr(2.0 * z - ndtri(limit)), 0.0)
+    moved = np.where(upper, np.minimum(seen, mirrored), np.maximum(seen, mirrored))
+    there, here = errors_at(moved), np.tile(np.repeat(errors, ANGLES.size), 2)
+    found = other.limit(np.where(upper, np.maximum(there, here), np.minimum(there, here)), rest, upper)
+    high, low = found.reshape(2, -1, ANGLES.size)
+    return low.min(axis=1), high.max(axis=1)
 
 
 def eer_limits(curve: CurveTally, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:

@@ -29,6 +29,8 @@ HIGHEST = 0.999
 """Correlations are kept within ±HIGHEST."""
 REACH = 8.5
 """The normal variable u is integrated over ±REACH."""
+MANY = 100.0
+"""Errors, and non-errors, from which on the binomial tail is integrated by parts; Stirling's series has converged."""
 GAMMA_NODES = 96
 """Nodes of the mean over a gamma variable."""
 GAMMA_STEP = 0.1
@@ -216,11 +218,28 @@ def _gamma_knot(place: int) -> FloatArray:
 def _log_normal_tail(
     errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
 ) -> FloatArray:
-    from scipy.special import betainc, betaincc, gammaln, ndtr
+    """E of the mid-P binomial tail with a rate whose log-odds are normal, shape (J,).
 
+    With many errors and non-errors it is integrated by parts: then the density of a beta variable stands in the place
+    of its distribution function, which is dear.
+    """
     variance = np.log1p(np.maximum(spread, 0.0) / (1.0 - rate) ** 2)
     scale = np.maximum(np.sqrt(variance), 1e-5)
     centre = _location(rate, scale)
+    many = (errors > MANY) & (trials - errors > MANY)
+    result = np.empty(errors.shape)
+    for some, integral in ((many, _tail_by_parts), (~many, _tail_by_nodes)):
+        if np.any(some):
+            result[some] = integral(errors[some], trials[some], centre[some], scale[some], upper[some])
+    return result
+
+
+def _tail_by_nodes(
+    errors: FloatArray, trials: FloatArray, centre: FloatArray, scale: FloatArray, upper: BoolArray
+) -> FloatArray:
+    """∫ tail(centre + scale·u)·φ(u) du over the u where the tail is neither 0 nor 1 to 1e-15, and the rest, (J,)."""
+    from scipy.special import ndtr
+
     far = errors + 1.0 + 9.0 * np.sqrt(errors + 1.0) + 20.0
     near = np.where(errors > 100.0, errors - 9.0 * np.sqrt(errors), 0.0)
     top = np.where(far < 0.999 * trials, (_logit(np.minimum(far / trials, 0.999)) - centre) / scale, REACH)
@@ -228,20 +247,70 @@ def _log_normal_tail(
     top, bottom = np.clip(top, -REACH, REACH), np.clip(bottom, -REACH, REACH)
     nodes, weights = legendre(48)
     u = bottom[:, None] + (top - bottom)[:, None] * nodes
-    log_odds = centre[:, None] + scale[:, None] * u
-    log_rate, log_rest = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
-    x, n = errors[:, None], trials[:, None]
-    choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
-    half = 0.5 * np.exp(choose + x * log_rate + (n - x) * log_rest)
-    tail = np.empty_like(half)
-    rates = np.exp(log_rate)
-    tail[upper] = betaincc(x[upper] + 1.0, n[upper] - x[upper], rates[upper]) - half[upper]
-    lower = ~upper
-    tail[lower] = betainc(x[lower] + 1.0, n[lower] - x[lower], rates[lower]) + half[lower]
+    tail = _mid_tail(errors[:, None], trials[:, None], centre[:, None] + scale[:, None] * u, upper)
     density = np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
     middle = (top - bottom) * ((tail * density) @ weights)
     result: FloatArray = middle + np.where(upper, ndtr(bottom), ndtr(-top))
     return result
+
+
+def _tail_by_parts(
+    errors: FloatArray, trials: FloatArray, centre: FloatArray, scale: FloatArray, upper: BoolArray
+) -> FloatArray:
+    """The same as ∫ Φ(±u)·|tail'(u)| du, and what is left of the tail where the range of u ends before it does.
+
+    The mid-P tail falls with the log-odds θ by ½·P(X = x)·(x·(1 − p) + (n − x)·p). With θ₀ the log-odds of x/n and
+    m = x(n − x)/n, P(X = x) at θ₀ ± d is at most exp(−m(e^−d − 1 + d)) of what it is at θ₀: p(1 − p) changes by no more
+    than e^−d. Where that is below 1e-18, nothing is left.
+    """
+    from scipy.special import ndtr
+
+    share = 42.0 * trials / (errors * (trials - errors))
+    reach = share / 3.0 + np.sqrt(share * (share / 9.0 + 2.0))  # (e^−d − 1 + d)·m ≥ 42, from d²/2/(1 + d/3)
+    middle = np.log(errors) - np.log(trials - errors)
+    top = np.clip((middle + reach - centre) / scale, -REACH, REACH)
+    bottom = np.clip((middle - reach - centre) / scale, -REACH, REACH)
+    nodes, weights = legendre(48)
+    u = bottom[:, None] + (top - bottom)[:, None] * nodes
+    log_odds = centre[:, None] + scale[:, None] * u
+    odds = np.exp(log_odds)
+    log_rest = -np.log1p(odds)
+    rest = 1.0 / (1.0 + odds)
+    x, n = errors[:, None], trials[:, None]
+    off = x * (log_odds + log_rest - np.log(x / n)) + (n - x) * (log_rest - np.log1p(-x / n))
+    highest = 0.5 * np.log(n / (2.0 * np.pi * x * (n - x))) + _stirling(n) - _stirling(x) - _stirling(n - x)
+    falls = 0.5 * np.exp(highest + off) * (x * rest + (n - x) * odds * rest)
+    sign = np.where(upper, 1.0, -1.0)
+    result: FloatArray = (top - bottom) * scale * ((falls * ndtr(sign[:, None] * u)) @ weights)
+    end = np.where(upper, top, bottom)
+    cut = np.flatnonzero(np.abs(end) >= REACH)
+    if cut.size:
+        edge = (centre + scale * end)[cut, None]
+        left = _mid_tail(errors[cut, None], trials[cut, None], edge, upper[cut])[:, 0]
+        result[cut] += left * ndtr(sign[cut] * end[cut])
+    return result
+
+
+def _mid_tail(errors: FloatArray, trials: FloatArray, log_odds: FloatArray, upper: BoolArray) -> FloatArray:
+    """The mid-P binomial tail at rates given by their log-odds, shape (J, nodes)."""
+    from scipy.special import betainc, betaincc, gammaln
+
+    log_rate, log_rest = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
+    x, n = errors, trials
+    choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
+    half = 0.5 * np.exp(choose + x * log_rate + (n - x) * log_rest)
+    tail: FloatArray = np.empty_like(half)
+    rates = np.exp(log_rate)
+    tail[upper] = betaincc(x[upper] + 1.0, n[upper] - x[upper], rates[upper]) - half[upper]
+    lower = ~upper
+    tail[lower] = betainc(x[lower] + 1.0, n[lower] - x[lower], rates[lower]) + half[lower]
+    return tail
+
+
+def _stirling(k: FloatArray) -> FloatArray:
+    """log k! − (k + ½)·log k + k − ½·log 2π for large k, to 1e-17 from k = 100 on."""
+    inverse = 1.0 / k
+    return inverse * (1.0 / 12.0 - inverse**2 * (1.0 / 360.0 - inverse**2 / 1260.0))
 
 
 def _location(rate: FloatArray, scale: FloatArray) -> FloatArray:
