@@ -14,7 +14,7 @@ from matchbound.counting import tables
 from matchbound.counting.pair_words import WordBits
 from matchbound.counting.pairs import BlockScores, GenuinePairs
 from matchbound.counting.running import ANYHOW, How
-from matchbound.counting.tables import tally_comparisons, tally_rows
+from matchbound.counting.tables import at_all, tally_comparisons, tally_rows
 from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MOST_GENUINE = 5_000_000
 MOST_ROWS = 20_000_000
 """A part of a table on disk is read into memory up to so many rows."""
+FEW_THRESHOLDS, FEW_ROWS = 8, 3000
+"""So few thresholds of so few embeddings are counted one by one where pairs are kept: that takes no longer than all at
+once, and the kernel of one threshold is compiled in a third of the time."""
 EXACT_ROWS = 3000
 SAMPLE = 2_000_000
 BLOCK = 512
@@ -87,6 +90,9 @@ def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | Non
         if how.progress is not None:
             how.progress(1, 1)
         return tally
+    if pairs and 1 < thresholds.size <= FEW_THRESHOLDS and len(source) <= FEW_ROWS and how == How(how.workers):
+        each = [thresholds[k : k + 1] for k in range(thresholds.size)]
+        return at_all([tally_embeddings(source, one, pairs=True, workers=how.workers) for one in each])
     return tally_embeddings(source, thresholds, pairs=bool(pairs), **vars(how))
 
 

@@ -15,8 +15,10 @@ from matchbound.counts.tally import AllPairs, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 
-SMALL_COMPARISONS = 250_000
-"""Up to this many, scoring them takes some milliseconds, and blocks would not save much of that."""
+SMALL_COMPARISONS = 320_000
+"""Up to this many, scoring them takes milliseconds, and blocks would not save much of that. The 800 rows of a large
+set from which a latent model takes its correlations have so many pairs: they are counted without the kernels of blocks.
+"""
 
 
 def is_small(source: Embeddings) -> bool:

@@ -47,7 +47,7 @@ def tally_comparisons(
     if tally is None:
         bits = WordBits.of(source.n_identities)
         starts = range(0, max(grid.size, 1), bits.most)
-        tally = _at_all([_counted(source, grid[at : at + bits.most], bits, pairs, compared or pairs) for at in starts])
+        tally = at_all([_counted(source, grid[at : at + bits.most], bits, pairs, compared or pairs) for at in starts])
     impostor, genuine = tally.impostor, tally.genuine
     in_order = np.array_equal(place, np.arange(grid.size))
     return replace(
@@ -221,7 +221,7 @@ def _count_in(table: IntArray, owner: IntArray, reach: IntArray) -> None:
         np.add.at(table.reshape(-1), at, 1)
 
 
-def _at_all(parts: list[Tally]) -> Tally:
+def at_all(parts: list[Tally]) -> Tally:
     """Tallies of the same comparisons at different thresholds, as one."""
     first = parts[0]
     if len(parts) == 1:
