@@ -15,10 +15,10 @@ from matchbound.data.comparisons import FAILED, Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.missing import check_missing
 from matchbound.errors import DataError, UsageError, plainly, shorten
-from matchbound.files.opening import Input
+from matchbound.files.opening import BLANKS, Input
 from matchbound.readers.blocks import TextLayout, text_blocks
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
-from matchbound.readers.tables import Table, build
+from matchbound.readers.tables import Table, build, most_unseen, too_many_unseen
 
 _DELIMITERS = ("\t", ",", ";", "|")
 MAX_COLUMNS = 20_000
@@ -69,7 +69,9 @@ def read_delimited(
     check_width(source.name, len(numbers))
     check_missing(missing)
     allowed = missing != "error" and isinstance(roles, PairRoles)
-    table = _parse(source, names, roles.labels(), numbers, delimiter, at, may_miss=allowed)
+    nobody = isinstance(roles, PairRoles) and roles.id_a is None and roles.instance_a is None
+    most = most_unseen(source) if nobody else math.inf
+    table = _parse(source, names, roles.labels(), numbers, delimiter, at, may_miss=allowed, most=most)
     return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
@@ -84,7 +86,7 @@ def check_width(source: str, columns: int) -> None:
 
 def read_header(source: Input) -> tuple[int, str]:
     """The first line that is not blank, with its number."""
-    for number, line in source.lines():
+    for number, line in source.lines(skipping=BLANKS):
         if len(line) > 1_000_000:
             raise DataError(f"{source.name}, line {number} is over a million characters long: not a table of text")
         if "\r" in line:
@@ -139,6 +141,7 @@ def _parse(
     delimiter: str,
     header_at: int,
     may_miss: bool = False,
+    most: float = math.inf,
 ) -> Table:
     import pyarrow as pa
 
@@ -151,7 +154,7 @@ def _parse(
                     return f"{source.name}, line {number}"
         return f"{source.name}, row {row}"
 
-    problem = ""
+    problem, rows = "", 0
     parts: list[Any] = []
     try:
         for part in text_blocks(source, layout):
@@ -159,6 +162,9 @@ def _parse(
                 problem = "a number is missing"
                 break
             parts.append(part)
+            rows += part.num_rows
+            if rows > most:
+                raise too_many_unseen(source, most)
     except pa.ArrowException as error:
         problem = plainly(error, 200)
     if problem or not parts:
@@ -187,7 +193,7 @@ def find_layout(
 
 def _rows(source: Input, delimiter: str, header_at: int) -> Iterator[tuple[int, list[str]]]:
     """The rows after the header, with the number of the line that each begins on."""
-    lines = source.lines()
+    lines = source.lines(skipping=b"\r\n")
     last = [header_at]
 
     def texts() -> Iterator[str]:
