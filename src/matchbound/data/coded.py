@@ -11,6 +11,9 @@ from matchbound.data.labels import Coded, Said, coded_values, merge
 
 __all__ = ["Coded", "coded_column", "first_null", "give_back", "in_one_piece", "merge", "values_of"]
 
+FEW_COLUMNS = 64
+"""Memory is given back after each of so many columns, or after so many of them."""
+
 
 def coded_column(column: Any, said: Said) -> Coded:
     """A column from an Arrow array of text, by hashing; `said` begins a message about a row."""
@@ -49,15 +52,16 @@ def in_one_piece(held: list[Any]) -> Any:
 
     data = held.pop()
     made: list[Any] = []
-    names = data.column_names
-    for _ in names:
-        column = data.column(0)
-        data = data.remove_column(0)
+    names, waiting = data.column_names, data.columns[::-1]
+    del data
+    while waiting:
+        column = waiting.pop()
         if pa.types.is_dictionary(column.type):
             column = column.unify_dictionaries()
         made.append(column.combine_chunks())
         del column
-        give_back()
+        if len(names) <= FEW_COLUMNS or len(waiting) % FEW_COLUMNS == 0:
+            give_back()
     return pa.table(made, names=names)
 
 

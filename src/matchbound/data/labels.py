@@ -260,12 +260,24 @@ def coded_labels(values: ArrayLike, name: str, said: Said | None = None) -> Code
         return Coded(*distinct_integers(whole_numbers(array, said)), complete=True)
     if kind in "cV":
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
-    if kind == "S":
+    if kind in "SU":
         try:
-            return _coded_sequence([text.decode("utf-8") for text in array.tolist()], said)
+            return _coded_text(array, said)
         except UnicodeDecodeError:
             raise DataError(f"{name} holds bytes that are not UTF-8 text; decode the labels first") from None
     return _coded_sequence(array.tolist() if kind not in "Mm" else list(array), said)
+
+
+def _coded_text(array: NDArray[Any], said: Said) -> Coded:
+    """A column from an array of text or bytes, some rows at a time: Python strings would take much more."""
+    table: dict[str, int] = {}
+    codes = np.empty(array.size, dtype=np.int64)
+    for start in range(0, array.size, PIECE):
+        words = array[start : start + PIECE].tolist()
+        if array.dtype.kind == "S":
+            words = [word.decode("utf-8") for word in words]
+        codes[start : start + PIECE] = [table.setdefault(word, len(table)) for word in words]
+    return coded_values(list(table), codes, said)
 
 
 def _coded_sequence(values: Sequence[Any], said: Said) -> Coded:
