@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from matchbound.data.labels import Coded, Said, coded_values, merge
 
-__all__ = ["Coded", "coded_column", "first_null", "give_back", "in_one_piece", "merge", "values_of"]
+__all__ = ["Coded", "coded_column", "first_null", "give_back", "in_one_piece", "merge", "trim", "values_of"]
 
 FEW_COLUMNS = 64
 """Memory is given back after each of so many columns, or after so many of them."""
@@ -70,6 +72,13 @@ def give_back() -> None:
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
+
+
+def trim() -> None:
+    """Give back what the C library holds as well, where it can be asked to: many columns are many small objects."""
+    give_back()
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def first_null(column: Any) -> int:

@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 BLOCK_BYTES = 8 << 20
 """How much text is parsed at once."""
+WIDE = 1000
+"""Tables of more columns are parsed a block at a time: each column of a block takes kilobytes."""
 SLACK_BYTES = 1 << 16
 """Room beyond that for the part of a line that a piece before it ended with."""
 
@@ -59,11 +61,16 @@ def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
 
     What pyarrow cannot parse is an `ArrowException` that does not know its line: see `matchbound.readers.delimited`.
     """
-    return each_block(source, layout.header_at, lambda block: _parse(block, layout), layout.delimiter)
+    most = 1 if len(layout.labels) + len(layout.numbers) > WIDE else 8
+    return each_block(source, layout.header_at, lambda block: _parse(block, layout), layout.delimiter, most)
 
 
 def each_block(
-    source: Input, above: int, parse: Callable[[memoryview], T], delimiter: str | None = None
+    source: Input,
+    above: int,
+    parse: Callable[[memoryview], T],
+    delimiter: str | None = None,
+    most: int = 8,
 ) -> Iterator[T]:
     """What is made of each block of whole lines, in order; some blocks are parsed at once, in threads.
 
@@ -75,9 +82,11 @@ def each_block(
         From a block to what is made of it; the block is gone afterwards.
     delimiter
         Rows at the end that hold nothing but this are left out; by default every row is kept.
+    most
+        How many threads there may be.
     """
     source.check_unpacked()
-    workers = max(min(os.cpu_count() or 1, 2 if source.gzipped else 8), 1)  # unpacking keeps no more than two busy
+    workers = max(min(os.cpu_count() or 1, most, 2 if source.gzipped else 8), 1)  # unpacking keeps two busy at most
     total = source.size if not source.gzipped else 0
     done = 0
     with source.open() as stream, ThreadPoolExecutor(workers) as pool:

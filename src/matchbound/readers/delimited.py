@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.data.coded import in_one_piece, values_of
+from matchbound.data.coded import FEW_COLUMNS, in_one_piece, trim, values_of
 from matchbound.data.comparisons import FAILED, Comparisons, check_finite
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.missing import check_missing
@@ -184,6 +184,9 @@ def _read(
                 break
             parts.append(keep(part))
             rows += part.num_rows
+            if len(names) > FEW_COLUMNS:
+                del part
+                trim()
             if rows > most:
                 raise too_many_unseen(source, most)
     except pa.ArrowException as error:
