@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
+from matchbound.data import labels as labels_module
 from matchbound.data.attributes import identity_labels
 from matchbound.data.labels import (
     FIXED_WIDTH,
@@ -217,6 +218,28 @@ def test_one_long_label_does_not_widen_the_others() -> None:
     assert long.nbytes <= 8 * 6
     assert text_array(["x" * FIXED_WIDTH]).dtype.kind == "U"
     assert Coded(text_array(["a", "x" * 9_999]), np.zeros(1000, dtype=np.int64)).decoded().nbytes <= 8 * 1000
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=34), max_size=12),
+        min_size=1,
+        max_size=3,
+    ),
+    st.sampled_from(["", "é", "名"]),
+)
+def test_many_words_are_numbered_as_few_are(columns: list[list[str]], odd: str) -> None:
+    """Sorted as numbers, where they are short and plain."""
+    arrays = [text_array([word + odd for word in words]) for words in columns]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labels_module, "MANY_LABELS", 1)
+        found, codes = encode(*arrays)
+    expected, places = encode(*arrays)
+    assert found.tolist() == expected.tolist() == sorted({word + odd for words in columns for word in words})
+    for mine, theirs, array in zip(codes, places, arrays, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+        assert [found[at] for at in mine] == array.tolist()
 
 
 @given(

@@ -29,6 +29,10 @@ from matchbound.notes import Note
 MAX_LABEL = 10_000
 """Characters that a label may have: beyond this, it is no label but a whole text."""
 
+MANY_LABELS = 100_000
+"""So many short words are sorted as numbers, which is faster than hashing them one by one."""
+MOST_PARTS = 4
+"""Numbers of eight letters that a word may take for that."""
 FIXED_WIDTH = 64
 """Up to this many characters, labels are kept in arrays of fixed width; beyond it, one long label must not make every
 other one as long, and they are kept as an array of strings."""
@@ -372,9 +376,15 @@ def encode(*columns: LabelArray) -> tuple[LabelArray, tuple[IntArray, ...]]:
         stacked = np.concatenate([np.empty(0, dtype=np.int64), *(c.astype(np.int64, copy=False) for c in filled)])
         labels, inverse = distinct_integers(stacked)
         return labels, tuple(np.split(inverse, edges))
+    size = sum(column.size for column in filled)
+    if size >= MANY_LABELS and all(column.dtype.kind == "U" for column in filled):
+        plain = np.concatenate(filled)
+        packed = _packed(plain)
+        if packed is not None:
+            labels, inverse = _distinct_packed(plain, packed)
+            return labels, tuple(np.split(inverse, edges))
     table: dict[str, int] = {}
     number = table.setdefault
-    size = sum(column.size for column in filled)
     words = (word for column in filled for word in as_text(column).tolist())
     first = np.fromiter((number(word, len(table)) for word in words), dtype=np.int64, count=size)
     found = text_array(list(table))
@@ -382,6 +392,31 @@ def encode(*columns: LabelArray) -> tuple[LabelArray, tuple[IntArray, ...]]:
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     return found[order], tuple(np.split(place[first], edges))
+
+
+def _packed(words: LabelArray) -> NDArray[np.uint64] | None:
+    """Words of ASCII letters as whole numbers that sort as they do, shape (k, n), the first ones first; else None."""
+    width = words.dtype.itemsize // 4
+    letters = np.ascontiguousarray(words).view(np.uint32).reshape(words.size, width)
+    if not 0 < width <= 8 * MOST_PARTS or int(letters.max()) >= 128:
+        return None
+    parts = -(-width // 8)
+    room = np.zeros((words.size, 8 * parts), dtype=np.uint8)
+    room[:, :width] = letters
+    return np.ascontiguousarray(room.view(">u8").astype(np.uint64).T)
+
+
+def _distinct_packed(words: LabelArray, packed: NDArray[np.uint64]) -> tuple[LabelArray, IntArray]:
+    """The distinct words, sorted, and the position of each word in them."""
+    order = np.lexsort(packed[::-1])
+    new = np.zeros(order.size, dtype=np.bool_)
+    new[0] = True
+    for part in packed:
+        ranked = part[order]
+        new[1:] |= ranked[1:] != ranked[:-1]
+    inverse = np.empty(order.size, dtype=np.int64)
+    inverse[order] = np.cumsum(new, dtype=np.int64) - 1
+    return words[order[new]], inverse
 
 
 def _beyond(column: LabelArray) -> bool:
