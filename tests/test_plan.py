@@ -595,6 +595,29 @@ def test_command_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
         command(far=0.1, width=0.1, design_effect=2.0, pilot="x.csv")
 
 
+def test_command_plan_from_a_pilot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The command and the function agree, and the words say that the pilot's own uncertainty is in the plan."""
+    from matchbound.cli.options import Answer
+    from matchbound.cli.planning import plan as command
+
+    pilot = model_embeddings(40, 3, np.random.default_rng(4))
+    path = tmp_path / "pilot.npz"
+    np.savez(path, embeddings=pilot.vectors, identity=pilot.identities[pilot.codes])
+    asked = {"far": 0.05, "width": 0.06}
+    assert command(**asked, pilot=str(path), answer=Answer("json")) == 0
+    (first, *_) = json.loads(capsys.readouterr().out)["results"]
+    made = plan(**asked, pilot=pilot)
+    assert first["identities"] == made.n_identities
+    assert first["correlation_doubt"] == pytest.approx(made.doubt)
+    assert first["chance"] == pytest.approx(made.expected.chance)
+    assert made.expected.chance >= 0.95
+    assert plan(**asked, pilot=pilot).expected == made.expected, "the same answer twice"
+    assert command(**asked, pilot=str(path)) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "pilot of 40 identities, off by a factor of" in shown
+    assert "The chance is an average over what the correlations may be" in shown
+
+
 def test_command_protocol(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     from matchbound.cli.planning import protocol as command
 
