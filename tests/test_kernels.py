@@ -21,6 +21,7 @@ import pytest
 import matchbound as mb
 import naive_kernels as naive
 import test_scale_screen
+from matchbound.counting import job as job_module
 from matchbound.counting import search as search_module
 from matchbound.counting import search_scores
 from matchbound.counting import tables as tables_module
@@ -161,7 +162,8 @@ BY_RESULT = {
     "kernels.bins.bin_block": {"prune": "none", "share": 2.0, "count": 40},
     "kernels.count.count_block": {"prune": "none", "share": 2.0, "count": 1},
     "kernels.dense.add_columns": {"prune": "none", "share": -1.0, "count": 40},
-    "kernels.dense.bin_dense_block": {"prune": "none", "share": -1.0, "count": 40},
+    "kernels.dense.bin_dense_block": {"prune": "none", "share": -1.0, "count": 40, "packed": False},
+    "kernels.dense.bin_dense_pieces": {"prune": "none", "share": -1.0, "count": 40},
 }
 """Kernels that carry books from block to block: the whole tally is compared with `tally_by_loop`."""
 
@@ -309,6 +311,9 @@ def _allpairs() -> None:
         similarity_of = np.sort(-middle if data.distance else middle)
         bands = np.array([similarity_of, [similarity_of[1]] * 2, [-np.inf, np.inf]])
         pairs_between(data, bands, How(1))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(job_module, "_pack", lambda right, workers: None)  # the products of NumPy
+            tally_embeddings(data, middle, workers=1, prune="none")
 
 
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -335,6 +340,10 @@ def kernels_with_wide_vectors() -> bool:
 def test_kernels_that_keep_books_tally_what_a_loop_tallies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     how: dict[str, Any] = BY_RESULT[name]
     monkeypatch.setattr(workers_module, "DENSE_SHARE", how["share"])
+    if not how.get("packed", True):
+        monkeypatch.setattr(job_module, "_pack", lambda right, workers: None)  # the products of NumPy
+    elif name.endswith("pieces") and not kernels_with_wide_vectors():
+        pytest.skip("this processor multiplies by NumPy")
     for similarity in ("cosine", "euclidean"):
         data = _embeddings(similarity)
         thresholds = np.quantile(data.comparisons().score, np.linspace(0.2, 0.9, how["count"]))

@@ -12,7 +12,7 @@ from matchbound.counting.partial import Partial
 
 if TYPE_CHECKING:
     from matchbound.counting.job import AllPairsJob
-    from matchbound.kernels.blocks import Block, Sums, Tile
+    from matchbound.kernels.blocks import Block, Books, Sums, Tile
     from matchbound.kernels.grid import Grid
 
 DENSE_SHARE = 0.05
@@ -57,20 +57,26 @@ class PieceWorker:
 
         return Tile(piece.row0, piece.rows, piece.col0, piece.cols, piece.diagonal, piece.last, cut, band)
 
+    def _padded(self, piece: Piece) -> Block:
+        """The block of a piece in whole words, filled or to be filled."""
+        from matchbound.kernels.blocks import Block
+
+        shift = piece.col0 % WORD
+        return Block(self._product, self._bits, WORD * -(-(shift + piece.cols) // WORD), shift)
+
     def _block(self, piece: Piece, tile: Tile) -> Block:
         from matchbound.kernels.blocks import Block
         from matchbound.kernels.product import fill_product
         from matchbound.kernels.screen import fill_bits
 
-        job, shift = self._job, piece.col0 % WORD
-        words = -(-(shift + piece.cols) // WORD)
+        job, block = self._job, self._padded(piece)
         if job.screen is not None:
-            fill_bits(job.screen, tile, words, self._bits)
-            return Block(self._product, self._bits, WORD * words, shift)
+            fill_bits(job.screen, tile, block.stride // WORD, self._bits)
+            return block
         factors = job.factors
         if job.panels is not None:
-            fill_product(self._left, job.panels, factors.left.shape[1], tile, WORD * words, self._product)
-            return Block(self._product, self._bits, WORD * words, shift)
+            fill_product(self._left, job.panels, factors.left.shape[1], tile, block.stride, self._product)
+            return block
         np.dot(
             factors.left[piece.row0 : piece.row0 + piece.rows],
             factors.right[piece.col0 : piece.col0 + piece.cols].T,
@@ -152,20 +158,43 @@ class AllPairsWorker(PieceWorker):
         may_be_dense = job.screen is None and not (
             large or job.pairs or job.thresholds.size >= 2**14 or layout.span_rows > MOST_COLS
         )
-        for piece in layout.pieces(first, second):
+        pieces = list(layout.pieces(first, second))
+        at = 0
+        while at < len(pieces):
+            piece = pieces[at]
             tile = self._tile(piece, cut, band)
-            block = self._block(piece, tile)
-            size = piece.rows * block.stride
-            share = share_of_hits(block.product[:size], np.float32(cut)) if may_be_dense else 0.0
-            if share > DENSE_SHARE:
-                if share > LOOKED_UP_SHARE:
-                    tile = tile._replace(cut=-np.inf)
-                bin_dense_block(block, tile, self._rows, grid, books, sums)
-                continue
+            if may_be_dense and job.panels is not None:
+                at += self._bin_dense_pieces(pieces[at:], tile, grid, books, sums)
+                if at == len(pieces):
+                    break
+                piece = pieces[at]
+                tile, block = self._tile(piece, cut, band), self._padded(piece)  # which is multiplied by now
+            else:
+                block = self._block(piece, tile)
+                used = block.product[: piece.rows * block.stride]
+                share = share_of_hits(used, np.float32(cut)) if may_be_dense else 0.0
+                if share > DENSE_SHARE:
+                    tile = tile._replace(cut=-np.inf) if share > LOOKED_UP_SHARE else tile
+                    bin_dense_block(block, tile, self._rows, grid, books, sums)
+                    at += 1
+                    continue
             bin_block(block, tile, self._rows, grid, books, sums)
             total.keep(self._events[: books.counts[1]])
+            at += 1
         if not large:
             add_columns(self._columns, int(owners[0]), n_columns, total.impostor)
+
+    def _bin_dense_pieces(self, pieces: list[Piece], tile: Tile, grid: Grid, books: Books, sums: Sums) -> int:
+        """Multiply and tally pieces up to one that is not dense, and count them; that one is multiplied too."""
+        from matchbound.kernels.dense import bin_dense_pieces
+
+        job, blocks = self._job, [self._padded(piece) for piece in pieces]
+        places = [(p.row0, p.rows, p.col0, p.cols, b.stride) for p, b in zip(pieces, blocks, strict=True)]
+        done: int = bin_dense_pieces(
+            np.array(places, dtype=np.int64), (self._left, job.panels, job.factors.left.shape[1]),
+            (DENSE_SHARE, LOOKED_UP_SHARE), blocks[0], tile, self._rows, grid, books, sums,
+        )  # fmt: skip
+        return done
 
     def _grid_of_all(self) -> Grid:
         """One grid for all tasks, with the bands of the longest rows."""

@@ -17,10 +17,11 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from matchbound.kernels.bits import bits_set, hits64, list_bits, lowest_bit
+from matchbound.kernels.blocks import Block, Tile
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, SHORT, SINGLE, WHOLE, cgutils, data_of, load, number, splat, store
 from matchbound.kernels.grid import CELLS, MANY, cell_of, exact_bin, fine_bin
-from matchbound.kernels.product import dot32
+from matchbound.kernels.product import dot32, multiply
 
 LANES = 16
 AT_ONCE = 2
@@ -372,7 +373,12 @@ def add_columns(columns: Any, base: int, n_columns: int, impostor: Any) -> None:
 @compiled()
 def share_of_hits(product: Any, cut: Any) -> float:
     """The share of a block that reaches the cut, from every eighth word of it."""
-    n = product.shape[0]
+    return _share_of_hits(product, product.shape[0], cut)
+
+
+@inlined
+def _share_of_hits(product: Any, n: int, cut: Any) -> float:
+    """The same of the first n products."""
     seen = 0
     hits = 0
     c = 0
@@ -390,6 +396,38 @@ def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sum
     tile.cut : −∞: every comparison is looked up in the table; otherwise, those that reach it
     books.bins : int16, shape (≥ (rows of the block + rows of an identity)·(cols + 64) + 64,)
     """
+    _bin_dense(block, tile, data, grid, books, sums)
+
+
+@compiled()
+def bin_dense_pieces(
+    pieces: Any, factors: Any, shares: Any, block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any
+) -> int:
+    """Multiply and tally pieces of a task, up to one that is not dense, and count them; that one is multiplied too.
+
+    pieces : int64, shape (P, 5). row0, rows, col0, cols and stride of each.
+    factors : the flat rows, the panels and the width that `fill_product` takes
+    shares : the share of hits beyond which a piece is dense, and beyond which all of it is looked up
+    block, tile : as of any of the pieces; what differs between them is not looked at
+    """
+    product = block.product
+    for p in range(pieces.shape[0]):
+        row0, rows, col0, cols, stride = pieces[p, 0], pieces[p, 1], pieces[p, 2], pieces[p, 3], pieces[p, 4]
+        here = Tile(row0, rows, col0, cols, tile.diagonal, True, tile.cut, tile.band)
+        multiply(factors[0], factors[1], factors[2], here, stride, product)
+        share = _share_of_hits(product, rows * stride, np.float32(tile.cut))
+        if share <= shares[0]:
+            return p
+        cut = -np.inf if share > shares[1] else tile.cut
+        here = Tile(row0, rows, col0, cols, tile.diagonal, True, cut, tile.band)
+        _bin_dense(Block(product, block.bits, stride, col0 % 64), here, data, grid, books, sums)
+    n: int = pieces.shape[0]
+    return n
+
+
+@inlined
+def _bin_dense(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any) -> None:
+    """`bin_dense_block`, for both kernels."""
     owner, stop, bins, genuine = data.owner, data.stop, books.bins, sums.genuine
     row0, col0, cols = tile.row0, tile.col0, tile.cols
     n_levels = grid.thresholds.shape[0]

@@ -20,7 +20,7 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from matchbound.kernels.compiling import compiled
+from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, SINGLE, call, cgutils, data_of, load, number, processor_has, splat, store
 
 CHUNK = 32
@@ -158,6 +158,12 @@ def fill_product(rows: Any, panels: Any, width: int, tile: Any, stride: int, out
     out : float32, flat, shape (≥ (rows of the tile + ROWS − 1)·stride,)
         Where rows and columns overlap, products behind the diagonal may be left as they were.
     """
+    multiply(rows, panels, width, tile, stride, out)
+
+
+@inlined
+def multiply(rows: Any, panels: Any, width: int, tile: Any, stride: int, out: Any) -> None:
+    """`fill_product`, for other kernels."""
     operands = Operands(rows, panels, out, width, stride)
     row0, end = tile.row0, tile.row0 + tile.rows
     first_panel = tile.col0 // PANEL
