@@ -112,3 +112,71 @@ def products_by_sharing(
                 found[kind][0] += d[x] * d[y]
                 found[kind][1] += 1
     return {kind: (float(total), int(count)) for kind, (total, count) in found.items()}
+
+
+def weighed_on_a_grid(shown: float, noise: float, usual: float, spread: float) -> tuple[float, float]:
+    """Mean and variance of a correlation after a pilot: a normal prior times a normal likelihood, summed on a grid."""
+    width = 12.0 * max(noise**0.5, spread)
+    grid = [min(shown, usual) - width + k * (abs(shown - usual) + 2.0 * width) / 40_000 for k in range(40_001)]
+    total = first = second = 0.0
+    for r in grid:
+        density = float(np.exp(-0.5 * (r - usual) ** 2 / spread**2 - 0.5 * (r - shown) ** 2 / noise))
+        total += density
+        first += density * r
+        second += density * r * r
+    return first / total, second / total - (first / total) ** 2
+
+
+def tail_correlations(rate: float, shared: float, same: float) -> tuple[float, float]:
+    """(ρ_s, ρ_w) at a rate below 1.5%: ρ_s + 0.2·ρ_w·d, and 1 − ρ_w shrinks by exp(−d/4), d in probits."""
+    from statistics import NormalDist
+
+    d = NormalDist().inv_cdf(0.015) - NormalDist().inv_cdf(rate)
+    if d <= 0.0:
+        return shared, max(same, 2.0 * shared)
+    raised = min(shared + 0.2 * same * d, 0.49)
+    return raised, max(1.0 - (1.0 - same) * float(np.exp(-d / 4.0)), min(2.0 * raised, 0.99), 2.0 * raised)
+
+
+def local_correlations(z: float, comparisons: float, shared: float, same: float, points: int) -> tuple[float, float]:
+    """What a fit will show at probit rate z: averages of correlations at rates from 3 errors to one half.
+
+    Weights are normal densities around z, times min(errors/30, 1); nowhere below the value of plentiful errors.
+    """
+    from statistics import NormalDist
+
+    normal = NormalDist()
+    low, high = normal.inv_cdf(3.0 / comparisons), normal.inv_cdf(0.5)
+    sums = [0.0, 0.0, 0.0]
+    for k in range(points):
+        at = low + (high - low) * k / (points - 1)
+        rate = normal.cdf(at)
+        weight = normal.pdf(at - z) * min(rate * comparisons / 30.0, 1.0)
+        there = tail_correlations(rate, shared, same)
+        sums = [sums[0] + weight, sums[1] + weight * there[0], sums[2] + weight * there[1]]
+    return max(sums[1] / sums[0], shared), max(sums[2] / sums[0], same)
+
+
+def moved_variance(z: float, rate: float, people: int, instances: int, rho: tuple[float, float], beta: float) -> float:
+    """Log of the factor on the variance of FAR in a sample of probit rate z: ρ_s moves by β·s·(z − z₀).
+
+    s is the part of the variance at the planned rate that comes from pairs of comparisons that share one person, all of
+    which are written out.
+    """
+    from statistics import NormalDist
+
+    start = NormalDist().inv_cdf(rate)
+    pairs = [(i, j, a, b) for i in range(people) for j in range(i) for a in range(instances) for b in range(instances)]
+    together = {0: 0.0, 1: both_err(rate, rho[0]) - rate**2, 2: both_err(rate, rho[1]) - rate**2}
+    from_people = rest = 0.0
+    for one in pairs:
+        for two in pairs:
+            common = len({one[0], one[1]} & {two[0], two[1]})
+            if one == two:
+                rest += rate * (1.0 - rate)
+            elif common == 1:
+                from_people += together[1]
+            else:
+                rest += together[common]
+    share = from_people / (from_people + rest)
+    return share * float(np.log(min(max(1.0 + beta * share * (z - start) / rho[0], 0.25), 4.0)))

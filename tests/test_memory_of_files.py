@@ -58,6 +58,13 @@ def put(path: Path, content: str | bytes) -> Path:
     return path
 
 
+def packed(path: Path, text: str, size: int) -> Path:
+    with gzip.open(path, "wt", compresslevel=6) as stream:
+        for _ in range(size // len(text) // 1000):
+            stream.write(text * 1000)
+    return path
+
+
 def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
     """Files of about a megabyte at most, each of which took gigabytes, or would have."""
     made: dict[str, tuple[list[Path], dict[str, Any]]] = {}
@@ -93,6 +100,17 @@ def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
         for _ in range(8_000):
             stream.write(rows)
     made["one pair again and again"] = ([folder / "f.csv.gz"], {})
+    made["a packed trial list"] = ([packed(folder / "v.gz", "1 a a 2\n0 a b 1\n", 60_000_000)], {"reader": "voxceleb"})
+    made["trials with two spaces"] = (
+        [packed(folder / "k.gz", "a  a 2 y\na  b 1 n\n", 18_000_000)],
+        {"reader": "kaldi"},
+    )
+    scores = packed(folder / "g.gz", "1\n", 30_000_000)
+    made["scores of nobody"] = ([scores, scores], {"reader": "pyeer"})
+    many = packed(folder / "labels.gz", "a\n", 10_000_000)
+    np.save(folder / "n.npy", np.ones((3, 2)))
+    made["too many labels"] = ([folder / "n.npy"], {"labels": str(many)})
+    made["blank lines"] = ([packed(folder / "blank.csv.gz", "\n", 80_000_000)], {})
     np.save(folder / "m.npy", np.ones((600, 600), dtype=np.int8))
     labels = "\n".join([LONG, *map(str, range(599))])
     made["labels of a matrix"] = ([folder / "m.npy", put(folder / "m.txt", labels)], {"reader": "matrix"})
@@ -136,7 +154,13 @@ def test_a_small_file_costs_little(tmp_path: Path) -> None:
     assert "4,049,955,000 true pairs" in found["one cluster"][-1]
     assert "unpacks to 120,000,000 bytes, more than 83,886,080" in found["lists of different lengths"][-1]
     assert "unpacks to 200,000,015 bytes, more than 83,886,080" in found["one text without end"][-1]
-    refused = ("a gzip bomb", "a wide table", "one cluster", "lists of different lengths", "one text without end")
+    assert "more than 2,000,000 comparisons without identities" in found["scores of nobody"][-1]
+    assert "holds 5000000 labels" in found["too many labels"][-1]
+    assert found["blank lines"][-1].endswith("is empty")
+    refused = (
+        *("a gzip bomb", "a wide table", "one cluster", "lists of different lengths", "one text without end"),
+        *("scores of nobody", "too many labels", "blank lines"),
+    )
     assert {said for name, (*_, said) in found.items() if name not in refused} == {"read"}
 
 

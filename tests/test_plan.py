@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.planning.foresight import chance_of_none, foresee
 from matchbound.planning.instances import _products
-from matchbound.planning.latent_limits import planned
+from matchbound.planning.latent_limits import TAIL_POINTS, planned
 from matchbound.planning.latent_model import (
     INDEPENDENT,
     UNKNOWN,
@@ -32,15 +33,16 @@ from matchbound.planning.latent_model import (
     variance,
 )
 from matchbound.planning.pilot import (
-    cautious,
+    MODEL_DOUBT,
     dependence_of_pilot,
     dependence_of_tally,
     genuine_correlation,
     impostor_correlations,
+    weighed,
 )
 from matchbound.planning.plan import plan
 from matchbound.planning.rules import identities_for, zero_errors
-from matchbound.planning.search import Target, _first_guess
+from matchbound.planning.search import Target, _first_guess, draw, smallest
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.latent.probabilities import excess
 
@@ -174,13 +176,79 @@ def test_pilot_with_five_instances_speaks_about_one_and_three() -> None:
     assert known.at(1).shared > known.at(3).shared > known.at(5).shared > known.shared
 
 
+@settings(max_examples=20, deadline=None)
+@given(shown=st.floats(0.0, 0.4), people=st.integers(5, 2000))
+def test_pilots_are_weighed_against_what_is_usual(shown: float, people: int) -> None:
+    """The mean and the doubt are those of a posterior that is summed on a grid."""
+    usual = 0.65 * 0.12
+    known = Dependence(shown, 0.9, 0.3, "pilot", doubt=MODEL_DOUBT)
+    found = weighed(known, people)
+    noise = 7.0 * max(shown, usual) ** 2 / people + (0.6 / people) ** 2
+    mean, variance = naive_plan.weighed_on_a_grid(shown, noise, usual, 0.25 * 0.12)
+    assert found.at(2).shared == pytest.approx(mean, rel=1e-6)
+    assert found.doubt == pytest.approx(np.sqrt(np.log(1.0 + variance / mean**2) + 0.0625), rel=1e-6)
+    assert (found.genuine, found.genuine_doubt) == (0.3, 0.0), "what a pilot does not show stays as it is"
+    own = weighed(replace(known, doubt=0.0, genuine=shown, genuine_doubt=MODEL_DOUBT), people)
+    default = 0.45 + 0.22 * 2.0 / 3.0
+    mean, variance = naive_plan.weighed_on_a_grid(shown, 0.34 / people, 0.65 * default, 0.25 * default)
+    assert own.at(5).genuine == pytest.approx(mean, rel=1e-6)
+    assert own.genuine_doubt == pytest.approx(np.sqrt(np.log(1.0 + variance / mean**2) + 0.0625), rel=1e-6)
+    assert own.at(2).shared == shown
+
+
 def test_small_pilots_are_read_with_caution() -> None:
-    assert cautious(MIDDLE, 30).shared == pytest.approx(0.06 * 29 / 22.475, rel=1e-3)
-    assert cautious(MIDDLE, 10_000).shared == pytest.approx(0.06, rel=0.02)
     rng = np.random.default_rng(8)
     small = model_embeddings(12, 4, rng)
-    with pytest.warns(MatchboundWarning, match="12 identities"):
-        plan(far=0.1, width=0.1, dependence=small)
+    with pytest.warns(MatchboundWarning, match="12 identities.*take the larger number"):
+        made = plan(far=0.1, width=0.1, dependence=small)
+    large = plan(far=0.1, width=0.1, dependence=model_embeddings(200, 4, rng))
+    assert made.doubt > large.doubt > 0.25
+    assert made.n_identities > large.n_identities
+
+
+def test_possible_correlations_have_the_moments_of_the_doubt() -> None:
+    known = Dependence(0.08, 0.7, 0.4, "pilot", 0.02, 0.1, doubt=0.4, genuine_doubt=0.2)
+    for metric, doubt in (("far", 0.4), ("frr", 0.2)):
+        found = known.possible(metric)  # type: ignore[arg-type]
+        weight = np.array([w for w, _ in found])
+        away = np.array(
+            [np.log((d.shared if metric == "far" else d.genuine) / (0.08, 0.4)[metric == "frr"]) for _, d in found]
+        )
+        moments = [float(weight @ away**k) for k in range(6)]
+        assert moments == pytest.approx([1.0, 0.0, doubt**2, 0.0, 3.0 * doubt**4, 0.0], abs=1e-12)
+    assert [d.tail for _, d in known.possible("far")] == pytest.approx(
+        [1.0, np.exp(0.4 * 3**0.5), np.exp(-0.4 * 3**0.5)]
+    )
+    assert MIDDLE.possible("far") == ((1.0, MIDDLE),)
+
+
+def test_the_chance_of_a_pilots_plan_is_the_average_over_what_may_be() -> None:
+    target = Target("far", 0.01, "width", 0.02, 0.95, 0.95, "latent")
+    known = Dependence(0.08, 0.7, 0.4, "pilot", doubt=0.4)
+    each = [(w, target.met(draw(target, d, 80, 2, 3, round(4000 * w)))) for w, d in known.possible("far")]
+    mixed = target.met(draw(target, known, 80, 2, 3))
+    assert mixed == pytest.approx(sum(w * chance for w, chance in each), abs=1e-3)
+    assert each[1][1] < mixed < each[2][1], "stronger correlations meet the goal less often"
+    certain, doubted = (smallest(target, d, 2, 0) for d in (replace(known, doubt=0.0), known))
+    assert doubted > certain
+
+
+def test_data_will_show_correlations_that_rise_in_the_tail() -> None:
+    limits = planned("far", 150, 2, Dependence(0.08, 0.7, 0.4), rate=1e-3, rising=True)
+    for z in (-3.5, -3.0, -2.0, -1.0):
+        found = [float(curve(np.array([z]))[0]) for curve in (limits.model.identity, limits.model.pair)]
+        expected = naive_plan.local_correlations(z, limits.model.comparisons, 0.08, 0.7, TAIL_POINTS)
+        assert found == pytest.approx(expected, rel=1e-9)
+    flat = planned("far", 150, 2, Dependence(0.08, 0.7, 0.4))
+    assert float(flat.model.identity(np.array([-3.0]))[0]) == 0.08
+
+
+@pytest.mark.parametrize("z", [-2.2, -1.5, -0.5])
+def test_samples_with_a_high_rate_show_stronger_correlations(z: float) -> None:
+    limits = planned("far", 6, 2, Dependence(0.08, 0.7, 0.4), rate=0.05)
+    expected = naive_plan.moved_variance(z, 0.05, 6, 2, (0.08, 0.7), limits.model.beta)
+    assert limits._moved(np.array([z]))[0] == pytest.approx(expected, rel=1e-4)
+    assert (z < ndtri(0.05)) == (expected < 0.0)
 
 
 def test_what_dependence_may_be() -> None:
@@ -525,6 +593,29 @@ def test_command_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert f"people {made.n_identities} instances of each 3" in shown
     with pytest.raises(UsageError, match="not both"):
         command(far=0.1, width=0.1, design_effect=2.0, pilot="x.csv")
+
+
+def test_command_plan_from_a_pilot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The command and the function agree, and the words say that the pilot's own uncertainty is in the plan."""
+    from matchbound.cli.options import Answer
+    from matchbound.cli.planning import plan as command
+
+    pilot = model_embeddings(40, 3, np.random.default_rng(4))
+    path = tmp_path / "pilot.npz"
+    np.savez(path, embeddings=pilot.vectors, identity=pilot.identities[pilot.codes])
+    asked = {"far": 0.05, "width": 0.06}
+    assert command(**asked, pilot=str(path), answer=Answer("json")) == 0
+    (first, *_) = json.loads(capsys.readouterr().out)["results"]
+    made = plan(**asked, pilot=pilot)
+    assert first["identities"] == made.n_identities
+    assert first["correlation_doubt"] == pytest.approx(made.doubt)
+    assert first["chance"] == pytest.approx(made.expected.chance)
+    assert made.expected.chance >= 0.95
+    assert plan(**asked, pilot=pilot).expected == made.expected, "the same answer twice"
+    assert command(**asked, pilot=str(path)) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "pilot of 40 identities, off by a factor of" in shown
+    assert "The chance is an average over what the correlations may be" in shown
 
 
 def test_command_protocol(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -101,21 +101,62 @@ def test_counts_equal_a_loop(
     seed=st.integers(0, 2**32 - 1),
     similarity=st.sampled_from(["cosine", "euclidean"]),
     limit=st.sampled_from([0, 1 << 18]),
+    looked_up=st.sampled_from([-1.0, 2.0]),
     sizes=st.lists(st.sampled_from([1, 1, 2, 3, 5, 20, 70]), min_size=2, max_size=8),
 )
-def test_dense_blocks_count_columns_either_way(seed: int, similarity: Any, limit: int, sizes: list[int]) -> None:
-    """Pairs of 1 to 4,900 comparisons, all thresholds reached by many; columns counted at once and afterwards."""
+def test_dense_blocks_count_columns_either_way(
+    seed: int, similarity: Any, limit: int, looked_up: float, sizes: list[int]
+) -> None:
+    """Pairs of 1 to 4,900 comparisons, all thresholds reached by many; columns counted at once and afterwards.
+
+    Every comparison is looked up, or those that reach a threshold; one threshold is there twice.
+    """
     rng = np.random.default_rng(seed)
     identity = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     data = Embeddings(np.round(rng.standard_normal((identity.size, 4)), 1) + 0.05, identity, similarity)
     scores = np.sort(data.comparisons().score)
-    thresholds = np.concatenate([scores[:: max(1, scores.size // 30)], [scores[0] - 1.0, scores[-1] + 1.0]])
+    lowest = int(rng.integers(0, 10))
+    every = np.unique(np.concatenate([scores[:: max(1, scores.size // 30)], [scores[0] - 1.0, scores[-1] + 1.0]]))
+    thresholds = np.concatenate([every[lowest:], every[lowest : lowest + 1]])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers_module, "CELLS_IN_CACHE", limit)
         patch.setattr(workers_module, "DENSE_SHARE", -1.0)
+        patch.setattr(workers_module, "LOOKED_UP_SHARE", looked_up)
         patch.setattr(layout_module.lay_out, "__defaults__", (128, layout_module.PIECE_ROWS))
         tally = tally_embeddings(data, thresholds, workers=1, prune="none")
     assert_equal(tally, tally_by_loop(data, thresholds), pairs=False)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+def test_a_few_thresholds_twice_among_many(similarity: Any, step: int) -> None:
+    """Those that are in order are counted as they are; the counts are those of a loop."""
+    rng = np.random.default_rng(11)
+    data = random_embeddings(rng, similarity, np.float32, n=80)
+    scores = np.unique(data.comparisons().score)
+    thresholds = np.sort(np.append(rng.choice(scores, size=100, replace=False), scores[[5, 5, 40]]))[::step]
+    tally = tally_embeddings(data, thresholds, pairs=True, workers=1)
+    assert tally.impostor.errors.base is not None, "no copy"
+    assert_equal(tally, tally_by_loop(data, thresholds), pairs=True)
+    mixed = rng.permutation(thresholds)
+    assert_equal(tally_embeddings(data, mixed, workers=1), tally_by_loop(data, mixed), pairs=False)
+
+
+def test_dense_blocks_at_more_thresholds_than_fit_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than 2,048 of them: pairs with up to 32 comparisons are booked in another way."""
+    rng = np.random.default_rng(12)
+    data = Embeddings(
+        rng.standard_normal((60, 4)), np.repeat(np.arange(16), [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 9, 1, 1, 2, 8, 9])
+    )
+    monkeypatch.setattr(workers_module, "DENSE_SHARE", -1.0)
+    thresholds = np.sort(rng.uniform(-1, 1, 2100))
+    tally = tally_embeddings(data, thresholds, workers=1, prune="none")
+    few = rng.choice(thresholds.size, 40, replace=False)
+    expected = tally_by_loop(data, thresholds[few])
+    np.testing.assert_array_equal(tally.impostor.errors[few], expected["impostor_errors"])
+    np.testing.assert_array_equal(tally.genuine.errors[few], expected["genuine_errors"])
+    assert tally.impostor.sum_nn[few].tolist() == expected["sum_nn"]
+    assert tally.impostor.sum_nm[few].tolist() == expected["sum_nm"]
 
 
 def test_nan_threshold_is_refused() -> None:

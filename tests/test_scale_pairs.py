@@ -119,3 +119,14 @@ def test_vectors_too_short_to_be_squared() -> None:
     a, who = Embeddings(vectors, np.arange(20) // 2), np.arange(20) // 2
     blocks = joint_tally_of_embeddings(a, Embeddings(vectors * 1e170, who), np.array([0.2]), np.array([0.2]))
     assert int(blocks.both_impostor[0]) == int(blocks.a.impostor.errors.sum()) // 2 > 0
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 200), count=st.integers(0, 20))
+def test_a_pair_has_the_same_score_whatever_is_asked_for_with_it(seed: int, n: int, count: int) -> None:
+    """Few pairs of many rows and many of few: rows are looked up in two ways."""
+    rng = np.random.default_rng(seed)
+    source = some_embeddings(seed, n)
+    first, second = rng.integers(0, n, (2, count))
+    scores = source.score_pairs(first, second)
+    each = [float(source.score_pairs(first[k : k + 1], second[k : k + 1])[0]) for k in range(count)]
+    assert scores.tolist() == each

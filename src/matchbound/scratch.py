@@ -1,11 +1,15 @@
-"""Room for arrays that may be larger than memory."""
+"""Room for arrays that may be larger than memory, and folders for what several processes share for a while."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,3 +52,77 @@ def _reserve(file: int, size: int) -> None:
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # not every file system can
                 raise
+
+
+FOLDER, LOCK = "matchbound-words-", ".lock"
+"""How folders are called, and the file beside each that its process holds locked for as long as it lives."""
+
+
+@contextlib.contextmanager
+def shared_folder() -> Iterator[str]:
+    """A temporary folder that other processes may write to, removed at the end.
+
+    A process that is killed cannot remove its folder. So each holds a lock, which the system gives up with the process,
+    and whoever makes a folder removes those of this user whose lock nobody holds.
+    """
+    root = Path(tempfile.gettempdir())
+    sweep(root)
+    held, lock = _locked(root)
+    folder = lock.with_suffix("")
+    try:
+        folder.mkdir(mode=0o700)
+        yield str(folder)
+    finally:
+        _remove(folder, lock)
+        os.close(held)
+
+
+def sweep(root: Path) -> None:
+    """Remove the folders that processes left behind which are no more."""
+    with contextlib.suppress(OSError):
+        for lock in sorted(root.glob(f"{FOLDER}*{LOCK}")):
+            with contextlib.suppress(OSError):
+                _sweep_one(lock)
+
+
+def _sweep_one(lock: Path) -> None:
+    if not hasattr(os, "getuid"):
+        return  # without locks of this kind nobody can know whether the process lives
+    file = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        folder = lock.with_suffix("")
+        owners = {os.fstat(file).st_uid, *([folder.lstat().st_uid] if folder.exists() else [])}
+        if owners == {os.getuid()} and _try_lock(file):
+            _remove(folder, lock)
+    finally:
+        os.close(file)
+
+
+def _locked(root: Path) -> tuple[int, Path]:
+    """A new file that this process holds locked, with its place."""
+    while True:
+        file, name = tempfile.mkstemp(prefix=FOLDER, suffix=LOCK, dir=root)
+        _try_lock(file)
+        with contextlib.suppress(OSError):
+            if os.stat(name).st_ino == os.fstat(file).st_ino:  # nobody swept it away before it was locked
+                return file, Path(name)
+        os.close(file)
+
+
+def _try_lock(file: int) -> bool:
+    """Lock an open file unless another process holds it; whether that went well."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _remove(folder: Path, lock: Path) -> None:
+    """Remove a folder, and then the file that says whose it is."""
+    if not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        lock.unlink(missing_ok=True)

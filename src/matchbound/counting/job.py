@@ -34,7 +34,7 @@ class AllPairsJob:
     """All that a worker needs to tally any block of a run.
 
     thresholds : float64, shape (K,)
-        Distinct thresholds among oriented scores, ascending.
+        Thresholds among oriented scores, ascending; a few may be there twice.
     panels : float32, flat, or None
         The right factors packed for `matchbound.kernels.product`, where there is no screen.
     raw : float32 or float64, shape (n, d)
@@ -120,7 +120,7 @@ def make_job(
     workers: int | None = None,
     numbers: IntArray | None = None,
 ) -> AllPairsJob:
-    """Prepare a run at distinct thresholds among oriented scores, ascending.
+    """Prepare a run at thresholds among oriented scores, ascending.
 
     prune
         Whether to rule comparisons out by products of their rows rounded to bytes: not at all (``"none"``), with the

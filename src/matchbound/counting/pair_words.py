@@ -108,19 +108,25 @@ class PairSums(_ByBin):
             self._count(distinct, count)
 
     def compared(self) -> tuple[IntArray, IntArray, IntArray]:
-        """The identities of each pair and m_ij, in the order of the words."""
+        """The identities of each pair and m_ij, in the order of the words; they are given once."""
         assert self._compared is not None
         return self._table(self._compared)
 
     def erred(self, level: int) -> tuple[IntArray, IntArray, IntArray]:
-        """The identities of each pair with an error at a threshold, and n_ij, in the order of the words."""
+        """The identities of each pair with an error at a threshold, and n_ij, in the order of the words; once."""
         assert self._erred is not None
         return self._table(self._erred[level])
 
     def _table(self, kept: list[tuple[Words, IntArray]]) -> tuple[IntArray, IntArray, IntArray]:
-        pairs = np.concatenate([np.empty(0, dtype=np.uint64), *(pair for pair, _ in kept)])
-        count = np.concatenate([np.empty(0, dtype=np.int64), *(made for _, made in kept)])
-        return (*self._bits.identities(pairs), count)
+        size = sum(pairs.size for pairs, _ in kept)
+        first, second, count = (np.empty(size, dtype=np.int64) for _ in range(3))
+        while kept:  # from the end, so that what was moved is given back
+            pairs, made = kept.pop()
+            rows = slice(size - pairs.size, size)
+            first[rows], second[rows] = self._bits.identities(pairs)
+            count[rows] = made
+            size -= pairs.size
+        return first, second, count
 
     def _count(self, words: Words, count: IntArray) -> None:
         """Distinct words, whole pairs of them, and how often each occurs."""

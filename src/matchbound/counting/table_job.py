@@ -34,6 +34,7 @@ from matchbound.notes import Note
 from matchbound.readers.pieces import Said, TablePieces, pieces_of
 from matchbound.readers.scan import ScoreFile
 from matchbound.readers.tables import Contradictions
+from matchbound.scratch import shared_folder
 
 SAMPLE = 4_000_000
 """Scores of either kind that are kept; up to so many, all of them."""
@@ -460,7 +461,7 @@ def _folder(how: How) -> Iterator[tuple[str, Path | None]]:
     With a checkpoint both lie beside it, and are removed with it when all is counted; otherwise in any case.
     """
     if how.checkpoint is None:
-        with tempfile.TemporaryDirectory(prefix="matchbound-", ignore_cleanup_errors=True) as folder:
+        with shared_folder() as folder:
             yield folder, None
         return
     checkpoint = Path(how.checkpoint)

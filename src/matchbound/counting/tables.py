@@ -92,8 +92,8 @@ def tally_rows(source: Comparisons, thresholds: FloatArray, marked: IntArray) ->
         thresholds=grid,
         distance=source.distance,
         instances=source.instance_counts,
-        genuine=GenuineTally(genuine[0].copy(), genuine[0] - genuine[1:]),
-        impostor=ImpostorTally(impostor[0].copy(), impostor[1:], 2 * sums.squares, 2 * sums.sum_nm, 2 * sums.sum_nn),
+        genuine=_genuine(genuine),
+        impostor=ImpostorTally(impostor[0], impostor[1:], 2 * sums.squares, 2 * sums.sum_nm, 2 * sums.sum_nn),
     ).take(place)
     return replace(made, thresholds=thresholds, impostor=replace(made.impostor, rows=sums.rows()))
 
@@ -156,14 +156,15 @@ def _counted(source: Comparisons, grid: FloatArray, bits: WordBits, pairs: bool,
     words.sort()
     sums = PairSums(bits, grid.size, compared=compared, erred=pairs)
     sums.add(words)
+    del words
     return Tally(
         identities=source.identities,
         thresholds=grid,
         distance=source.distance,
         instances=source.instance_counts,
-        genuine=GenuineTally(genuine[0].copy(), genuine[0] - genuine[1:]),
+        genuine=_genuine(genuine),
         impostor=ImpostorTally(
-            impostor[0].copy(),
+            impostor[0],
             impostor[1:],
             2 * sums.squares,
             2 * sums.sum_nm,
@@ -174,13 +175,18 @@ def _counted(source: Comparisons, grid: FloatArray, bits: WordBits, pairs: bool,
     )
 
 
+def _genuine(reached: IntArray) -> GenuineTally:
+    """The genuine side, of those that reached 0, 1, …, K thresholds, shape (K + 1, G), in the same memory."""
+    np.subtract(reached[0], reached[1:], out=reached[1:])
+    return GenuineTally(reached[0], reached[1:])
+
+
 def _by_identity(source: Comparisons, grid: FloatArray, bits: WordBits) -> tuple[IntArray, IntArray, Words]:
     """Comparisons of each identity that reached at least 0, 1, …, K thresholds, genuine and impostor; and the words.
 
     Shapes (K + 1, G), (K + 1, G) and (impostor comparisons,).
     """
-    tables = np.zeros((2, grid.size + 1, source.n_identities), dtype=np.int64)
-    genuine, impostor = tables
+    genuine, impostor = (np.zeros((grid.size + 1, source.n_identities), dtype=np.int64) for _ in range(2))
     words: Words = np.empty(len(source) - int(np.count_nonzero(source.genuine)), dtype=np.uint64)
     if len(source) > MANY_ROWS:
         from matchbound.kernels.rows import book_rows

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matchbound.kernels.grid import Grid
 
 DENSE_SHARE = 0.05
+LOOKED_UP_SHARE = 0.3
+"""Where a larger share of a block reaches a threshold, all of it is looked up in the table; elsewhere those that do."""
 CELLS_IN_CACHE = 1 << 18
 WORD = 64
 
@@ -99,7 +101,8 @@ class AllPairsWorker(PieceWorker):
         self._level, self._order = scratch(size + 4, many), scratch(size + 4, many)
         self._last = scratch(span, many) - 1
         self._bins = scratch(2 * (size + (span + 64) * 65), many, np.int16)
-        self._packed, self._tally = scratch(count + 1, many), scratch(count + 1, many)
+        self._packed = scratch(count + 1, many)
+        self._tally = scratch(WORD * (count // WORD + 1), many, np.int32)
         self._columns = scratch((count + 1) * (layout.span_identities + 1), many, np.uint16)
         self._grid: Grid | None = None
 
@@ -153,7 +156,10 @@ class AllPairsWorker(PieceWorker):
             tile = self._tile(piece, cut, band)
             block = self._block(piece, tile)
             size = piece.rows * block.stride
-            if may_be_dense and share_of_hits(block.product[:size], np.float32(cut)) > DENSE_SHARE:
+            share = share_of_hits(block.product[:size], np.float32(cut)) if may_be_dense else 0.0
+            if share > DENSE_SHARE:
+                if share > LOOKED_UP_SHARE:
+                    tile = tile._replace(cut=-np.inf)
                 bin_dense_block(block, tile, self._rows, grid, books, sums)
                 continue
             bin_block(block, tile, self._rows, grid, books, sums)

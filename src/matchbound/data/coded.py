@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,10 @@ from numpy.typing import NDArray
 
 from matchbound.data.labels import Coded, Said, coded_values, merge
 
-__all__ = ["Coded", "coded_column", "first_null", "give_back", "in_one_piece", "merge", "values_of"]
+__all__ = ["Coded", "coded_column", "first_null", "give_back", "in_one_piece", "merge", "trim", "values_of"]
+
+FEW_COLUMNS = 64
+"""Memory is given back after each of so many columns, or after so many of them."""
 
 
 def coded_column(column: Any, said: Said) -> Coded:
@@ -49,15 +54,16 @@ def in_one_piece(held: list[Any]) -> Any:
 
     data = held.pop()
     made: list[Any] = []
-    names = data.column_names
-    for _ in names:
-        column = data.column(0)
-        data = data.remove_column(0)
+    names, waiting = data.column_names, data.columns[::-1]
+    del data
+    while waiting:
+        column = waiting.pop()
         if pa.types.is_dictionary(column.type):
             column = column.unify_dictionaries()
         made.append(column.combine_chunks())
         del column
-        give_back()
+        if len(names) <= FEW_COLUMNS or len(waiting) % FEW_COLUMNS == 0:
+            give_back()
     return pa.table(made, names=names)
 
 
@@ -66,6 +72,13 @@ def give_back() -> None:
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
+
+
+def trim() -> None:
+    """Give back what the C library holds as well, where it can be asked to: many columns are many small objects."""
+    give_back()
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def first_null(column: Any) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.grouping import group_of_identity
-from matchbound.data.labels import Coded, coded_labels, merge, missing_words, taken
+from matchbound.data.labels import PIECE, Coded, coded_labels, distinct_pairs, merge, missing_words, put, taken
 from matchbound.errors import DataError, UsageError
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
@@ -505,25 +505,21 @@ def _within_identities(
     """Number the instances that occur by identity and name: (name of each instance, codes of a, codes of b)."""
     width = max(names.size, 1)
     owner = np.full(width, -1, dtype=np.int64)
-    owner[name_a] = a
-    owner[name_b] = b
-    if np.array_equal(taken(owner, name_a), a) and np.array_equal(taken(owner, name_b), b):  # as most names are
+    put(owner, name_a, a)
+    put(owner, name_b, b)
+    if _owned(owner, name_a, a) and _owned(owner, name_b, b):  # as most names are
         used = np.flatnonzero(owner >= 0)
         order = used[np.argsort(owner[used], kind="stable")]
         place = np.zeros(width, dtype=np.int64)
         place[order] = np.arange(order.size)
         return names[order], taken(place, name_a), taken(place, name_b)
-    keys = np.concatenate([a * np.int64(width) + name_a, b * np.int64(width) + name_b])
-    span = int(keys.max()) + 1 if keys.size else 0
-    if span <= 4 * keys.size + 1_000_000:
-        occurs = np.zeros(span, dtype=np.bool_)
-        occurs[keys] = True
-        distinct = np.flatnonzero(occurs)
-        codes = (np.cumsum(occurs, dtype=np.int64) - 1)[keys]
-    else:
-        distinct, codes = np.unique(keys, return_inverse=True)
-        codes = codes.astype(np.int64, copy=False).reshape(-1)
-    return names[distinct % width], codes[: a.size], codes[a.size :]
+    distinct, (first, second) = distinct_pairs((a, name_a), (b, name_b), width=width)
+    return names[distinct % width], first, second
+
+
+def _owned(owner: IntArray, name: IntArray, who: IntArray) -> bool:
+    """Whether every row's name belongs to the identity of the row."""
+    return all(np.array_equal(owner[name[at : at + PIECE]], who[at : at + PIECE]) for at in range(0, name.size, PIECE))
 
 
 def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str = FAILED) -> None:

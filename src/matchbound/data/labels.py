@@ -40,6 +40,12 @@ other one as long, and they are kept as an array of strings."""
 PIECE = 1 << 15
 """How many codes are looked up together: so few that they stay in the cache."""
 
+TEXT_WORDS = 1 << 10
+"""How many labels are looked at together, as one text."""
+
+KEY_ROWS, KEY_SPAN = 1 << 20, 1 << 25
+"""How many pairs of codes are looked at together, and up to how many possible ones a table has a place for each."""
+
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
 MISSING_WORDS = frozenset(("na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
@@ -171,22 +177,29 @@ def _verb(subject: str, row: int) -> str:
 
 def _check_text(words: Sequence[str], refuse: Refuse) -> None:
     """Text that can be written to a page and to a file: no NUL, no half of a surrogate pair, no whole book."""
-    whole = "".join(words)
-    if "\0" in whole:
+    pieces = range(0, len(words), TEXT_WORDS)
+    wholes = ("".join(words[start : start + TEXT_WORDS]) for start in pieces)
+    looks = [("\0" in whole, not whole.isascii() and not _can_be_written(whole), len(whole)) for whole in wholes]
+    if any(nul for nul, _, _ in looks):
         at = next(at for at, word in enumerate(words) if "\0" in word)
         refuse(at, "holds a NUL character%; labels are plain text")
-    if not whole.isascii():
-        try:
-            whole.encode()
-        except UnicodeEncodeError:
-            at = next(at for at, word in enumerate(words) if any("\ud800" <= c <= "\udfff" for c in word))
-            refuse(at, "is not valid Unicode text%; decode it as UTF-8")
-    if len(whole) > MAX_LABEL:
+    if any(half for _, half, _ in looks):
+        at = next(at for at, word in enumerate(words) if any("\ud800" <= c <= "\udfff" for c in word))
+        refuse(at, "is not valid Unicode text%; decode it as UTF-8")
+    if sum(size for _, _, size in looks) > MAX_LABEL:
         for at, word in enumerate(words):
             if len(word) > MAX_LABEL:
                 refuse(
                     at, f"a label is longer than {MAX_LABEL:,} characters%; is a quote or a line end missing?", False
                 )
+
+
+def _can_be_written(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_missing(value: object) -> bool:
@@ -251,12 +264,24 @@ def coded_labels(values: ArrayLike, name: str, said: Said | None = None) -> Code
         return Coded(*distinct_integers(whole_numbers(array, said)), complete=True)
     if kind in "cV":
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
-    if kind == "S":
+    if kind in "SU":
         try:
-            return _coded_sequence([text.decode("utf-8") for text in array.tolist()], said)
+            return _coded_text(array, said)
         except UnicodeDecodeError:
             raise DataError(f"{name} holds bytes that are not UTF-8 text; decode the labels first") from None
     return _coded_sequence(array.tolist() if kind not in "Mm" else list(array), said)
+
+
+def _coded_text(array: NDArray[Any], said: Said) -> Coded:
+    """A column from an array of text or bytes, some rows at a time: Python strings would take much more."""
+    table: dict[str, int] = {}
+    codes = np.empty(array.size, dtype=np.int64)
+    for start in range(0, array.size, PIECE):
+        words = array[start : start + PIECE].tolist()
+        if array.dtype.kind == "S":
+            words = [word.decode("utf-8") for word in words]
+        codes[start : start + PIECE] = [table.setdefault(word, len(table)) for word in words]
+    return coded_values(list(table), codes, said)
 
 
 def _coded_sequence(values: Sequence[Any], said: Said) -> Coded:
@@ -399,8 +424,13 @@ def _beyond(column: LabelArray) -> bool:
     return column.dtype == np.uint64 and int(column.max()) > LARGEST
 
 
-def merge(*columns: Coded) -> tuple[LabelArray, tuple[IntArray, ...]]:
+def merge(*columns: Coded, narrow: bool = False) -> tuple[LabelArray, tuple[IntArray, ...]]:
     """Columns against one sorted list of the labels that occur in any of them; the same as `encode` of the decoded.
+
+    Parameters
+    ----------
+    narrow
+        Give int32 codes, for those who need them for a short time only.
 
     Returns
     -------
@@ -413,7 +443,8 @@ def merge(*columns: Coded) -> tuple[LabelArray, tuple[IntArray, ...]]:
     used = np.zeros(names.size, dtype=np.bool_)
     for column, place in zip(columns, places, strict=True):
         used[place if column.complete else place[occurring(place.size, column.codes)]] = True
-    new = np.cumsum(used, dtype=np.int64) - 1
+    new: NDArray[Any] = np.cumsum(used, dtype=np.int64) - 1
+    new = new.astype(np.int32) if narrow and names.size < 2**31 else new
     codes = tuple(taken(new[place], column.codes) for column, place in zip(columns, places, strict=True))
     return names[used], codes
 
@@ -433,6 +464,74 @@ def taken(table: NDArray[Any], codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
         part = codes[start : start + PIECE]
         found[start : start + part.size] = table[part]
     return found
+
+
+def put(table: NDArray[Any], codes: NDArray[np.integer[Any]], values: NDArray[Any] | bool) -> None:
+    """``table[codes] = values`` without a wide copy of the codes."""
+    for start in range(0, codes.size, PIECE):
+        rows = slice(start, start + PIECE)
+        table[codes[rows]] = values[rows] if isinstance(values, np.ndarray) else values
+
+
+def distinct_pairs(
+    *columns: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]], width: int
+) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """The distinct numbers ``high·width + low`` of pairs of codes, and the position of each row's number in them.
+
+    Where few are distinct, as when pairs repeat, they are found some rows at a time, and the memory is that of the
+    positions.
+
+    Parameters
+    ----------
+    columns
+        Pairs of columns of codes, (high, low), each with 0 ≤ low < width.
+
+    Returns
+    -------
+    distinct : int64 array, sorted
+    positions : tuple of int64 arrays
+        One for each pair of columns.
+    """
+    found = np.empty(0, dtype=np.int64)
+    waiting: list[IntArray] = []
+
+    def keys(high: NDArray[np.integer[Any]], low: NDArray[np.integer[Any]], rows: slice) -> IntArray:
+        return high[rows].astype(np.int64) * np.int64(width) + low[rows]
+
+    pieces = [(pair, slice(at, at + KEY_ROWS)) for pair in columns for at in range(0, pair[0].size, KEY_ROWS)]
+    made = tuple(np.empty(high.size, dtype=np.int64) for high, _ in columns)
+    size = sum(high.size for high, _ in columns)
+    span = (max((int(high.max(initial=-1)) for high, _ in columns), default=-1) + 1) * width
+    if span <= min(max(KEY_SPAN, size), 4 * size + KEY_ROWS):
+        occurs = np.zeros(span, dtype=np.bool_)
+        for (high, low), rows in pieces:
+            occurs[keys(high, low, rows)] = True
+        number = np.cumsum(occurs, dtype=np.int32)
+        for out, (high, low) in zip(made, columns, strict=True):
+            for start in range(0, high.size, PIECE):
+                rows = slice(start, start + PIECE)
+                out[rows] = number[keys(high, low, rows)]
+                out[rows] -= 1
+        return np.flatnonzero(occurs), made
+    for (high, low), rows in pieces:
+        waiting.append(np.unique(keys(high, low, rows)))
+        if sum(map(len, waiting)) > max(found.size, KEY_ROWS):
+            found = np.unique(np.concatenate([found, *waiting]))
+            waiting.clear()
+            if found.size > KEY_ROWS:
+                break
+    else:
+        found = np.unique(np.concatenate([found, *waiting]))
+    if found.size > KEY_ROWS:  # to sort all of them at once is quicker then
+        every = np.concatenate([keys(high, low, slice(None)) for high, low in columns])
+        distinct, inverse = np.unique(every, return_inverse=True)
+        cuts = np.cumsum([high.size for high, _ in columns])[:-1]
+        return distinct, tuple(np.split(inverse.astype(np.int64, copy=False).reshape(-1), cuts))
+    for out, (high, low) in zip(made, columns, strict=True):
+        for at in range(0, high.size, KEY_ROWS):
+            rows = slice(at, at + KEY_ROWS)
+            out[rows] = np.searchsorted(found, keys(high, low, rows))
+    return found, made
 
 
 def missing_words(labels: LabelArray, what: str) -> list[Note]:

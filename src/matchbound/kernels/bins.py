@@ -89,17 +89,17 @@ def _sort_by_bin(start: int, end: int, books: Any, matched: Any) -> None:
     """
     found, level, order, count = books.found, books.level, books.order, books.tally
     for h in range(start, end):
-        count[level[h]] += 1
+        count[level[h]] += np.int32(1)
     at = start
-    for b in range(count.shape[0] - 1, 0, -1):
+    for b in range(matched.shape[0], 0, -1):
         here = count[b]
         matched[b - 1] += here
-        count[b] = at
+        count[b] = np.int32(at)
         at += here
     for h in range(start, end):
         b = level[h]
         order[count[b]] = ((found[h] & COLUMN) << 32) + b
-        count[b] += 1
+        count[b] += np.int32(1)
     count[:] = 0
 
 
@@ -107,7 +107,7 @@ def _sort_by_bin(start: int, end: int, books: Any, matched: Any) -> None:
 def _book_identity(start: int, end: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
     """Book the comparisons of an identity, the strictest first: the (r + 1)-th of a pair adds 2r + 1 to Σn²."""
     owner, size, order, crossed = data.owner, data.size, books.order, books.seen
-    columns, base, levels = books.columns, books.base, books.tally.shape[0]
+    columns, base, levels = books.columns, books.base, books.packed.shape[0]
     impostor, squares, products = sums.impostor, sums.moments[0], sums.moments[1]
     i = owner[tile.row0 + (books.found[start] >> 32)]
     for h in range(start, end):

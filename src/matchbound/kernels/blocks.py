@@ -112,7 +112,8 @@ class Books(NamedTuple):
     values : float32, shape (AT_ONCE,)
     seen, last : int64, shape (≥ identities of the columns,), zeros and −1
         Comparisons of each pair so far; its last event.
-    packed, tally : int64, shape (K + 1,), zeros
+    packed : int64, shape (K + 1,), zeros
+    tally : int32, shape (K + 1 rounded up to words of 64,), zeros
     columns : uint16, flat, (identities of the columns of a task + 1)·(K + 1)
         Impostor comparisons by identity of the columns and bin; `add_columns` books them when the task is done. What
         is in the last row does not matter.

@@ -16,13 +16,15 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchbound.kernels.bits import bits_set, hits64, list_bits
+from matchbound.kernels.bits import bits_set, hits64, list_bits, lowest_bit
 from matchbound.kernels.compiling import compiled, inlined
 from matchbound.kernels.emit import INDEX, SHORT, SINGLE, WHOLE, cgutils, data_of, load, number, splat, store
-from matchbound.kernels.grid import CELLS, MANY, exact_bin, fine_bin
+from matchbound.kernels.grid import CELLS, MANY, cell_of, exact_bin, fine_bin
 from matchbound.kernels.product import dot32
 
 LANES = 16
+AT_ONCE = 2
+"""Comparisons of an identity pair that are booked between two looks whether there are more."""
 
 
 def _entries(builder: Any, table: Any, cells: Any) -> Any:
@@ -82,12 +84,11 @@ def _emit_look64(
 look64: Any = _emit_look64
 
 
-FEW = 128
 MOST_COLS = 1024
 FEW_ROWS = 63
 """Of identities with at most so many rows, comparisons with the rows of a task fit 16 bits."""
 # A word of `packed` holds three sums over the comparisons of one identity with up to MOST_COLS rows, in pairs of
-# at most FEW comparisons: Σn² ≤ FEW²·MOST_COLS = 2²⁴, n ≤ FEW·MOST_COLS = 2¹⁷ and ΣnM_j ≤ FEW·MOST_COLS = 2¹⁷.
+# at most 32 comparisons: Σn² ≤ 32²·MOST_COLS = 2²⁰, n ≤ 32·MOST_COLS = 2¹⁵ and ΣnM_j ≤ 32·MOST_COLS = 2¹⁵.
 COUNT_BIT = 26
 WEIGHT_BIT = 45
 BIN = 0x7FFF
@@ -150,16 +151,20 @@ def _emit_book32(typing: Any, bins: Any, at: Any, n: Any, packed: Any, unit: Any
         bits = builder.load(left)
         builder.cbranch(builder.icmp_unsigned("!=", bits, ir.Constant(word, 0)), body, after)
         builder.position_at_end(body)
-        builder.store(builder.and_(bits, builder.sub(bits, ir.Constant(word, 1))), left)
-        place = builder.zext(builder.cttz(bits, ir.Constant(ir.IntType(1), 1)), INDEX)
-        b = builder.zext(load(builder, row, place, SHORT), INDEX)
-        key = builder.trunc(builder.or_(builder.shl(b, ir.Constant(INDEX, 5)), place), SHORT)
-        above = builder.bitcast(builder.icmp_unsigned(">", keys, splat(builder, key, vector)), word)
-        # Lanes that are not asked for, or in bin 0, have keys below 32 and are never above a hit.
-        twice = builder.shl(builder.zext(builder.ctpop(above), INDEX), one)
-        store(builder, builder.add(load(builder, packed, b, INDEX), builder.add(args[4], twice)), packed, b)
-        cell = builder.add(args[6], b)
-        store(builder, builder.add(load(builder, columns, cell, SHORT), ir.Constant(SHORT, 1)), columns, cell)
+        for _ in range(AT_ONCE):
+            # Where no hit is left, this books one in bin 0, which does not count.
+            place = builder.zext(builder.cttz(bits, ir.Constant(ir.IntType(1), 0)), INDEX)
+            b = builder.zext(load(builder, row, place, SHORT), INDEX)
+            b = builder.select(builder.icmp_unsigned("!=", bits, ir.Constant(word, 0)), b, ir.Constant(INDEX, 0))
+            key = builder.trunc(builder.or_(builder.shl(b, ir.Constant(INDEX, 5)), place), SHORT)
+            above = builder.bitcast(builder.icmp_unsigned(">", keys, splat(builder, key, vector)), word)
+            # Lanes that are not asked for, or in bin 0, have keys below 32 and are never above a hit.
+            twice = builder.shl(builder.zext(builder.ctpop(above), INDEX), one)
+            store(builder, builder.add(load(builder, packed, b, INDEX), builder.add(args[4], twice)), packed, b)
+            cell = builder.add(args[6], b)
+            store(builder, builder.add(load(builder, columns, cell, SHORT), ir.Constant(SHORT, 1)), columns, cell)
+            bits = builder.and_(bits, builder.sub(bits, ir.Constant(word, 1)))
+        builder.store(bits, left)
         builder.branch(head)
         builder.position_at_end(after)
         return context.get_dummy_value()
@@ -186,6 +191,36 @@ def _emit_copy8(typing: Any, bins: Any, source: Any, target: Any) -> Any:
 _copy8: Any = _emit_copy8
 
 
+@intrinsic
+def _emit_clear64(typing: Any, bins: Any, at: Any) -> Any:
+    """bins[at + k] = 0, k = 0..63; `bins` is a flat int16 array."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = data_of(context, builder, signature.args[0], args[0])
+        store(builder, ir.Constant(ir.VectorType(SHORT, 64), [0] * 64), data, args[1])
+        return context.get_dummy_value()
+
+    return types.void(bins, types.int64), generate
+
+
+_clear64: Any = _emit_clear64
+
+
+@intrinsic
+def _emit_filled64(typing: Any, tally: Any, at: Any) -> Any:
+    """Bit k of the answer says whether tally[at + k] is not 0, k = 0..63; `tally` is a flat int32 array."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(WHOLE, 64)
+        block = load(builder, data_of(context, builder, signature.args[0], args[0]), args[1], vector)
+        return builder.bitcast(builder.icmp_signed("!=", block, ir.Constant(vector, [0] * 64)), INDEX)
+
+    return types.uint64(tally, types.int64), generate
+
+
+_filled64: Any = _emit_filled64
+
+
 @inlined
 def book_identity(i: int, at: int, begin: int, tile: Any, data: Any, books: Any, sums: Any) -> None:
     """Book the comparisons of an identity of the rows with the identities of the columns from `begin` on.
@@ -197,7 +232,7 @@ def book_identity(i: int, at: int, begin: int, tile: Any, data: Any, books: Any,
     spare = columns.shape[0] - levels
     side = at + begin
     if size > 1:
-        side = tile.rows * (cols + 64)
+        side = at + size * (cols + 64)
         _lay_side_by_side(at, size, begin, side, tile, data, bins)
     c = begin
     j = data.owner[tile.col0 + begin] if begin < cols else 0
@@ -224,18 +259,13 @@ def book_identity(i: int, at: int, begin: int, tile: Any, data: Any, books: Any,
                 columns[offset + z] += np.uint16(1)
         elif n <= 32 and levels <= 2048:
             book32(bins, side, n, packed, unit, columns, offset)
-        elif n <= FEW:
-            whole = n // 32
-            rest = np.uint32((np.uint64(1) << np.uint64(n % 32)) - np.uint64(1))
+        elif n <= 32:
+            lanes = np.uint32((np.uint64(1) << np.uint64(n)) - np.uint64(1))
             for p in range(side, side + n):
                 b = bins[p]
                 if b > 0:
-                    step = _reached32(bins, side + 32 * whole, b, rest)
-                    for w in range(whole):
-                        step += _reached32(bins, side + 32 * w, b, np.uint32(0xFFFFFFFF))
-                    packed[b] += unit - 1 + step
-                    if not books.by_column:
-                        impostor[j, b - 1] += 1
+                    packed[b] += unit - 1 + _reached32(bins, side, b, lanes)
+                    columns[offset + b] += np.uint16(1)
         else:
             _book_many(i, j, side, n, data, books, sums)
         side += n
@@ -246,23 +276,26 @@ def book_identity(i: int, at: int, begin: int, tile: Any, data: Any, books: Any,
 
 @inlined
 def _book_many(i: int, j: int, side: int, n: int, data: Any, books: Any, sums: Any) -> None:
-    """Book the n comparisons of an identity pair by counting them by bin."""
+    """Book the n comparisons of an identity pair by counting them by bin, and looking at bins 64 at a time."""
     impostor, moments, tally, bins = sums.impostor, sums.moments, books.tally, books.bins
     m = data.size[i] * data.size[j]
     for p in range(side, side + n):
-        tally[bins[p] & BIN] += 1
-    crossed = 0
-    for b in range(tally.shape[0] - 1, 0, -1):
-        k = tally[b]
-        if k:
+        tally[bins[p] & BIN] += np.int32(1)
+    stricter = n - np.int64(tally[0])
+    tally[0] = 0
+    for first in range(0, books.packed.shape[0], 64):
+        word = _filled64(tally, first)
+        while word != np.uint64(0):
+            b = first + lowest_bit(word)
+            word &= word - np.uint64(1)
+            k = np.int64(tally[b])
+            tally[b] = 0
+            stricter -= k
             impostor[i, b - 1] += k
             if not books.by_column:
                 impostor[j, b - 1] += k
-            moments[0, b - 1] += k * (k + 2 * crossed)
+            moments[0, b - 1] += k * (k + 2 * stricter)
             moments[1, b - 1] += k * m
-            crossed += k
-            tally[b] = 0
-    tally[0] = 0
 
 
 @inlined
@@ -354,6 +387,7 @@ def share_of_hits(product: Any, cut: Any) -> float:
 def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sums: Any) -> None:
     """Tally a block of products at K thresholds, K < 2¹⁴; its identities are whole. Arguments as of `bin_block`.
 
+    tile.cut : −∞: every comparison is looked up in the table; otherwise, those that reach it
     books.bins : int16, shape (≥ (rows of the block + rows of an identity)·(cols + 64) + 64,)
     """
     owner, stop, bins, genuine = data.owner, data.stop, books.bins, sums.genuine
@@ -361,13 +395,13 @@ def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sum
     n_levels = grid.thresholds.shape[0]
     stride = cols + 64
     end = row0 + tile.rows
-    for r in range(row0, end):
-        begin = r + 1 - col0 if tile.diagonal and r >= col0 else 0
-        _bins_of_row(block, tile, data, grid, books, r, begin)
     g = row0
+    at = 0
     while g < end:
         i = owner[g]
-        at = (g - row0) * stride
+        for q in range(stop[i] - g):
+            begin = g + q + 1 - col0 if tile.diagonal and g + q >= col0 else 0
+            _bins_of_row(block, tile, data, grid, books, g + q, begin, at + q * stride)
         begin = 0
         if tile.diagonal:
             begin = min(max(stop[i] - col0, 0), cols)
@@ -377,28 +411,45 @@ def bin_dense_block(block: Any, tile: Any, data: Any, grid: Any, books: Any, sum
                     if b < n_levels:
                         genuine[i, b] += 1
         book_identity(i, at, begin, tile, data, books, sums)
+        if books.by_column:
+            at += (stop[i] - g) * stride
         g = stop[i]
     if books.by_column:
         count_columns(tile, data, books, sums.impostor)
 
 
 @inlined
-def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int, start: int) -> None:
-    """The bins of row r and columns start..cols − 1 of a block, in books.bins.
+def _bins_of_row(block: Any, tile: Any, data: Any, grid: Any, books: Any, r: int, start: int, to: int) -> None:
+    """The bins of row r and columns start..cols − 1 of a block, in books.bins[to..].
 
-    Whole words of 64 are looked up. Where a cell of the table does not settle it, the threshold in it does; where a
-    product is too close to that, or there are more, sums in float64 do, and at last the score.
+    Whole words of 64 are looked up; or where the tile has a cut, only products that reach it. Where a cell of the table
+    does not settle it, the threshold in it does; where a product is too close to that, or there are more, sums in
+    float64 do, and at last the score.
     """
     product, values, left, right = block.product, grid.values, data.left, data.right
     at, col0, cols = (r - tile.row0) * block.stride + block.shift, tile.col0, tile.cols
     low, per_cell, table = np.float32(grid.low), np.float32(grid.per_cell), grid.short
-    bins, to, listed = books.bins, (r - tile.row0) * (cols + 64), books.found
+    bins, listed, cut = books.bins, books.found, np.float32(tile.cut)
+    few = tile.cut > -np.inf
     n_open = 0
     for c in range(start, cols, 64):
-        word = look64(product, table, bins, at + c, to + c, low, per_cell)
+        if few:
+            word = hits64(product, at + c, cut)
+            _clear64(bins, to + c)
+        else:
+            word = look64(product, table, bins, at + c, to + c, low, per_cell)
         if cols - c < 64:
             word &= (np.uint64(1) << np.uint64(cols - c)) - np.uint64(1)
         n_open = list_bits(word, c, n_open, listed)
+    if few:
+        n = n_open
+        n_open = 0
+        for h in range(n):
+            k = listed[h]
+            b = table[cell_of(product[at + k], low, per_cell)]
+            bins[to + k] = b
+            listed[n_open] = k
+            n_open += b < 0
     n = 0
     last = grid.thresholds.shape[0] - 1
     for h in range(n_open):

@@ -18,6 +18,7 @@ from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
 from matchbound.results.latent import FEWEST_IDENTITIES
 from matchbound.stats.intervals import careful_wilson
 from matchbound.stats.latent import LatentModel, settings_named
+from matchbound.stats.latent.fit import FAR_POOL, FEWEST, TRUSTED
 from matchbound.stats.latent.model import Clusters, Curve, Design, OwnVariance, kurtosis
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 
@@ -25,6 +26,8 @@ SLOPE = 0.1
 """β of planned data: about what real sets show."""
 POOLED_RATE = 0.1
 """The rate at which correlations are thought to be estimated."""
+TAIL_POINTS = 16
+"""Rates between three errors and one half at which planned data show their correlations."""
 COUNTS = 12
 RATIOS = np.exp(np.linspace(np.log(0.05), np.log(12.0), 6))
 """The sample's variance over the model's."""
@@ -40,6 +43,7 @@ class PlannedLimits:
 
     model: LatentModel
     n_identities: int
+    rate: float = 0.0
 
     def limits(
         self, estimate: FloatArray, variance: FloatArray, tail: float, *, lower: bool = True
@@ -117,16 +121,49 @@ class PlannedLimits:
 
         rho = np.array([self.model.identity.pooled if self.model.metric == "far" else self.model.pair.pooled])
         noise = float(kurtosis(ndtri(np.array([POOLED_RATE])), np.maximum(rho, 0.01))[0]) / self.n_identities
-        seen = np.minimum(errors, self.model.comparisons - 0.5)
-        weight, _ = self.model._handed_over(errors, ndtri(seen / self.model.comparisons))
+        z = ndtri(np.minimum(errors, self.model.comparisons - 0.5) / self.model.comparisons)
+        weight, _ = self.model._handed_over(errors, z)
         rng = np.random.default_rng(0)
-        result: FloatArray = np.exp(0.5 * weight * np.sqrt(noise) * rng.standard_normal(errors.size))
+        moved = np.sqrt(noise) * rng.standard_normal(errors.size) + self._moved(z)
+        result: FloatArray = np.exp(0.5 * weight * moved)
+        return result
+
+    def _moved(self, z: FloatArray) -> FloatArray:
+        """By how much the logarithm of the model's variance moves with the probit rate z of a sample, shape of z.
+
+        A sample with more of the people who err has a higher rate and a higher ρ_s: by β·s·(z − z₀), s being the share
+        of the variance that comes from people, and of that share only.
+        """
+        from scipy.special import ndtr, ndtri
+
+        model = self.model
+        if model.metric == "frr" or not 0.0 < self.rate < 1.0 or not model.identity.pooled > 0.0:
+            return np.zeros_like(z)
+        start = np.array([float(ndtri(self.rate))])
+        pair, flat = np.minimum(model.pair(start), 0.99), np.zeros(1)
+        effect = model._design_effect(start, pair)
+        spread = model._spread(start, flat, start, effect, pair, flat > 1.0)
+        share = float((spread / (spread + effect * ndtr(-start) / (model.comparisons * self.rate)))[0])
+        rho = float(model.identity(start)[0])
+        rise = model.beta * share * (z - start) / rho
+        result: FloatArray = share * np.log(np.clip(1.0 + rise, 0.25, 4.0))
         return result
 
 
-def planned(metric: Metric, n_identities: int, instances: int, dependence: Dependence) -> PlannedLimits:
-    """The latent model of all pairs of equally many instances of each person."""
-    size, nothing = float(n_identities), np.empty(0)
+def planned(
+    metric: Metric,
+    n_identities: int,
+    instances: int,
+    dependence: Dependence,
+    *,
+    rate: float = 0.0,
+    rising: bool = False,
+) -> PlannedLimits:
+    """The latent model of all pairs of equally many instances of each person.
+
+    With `rising`, data will show correlations that rise towards small rates as `Dependence.in_tail` says (FAR).
+    """
+    size = float(n_identities)
     total = float(n_comparisons(metric, n_identities, instances))
     if metric == "far":
         m = float(instances**2)
@@ -138,16 +175,36 @@ def planned(metric: Metric, n_identities: int, instances: int, dependence: Depen
         g = instances * (instances - 1) / 2.0
         within, sharing, shared, same = total * (g - 1.0), 0.0, 0.0, dependence.genuine
         clusters = Clusters(np.array([g]), np.array([size]))
+    settings, nothing = settings_named("default"), np.empty(0)
+    z, raised, weight = (
+        _tail_curves(dependence, total) if rising and metric == "far" else (nothing, (nothing,) * 2, nothing)
+    )
     design = Design(*(np.asarray(v) for v in (total, within, sharing, total * (total - 1.0) - within - sharing)))
     model = LatentModel(
         metric=metric,
         design=design,
         clusters=clusters,
         effective_identities=size,
-        identity=Curve(nothing, nothing, nothing, shared),
-        pair=Curve(nothing, nothing, nothing, same),
+        identity=Curve(z, raised[0], weight, shared, settings.bandwidth),
+        pair=Curve(z, raised[1], weight, same, settings.bandwidth),
         beta=SLOPE if metric == "far" else 0.0,
-        settings=settings_named("default"),
+        settings=settings,
         people=n_identities,
     )
-    return PlannedLimits(model, n_identities)
+    return PlannedLimits(model, n_identities, rate)
+
+
+def _tail_curves(
+    dependence: Dependence, comparisons: float
+) -> tuple[FloatArray, tuple[FloatArray, FloatArray], FloatArray]:
+    """Probit rates, (ρ_s, ρ_w) that data will show there, and the weights that a fit gives them; shapes (K,)."""
+    from scipy.special import ndtr, ndtri
+
+    lowest = min(FEWEST / comparisons, FAR_POOL[1])
+    z = np.linspace(float(ndtri(lowest)), float(ndtri(FAR_POOL[1])), TAIL_POINTS)
+    rates = ndtr(z)
+    there = [dependence.in_tail(float(rate)) for rate in rates]
+    shared = np.array([known.shared for known in there])
+    same = np.array([max(known.same, 2.0 * known.shared) for known in there])
+    weight: FloatArray = np.minimum(rates * comparisons / TRUSTED, 1.0) * (z[1] - z[0])
+    return z, (shared, same), weight

@@ -9,7 +9,7 @@ pilot at 5% speaks about 0.01%. With z = Φ⁻¹(p), two comparisons with latent
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -34,6 +34,11 @@ class Dependence:
         shares one with another of the same identity in 1/M of all cases, so these fade as M grows.
     source
         Where the numbers come from.
+    doubt, genuine_doubt
+        Standard deviation of the logarithm of the factor by which the correlations of impostor and of genuine
+        comparisons may be off; what a plan promises is an average over it. 0: they are taken as they are.
+    tail
+        Factor on what `in_tail` adds.
 
     See Also
     --------
@@ -53,6 +58,9 @@ class Dependence:
     source: str = "stated"
     instance: float = 0.0
     genuine_instance: float = 0.0
+    doubt: float = 0.0
+    genuine_doubt: float = 0.0
+    tail: float = 1.0
 
     def at(self, instances: int) -> Dependence:
         """The average correlations of comparisons with M instances per person, shared instances counted in.
@@ -67,7 +75,7 @@ class Dependence:
         shared = min(self.shared + self.instance / instances, 0.49)
         same = min(max(self.same + 2.0 * self.instance / (instances + 1.0), 2.0 * shared), 0.999)
         genuine = min(self.genuine + self.genuine_instance * genuine_sharing(instances), 0.999)
-        return Dependence(shared, same, genuine, self.source)
+        return replace(self, shared=shared, same=same, genuine=genuine, instance=0.0, genuine_instance=0.0)
 
     def in_tail(self, rate: float) -> Dependence:
         """The same with the correlations that upper limits assume at a rate below those where they were measured.
@@ -85,12 +93,52 @@ class Dependence:
         depth = max(float(ndtri(0.015) - ndtri(rate)), 0.0) if rate > 0.0 else 0.0
         if depth == 0.0 or self.shared == 0.0:
             return self
-        shared = min(self.shared + 0.2 * self.same * depth, 0.49)
+        shared = min(self.shared + self.tail * 0.2 * self.same * depth, 0.49)
         same = max(1.0 - (1.0 - self.same) * float(np.exp(-0.25 * depth)), min(2.0 * shared, 0.99))
-        return Dependence(shared, same, self.genuine, self.source, self.instance, self.genuine_instance)
+        return replace(self, shared=shared, same=same)
+
+    def possible(self, metric: Metric) -> tuple[tuple[float, Dependence], ...]:
+        """Weights, and what the correlations may be: three points that stand for a log-normal factor.
+
+        The factors are 1 and exp(±√3·doubt) with weights 2/3 and 1/6 each: their logarithms have the first five moments
+        of the normal distribution (Gauss and Hermite).
+
+        Parameters
+        ----------
+        metric
+            Whose doubt counts.
+        """
+        doubt = self.doubt if metric == "far" else self.genuine_doubt
+        if doubt == 0.0:
+            return ((1.0, self),)
+        away = float(np.exp(np.sqrt(3.0) * doubt))
+        return ((2.0 / 3.0, self.times(1.0)), (1.0 / 6.0, self.times(away)), (1.0 / 6.0, self.times(1.0 / away)))
+
+    def times(self, factor: float) -> Dependence:
+        """Correlations of people and of instances, and what the tail adds, times a factor; without doubt.
+
+        Parameters
+        ----------
+        factor
+            Above 0.
+        """
+        shared = min(self.shared * factor, 0.45)
+        return replace(
+            self,
+            shared=shared,
+            same=max(self.same, 2.0 * shared),
+            genuine=min(self.genuine * factor, 0.99),
+            instance=self.instance * factor,
+            genuine_instance=self.genuine_instance * factor,
+            doubt=0.0,
+            genuine_doubt=0.0,
+            tail=self.tail * factor,
+        )
 
     def __str__(self) -> str:
-        return f"shared {self.shared:.3f}, same pair {self.same:.3f}, genuine {self.genuine:.3f} ({self.source})"
+        told = f"shared {self.shared:.3f}, same pair {self.same:.3f}, genuine {self.genuine:.3f} ({self.source}"
+        doubt = max(self.doubt, self.genuine_doubt)
+        return told + (f", off by a factor of {np.exp(doubt):.1f} or more one time in three)" if doubt else ")")
 
 
 def genuine_sharing(instances: int) -> float:

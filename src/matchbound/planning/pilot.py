@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 FEWEST_ERRORS = 10
 """A threshold with fewer errors says nothing about how errors go together."""
 FEWEST_IDENTITIES = 30
+USUAL, USUAL_SPREAD = 0.65, 0.25
+"""What is usual, and how far sets differ from it, in parts of the cautious default."""
+MODEL_DOUBT = 0.25
+"""The doubt that is left however large the pilot is: real data are no draws from the model."""
+REFERENCE, GENUINE_REFERENCE = 2, 5
+"""Instances per person at which a pilot is weighed against what is usual."""
 MOST_EFFECT = 1e6
 """No design effect is larger than the number of comparisons of one person, and of all it is far smaller."""
 PILOT_RATES = (0.3, 0.15, 0.07, 0.03, 0.015)
@@ -46,8 +52,9 @@ def dependence_of_tally(tally: Tally, metric: Metric | None = None) -> Dependenc
         warnings.warn(
             Note(
                 "few-identities",
-                f"the pilot has {tally.n_identities} identities: how strongly people differ is poorly estimated from "
-                f"fewer than {FEWEST_IDENTITIES}, and the plan with it",
+                f"the pilot has {tally.n_identities} identities: fewer than {FEWEST_IDENTITIES} hardly show how "
+                "strongly people differ, and the plan rests mostly on what is usual on other data. Add people to the "
+                "pilot, or plan without it too and take the larger number",
             ),
             MatchboundWarning,
             stacklevel=3,
@@ -75,7 +82,15 @@ def dependence_of_tally(tally: Tally, metric: Metric | None = None) -> Dependenc
     shared = UNKNOWN.at(1).shared if shared is None else shared
     same = UNKNOWN.same if same is None else max(same, 2.0 * shared)
     genuine = UNKNOWN.at(3).genuine if genuine is None else genuine
-    return Dependence(shared, min(same, 0.999), genuine, f"pilot of {tally.n_identities} identities")
+    repeated = float(genuine_design(tally.genuine).within) > 0.0
+    return Dependence(
+        shared,
+        min(same, 0.999),
+        genuine,
+        f"pilot of {tally.n_identities} identities",
+        doubt=MODEL_DOUBT if impostor.size else 0.0,
+        genuine_doubt=MODEL_DOUBT if own.size and repeated else 0.0,
+    )
 
 
 def dependence_of_pilot(
@@ -125,26 +140,37 @@ def genuine_correlation(tally: GenuineTally, k: int) -> float:
     return max(float(found.pair), 0.0)
 
 
-def cautious(known: Dependence, n_identities: int) -> Dependence:
-    """Raise what a pilot shows to its 80% upper confidence limit, as is done with the variance of a pilot.
+def weighed(known: Dependence, n_identities: int) -> Dependence:
+    """What a pilot of G people shows, weighed against what is usual, with the doubt that is left.
 
-    The factor is that of a variance with G − 1 degrees of freedom, (G−1)/χ²_{0.2}(G−1) (Browne 1995, "On the
-    use of a pilot sample for sample size determination"): 1.29 for 30 people, 1.11 for 150. Without it half
-    of all pilots promise too much.
+    A correlation r that a pilot shows has a sampling variance of about 7·r₁²/G + (0.6/G)² (FAR, r₁ the larger of r and
+    the usual value) or 0.34/G (FRR). Usual are 0.65 of the cautious default, give or take 0.25 of it, and the two are
+    weighed by their precision. What remains uncertain, and what no model gets right, is the doubt over which a plan
+    averages. Where the pilot shows nothing (a doubt of 0) the cautious default stays as it is.
     """
-    from scipy.special import gammaincinv
+    if known.doubt > 0.0:
+        shown, usual = known.at(REFERENCE).shared, UNKNOWN.at(REFERENCE).shared
+        noise = 7.0 * max(shown, USUAL * usual) ** 2 / n_identities + (0.6 / n_identities) ** 2
+        weight, doubt = _weighed(shown, noise, usual)
+        shared = (1.0 - weight) * known.shared + weight * USUAL * UNKNOWN.shared
+        instance = (1.0 - weight) * known.instance + weight * USUAL * UNKNOWN.instance
+        same = min(max(known.same, 2.0 * shared), 0.999)
+        known = replace(known, shared=shared, same=same, instance=instance, doubt=doubt)
+    if known.genuine_doubt > 0.0:
+        shown, usual = known.at(GENUINE_REFERENCE).genuine, UNKNOWN.at(GENUINE_REFERENCE).genuine
+        weight, doubt = _weighed(shown, 0.34 / n_identities, usual)
+        genuine = (1.0 - weight) * known.genuine + weight * USUAL * UNKNOWN.genuine
+        instance = (1.0 - weight) * known.genuine_instance + weight * USUAL * UNKNOWN.genuine_instance
+        known = replace(known, genuine=genuine, genuine_instance=instance, genuine_doubt=doubt)
+    return known
 
-    freedom = max(n_identities - 1, 1)
-    factor = freedom / (2.0 * float(gammaincinv(freedom / 2.0, 0.2)))
-    shared, instance = min(known.shared * factor, 0.45), known.instance * factor
-    return replace(
-        known,
-        shared=shared,
-        same=max(known.same, 2.0 * shared),
-        instance=instance,
-        genuine=min(known.genuine * factor, 0.99),
-        genuine_instance=known.genuine_instance * factor,
-    )
+
+def _weighed(shown: float, noise: float, default: float) -> tuple[float, float]:
+    """The weight of what is usual, and the doubt: √(log(1 + v/m²) + MODEL_DOUBT²), m and v of what was weighed."""
+    prior = (USUAL_SPREAD * default) ** 2
+    weight = noise / (noise + prior)
+    mean = (1.0 - weight) * shown + weight * USUAL * default
+    return weight, float(np.sqrt(np.log1p(weight * prior / mean**2) + MODEL_DOUBT**2))
 
 
 def as_dependence(value: Any, metric: Metric | None = None) -> Dependence | float:
@@ -172,14 +198,14 @@ def as_dependence(value: Any, metric: Metric | None = None) -> Dependence | floa
             )
         return float(value)
     if isinstance(value, (Comparisons, Embeddings)):
-        return cautious(dependence_of_pilot(value, metric), value.n_identities)
+        return weighed(dependence_of_pilot(value, metric), value.n_identities)
     if isinstance(value, ErrorRatesSeries) and len(value):
         value = value[0]
     if isinstance(value, ErrorRates):
         value = value.far
     tally = value.tally if isinstance(value, Rate) else value
     if isinstance(tally, Tally):
-        return cautious(dependence_of_tally(tally, metric), tally.n_identities)
+        return weighed(dependence_of_tally(tally, metric), tally.n_identities)
     raise UsageError(
         "dependence must be None (unknown), a design effect, a Dependence, or a pilot (Tally, ErrorRates, Comparisons "
         f"or Embeddings); got {type(value).__name__}"

@@ -133,6 +133,14 @@ class Plan(Shown):
         """The interval that the plan is for: ``"latent"`` or ``"wilson"``."""
         return self.target.method
 
+    @property
+    def doubt(self) -> float:
+        """How uncertain a pilot leaves the correlations: the standard deviation of their logarithm; 0 without a pilot.
+
+        The chance is an average over it.
+        """
+        return self.dependence.doubt if self.target.metric == "far" else self.dependence.genuine_doubt
+
     def __repr__(self) -> str:
         target = self.target
         people = f"{self.n_identities:,} people, {self.instances} instances each"
@@ -187,8 +195,8 @@ class Plan(Shown):
         """
         size = n_identities or self.n_identities
         with one_thread():
-            foresight = draw(self.target, self.stated, size, self.instances, self.seed)
-        return replace(self.target, goal="upper", value=claim).met(foresight)
+            parts = draw(self.target, self.stated, size, self.instances, self.seed)
+        return replace(self.target, goal="upper", value=claim).met(parts)
 
     def cost_curve(self, instances: Sequence[int] = (1, 2, 3, 5, 10)) -> CostCurve:
         """The people that the same goal needs with other numbers of instances.
@@ -244,13 +252,14 @@ def plan(
         What is known about comparisons that share people. ``None``: nothing, and a cautious default stands
         in. A number: a design effect that is to hold at the planned size. A `Dependence`: latent
         correlations. A pilot: its `Tally`, `ErrorRates` (of thresholds where 1–50% err), `Comparisons` or
-        `Embeddings`.
+        `Embeddings`. What a pilot shows is weighed against what is usual on real data, and the chance that a plan
+        promises is an average over what the correlations may be, given so many people.
     pilot
         Another name for `dependence` where it is a pilot: `Comparisons`, `Embeddings`, a `Tally` or `ErrorRates`.
     method
-        The interval that will be used: ``"auto"`` (the default interval, which is ``"latent"``) or ``"wilson"``. With
-        ``"auto"``, correlations that were measured where errors are plentiful, or assumed, are raised at rates below
-        1.5% as the interval itself raises them.
+        The interval that will be used: ``"auto"`` (the default interval, which is ``"latent"``) or ``"wilson"``. For
+        both, correlations that were measured where errors are plentiful, or assumed, are raised at rates below 1.5%, as
+        real data show it.
     instances
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
@@ -274,7 +283,7 @@ def plan(
     >>> import matchbound as mb
     >>> study = mb.plan(far=1e-3, upper=2e-3)
     >>> study.n_identities, study.rules[0].n_identities
-    (962, 28)
+    (1152, 28)
     """
     from matchbound.planning.pilot import as_dependence
 

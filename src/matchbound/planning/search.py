@@ -20,8 +20,12 @@ from matchbound.planning.rules import Rule, identities_for
 from matchbound.show.shown import Shown
 
 Goal = Literal["width", "upper"]
+Draws = tuple[Foresight, ...]
+"""Draws of what planned data will say, a part for each set of correlations that they may have."""
 
 MOST_IDENTITIES = 10_000_000
+TAIL_END = 1e-3
+"""Below this rate people are thought to differ no more than at it."""
 N_DRAWS = 4000
 """Draws behind what a plan reports; the search for its size takes half of them."""
 
@@ -49,18 +53,22 @@ class Target:
     power: float
     method: str = "wilson"
 
-    def limits(self, foresight: Foresight, tail: float, *, lower: bool = True) -> tuple[FloatArray, FloatArray]:
+    def limits(self, parts: Draws, tail: float, *, lower: bool = True) -> tuple[FloatArray, FloatArray]:
         """Limits of each draw by the method that will be used."""
-        if self.method == "wilson" or foresight.planned is None:
-            return foresight.wilson(tail)
-        return foresight.planned.limits(foresight.estimate, foresight.variance, tail, lower=lower)
+        found = [
+            part.wilson(tail)
+            if self.method == "wilson" or part.planned is None
+            else part.planned.limits(part.estimate, part.variance, tail, lower=lower)
+            for part in parts
+        ]
+        return np.concatenate([low for low, _ in found]), np.concatenate([high for _, high in found])
 
-    def met(self, foresight: Foresight) -> float:
+    def met(self, parts: Draws) -> float:
         """The share of draws that meet the goal."""
         if self.goal == "width":
-            low, high = self.limits(foresight, (1.0 - self.level) / 2.0)
+            low, high = self.limits(parts, (1.0 - self.level) / 2.0)
             return float(np.mean(high - low <= self.value))
-        return float(np.mean(self.limits(foresight, 1.0 - self.level, lower=False)[1] <= self.value))
+        return float(np.mean(self.limits(parts, 1.0 - self.level, lower=False)[1] <= self.value))
 
 
 @dataclass(frozen=True)
@@ -126,7 +134,8 @@ def dependence_at(target: Target, stated: Dependence | float, n_identities: int,
     """
     if isinstance(stated, Dependence):
         known = stated.at(instances)
-        return known.in_tail(target.rate) if target.method == "latent" and stated.source != "stated" else known
+        told = stated.source == "stated" or target.rate == 0.0
+        return known if told else known.in_tail(max(target.rate, TAIL_END))
     if stated <= 1.0 or target.rate == 0.0:
         return Dependence(0.0, 0.0, 0.0, f"design effect {stated:g}")
 
@@ -154,50 +163,84 @@ def draw(
     instances: int,
     seed: int,
     n_draws: int = N_DRAWS,
+) -> Draws:
+    """Draws at a size, from the same seed at every size, so that a search over sizes sees a smooth function.
+
+    Where correlations are in doubt, each of the sets that they may be has its share of the draws.
+    """
+    if not isinstance(stated, Dependence) or target.rate == 0.0:
+        return (_draw(target, stated, n_identities, instances, seed, n_draws),)
+    return tuple(
+        _draw(target, known, n_identities, instances, seed, round(weight * n_draws))
+        for weight, known in stated.possible(target.metric)
+    )
+
+
+def _draw(
+    target: Target, stated: Dependence | float, n_identities: int, instances: int, seed: int, n_draws: int
 ) -> Foresight:
-    """Draws at a size, from the same seed at every size, so that a search over sizes sees a smooth function."""
     known = dependence_at(target, stated, n_identities, instances)
     generator = np.random.default_rng(seed)
     made = foresee(target.metric, target.rate, n_identities, instances, known, n_draws=n_draws, rng=generator)
     if target.method == "wilson":
         return made
-    # the limits rest on what will be seen where errors are plentiful, the draws on the tail
-    seen = stated.at(instances) if isinstance(stated, Dependence) else known
-    return replace(made, planned=planned(target.metric, n_identities, instances, seen))
+    if not isinstance(stated, Dependence):
+        return replace(made, planned=planned(target.metric, n_identities, instances, known, rate=target.rate))
+    rising = stated.source != "stated" and target.rate > 0.0
+    seen = stated.at(instances)
+    limits = planned(target.metric, n_identities, instances, seen, rate=target.rate, rising=rising)
+    return replace(made, planned=limits)
 
 
 @lru_cache(maxsize=64)
 def smallest(target: Target, stated: Dependence | float, instances: int, seed: int) -> int:
-    """The fewest people with which the goal is met with the target's power."""
-    least = 4
+    """The fewest people with which the goal is met with the target's power, to 2% (Wilson: 0.25%).
 
-    def enough(size: int) -> bool:
-        return target.met(draw(target, stated, size, instances, seed, N_DRAWS // 2)) >= target.power
+    The probit of the chance is nearly linear in log G, so that a few sizes find it.
+    """
+    from scipy.special import ndtri
+
+    least = 4
+    wanted = float(ndtri(target.power))
+
+    def gap(size: int) -> float:
+        """How far the chance lies above the power, in probits."""
+        chance = target.met(draw(target, stated, size, instances, seed, N_DRAWS // 2))
+        away = float(ndtri(np.clip(chance, 1e-4, 1.0 - 1e-4))) - wanted
+        return max(away, 0.0) if chance >= target.power else min(away, -1e-9)
 
     size = max(least, _first_guess(target, stated, instances))
-    if enough(size):
-        good = size
-        bad = max(least, int(good / 1.4))
-        while bad > least and enough(bad):
-            good, bad = bad, max(least, int(bad / 1.4))
-        if bad == least and enough(bad):
-            return least
-    else:
-        bad, good = size, int(size * 1.4) + 1
-        while not enough(good):
-            bad, good = good, int(good * 1.4) + 1
-            if good > MOST_IDENTITIES:
-                raise UsageError(
-                    f"{target.goal}: {target.value:g} is not reached with {MOST_IDENTITIES:,} people and {instances} "
-                    "instances each; ask for less"
-                )
-    while good - bad > max(1, good // (400 if target.method == "wilson" else 100)):
-        middle = (good + bad) // 2
-        if enough(middle):
-            good = middle
-        else:
-            bad = middle
-    return good
+    tried = {size: gap(size)}
+    while True:
+        good = min((n for n, above in tried.items() if above >= 0.0), default=0)
+        bad = max((n for n, above in tried.items() if above < 0.0 and (not good or n < good)), default=0)
+        room = max(1, max(good, bad) // (400 if target.method == "wilson" else 50))
+        if good == least or (good and bad and good - bad <= room):
+            return good
+        size = _next_size(tried, good, bad, room, least)
+        if size > MOST_IDENTITIES:
+            raise UsageError(
+                f"{target.goal}: {target.value:g} is not reached with {MOST_IDENTITIES:,} people and {instances} "
+                "instances each; ask for less"
+            )
+        tried[size] = gap(size)
+
+
+def _next_size(tried: dict[int, float], good: int, bad: int, room: int, least: int) -> int:
+    """The next size to try, given the gaps of those tried: the smallest that is enough, and the largest below it."""
+    if good and bad:
+        if len(tried) > 12:
+            return (good + bad) // 2
+        # where the line between them meets the power, and on from there, away from what was tried last
+        crossing = math.exp(math.log(bad) + math.log(good / bad) * tried[bad] / (tried[bad] - tried[good]))
+        aim = crossing + (0.4 if next(reversed(tried)) == bad else -0.4) * room
+        return min(max(round(aim), bad + 1), good - 1)
+    size, step = good or bad, 1.4
+    if len(tried) > 1:  # on along the line through the last two, and a little beyond
+        (one, first), (two, second) = list(tried.items())[-2:]
+        slope = (second - first) / math.log(two / one)
+        step = min(max(math.exp(abs(second) / slope + 0.05), 1.1), 2.0) if slope > 0.1 else 2.0
+    return max(least, int(size / step)) if good else int(size * step) + 1
 
 
 def _first_guess(target: Target, stated: Dependence | float, instances: int) -> int:
@@ -225,9 +268,10 @@ def _first_guess(target: Target, stated: Dependence | float, instances: int) -> 
 
 def expect(target: Target, stated: Dependence | float, n_identities: int, instances: int, seed: int) -> Expectation:
     known = dependence_at(target, stated, n_identities, instances)
-    foresight = draw(target, stated, n_identities, instances, seed)
-    low, high = target.limits(foresight, (1.0 - target.level) / 2.0)
-    upper = target.limits(foresight, 1.0 - target.level, lower=False)[1]
+    parts = draw(target, stated, n_identities, instances, seed)
+    comparisons = parts[0].comparisons
+    low, high = target.limits(parts, (1.0 - target.level) / 2.0)
+    upper = target.limits(parts, 1.0 - target.level, lower=False)[1]
     effect, none = 1.0, 1.0
     if target.rate > 0.0:
         effect = design_effect(target.metric, target.rate, n_identities, instances, known)
@@ -236,18 +280,18 @@ def expect(target: Target, stated: Dependence | float, n_identities: int, instan
     return Expectation(
         n_identities,
         instances,
-        foresight.comparisons,
+        comparisons,
         float(np.median(low)),
         float(np.median(high)),
         float(np.mean(high - low)),
         float(np.quantile(high - low, target.power)),
         float(np.median(upper)),
         float(np.quantile(upper, target.power)),
-        target.met(foresight),
-        target.rate * foresight.comparisons,
+        target.met(parts),
+        target.rate * comparisons,
         none,
         effect,
-        foresight.comparisons / effect,
+        comparisons / effect,
     )
 
 

@@ -55,6 +55,7 @@ def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
             "correlation_shared": plan.dependence.shared,
             "correlation_same": plan.dependence.same,
             "correlation_genuine": plan.dependence.genuine,
+            "correlation_doubt": plan.doubt,
             "dependence": plan.dependence.source,
         }
     ]
@@ -133,4 +134,9 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
         f"and Wilson's bound, which rests on the number of people alone, {percent(clean.wilson)}.\n"
         f"Assumed correlations: {plan.dependence}.\n"
     )
+    if plan.doubt:
+        parts.append(
+            "The chance is an average over what the correlations may be: a pilot of so many people does not show them\n"
+            "exactly, and this is in the number of people.\n"
+        )
     return "\n".join(parts)

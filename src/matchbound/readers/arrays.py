@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
 from matchbound.errors import DataError, UsageError, plainly
-from matchbound.files.opening import Input, open_input
+from matchbound.files.opening import BLANKS, Input, open_input
 from matchbound.notes import Note
 from matchbound.readers.npy import load_npy, load_npz
 from matchbound.readers.roles import overrides, plain
 from matchbound.readers.tables import check_similarity, from_table, named
 
+TEXT_ROWS = 1 << 18
 _VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
 _IDENTITY = (
     "identity",
@@ -126,8 +127,7 @@ def _pairs_of_arrays(
         try:
             native = values.astype(values.dtype.newbyteorder("="), copy=False)
             if values.dtype.kind in "SU":
-                texts = [text.decode("utf-8") if isinstance(text, bytes) else text for text in values.tolist()]
-                columns_read[name] = pa.array(texts, pa.string())
+                columns_read[name] = pa.chunked_array(_texts(values), pa.string())
             else:
                 columns_read[name] = pa.array(native)
         except (pa.ArrowException, TypeError, ValueError):
@@ -135,6 +135,15 @@ def _pairs_of_arrays(
     data = pa.table(columns_read)
     table = Table(source, data, lambda row: f"{source}, row {row}")
     return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
+
+
+def _texts(values: NDArray[Any]) -> Iterator[Any]:
+    """An array of text or bytes as Arrow arrays, some rows at a time: all as Python strings would take much more."""
+    import pyarrow as pa
+
+    for start in range(0, values.size, TEXT_ROWS):
+        part = values[start : start + TEXT_ROWS].tolist()
+        yield pa.array([text.decode("utf-8") if isinstance(text, bytes) else text for text in part], pa.string())
 
 
 def read_npy(
@@ -187,22 +196,31 @@ def load_labels(labels: Input | str | os.PathLike[str] | ArrayLike, rows: int, o
         if source.kind == "npy":
             found = coded_labels(load_npy(source, mmap=False), name)
         else:
-            found = _labels_of_text(source, rows)
+            found = _labels_of_text(source, rows, of)
     if len(found) != rows:
         raise DataError(f"{name} holds {len(found)} labels, and {of} has {rows} rows; they must agree")
     return found
 
 
-def _labels_of_text(source: Input, rows: int) -> Coded:
-    texts = [(number, line.strip().strip('"')) for number, line in source.lines()]
-    while texts and not texts[-1][1]:
-        texts.pop()
-    if len(texts) == rows + 1 and plain(texts[0][1]) in (*_IDENTITY, *_LABEL_FILES, "identity"):
-        texts = texts[1:]
-    numbers = [number for number, _ in texts]
-    return coded_labels(
-        [text for _, text in texts], source.name, lambda row: f"{source.name}, line {numbers[row]}: the label"
-    )
+def _labels_of_text(source: Input, rows: int, of: str) -> Coded:
+    texts: list[str] = []
+    for number, line in source.lines(skipping=BLANKS):
+        text = line.strip().strip('"')
+        if not text:
+            continue
+        if number > rows + 1:
+            held = _last_filled(source)
+            raise DataError(f"{source.name} holds {held} labels, and {of} has {rows} rows; they must agree")
+        texts += [*("" for _ in range(number - 1 - len(texts))), text]
+    begin = 0
+    if len(texts) == rows + 1 and plain(texts[0]) in (*_IDENTITY, *_LABEL_FILES, "identity"):
+        texts, begin = texts[1:], 1
+    return coded_labels(texts, source.name, lambda row: f"{source.name}, line {begin + row + 1}: the label")
+
+
+def _last_filled(source: Input) -> int:
+    """The number of the last line with a label."""
+    return max(number for number, line in source.lines(skipping=BLANKS) if line.strip().strip('"'))
 
 
 def read_directory(

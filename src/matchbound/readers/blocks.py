@@ -5,17 +5,21 @@ from __future__ import annotations
 import codecs
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from matchbound.errors import DataError
 from matchbound.files.opening import MAX_LINE, Input, report_progress
 from matchbound.notes import Note
 
+T = TypeVar("T")
+
 BLOCK_BYTES = 8 << 20
 """How much text is parsed at once."""
+WIDE = 1000
+"""Tables of more columns are parsed a block at a time: each column of a block takes kilobytes."""
 SLACK_BYTES = 1 << 16
 """Room beyond that for the part of a line that a piece before it ended with."""
 
@@ -48,22 +52,50 @@ class TextLayout:
         return (Note("decimal-commas", "numbers were read with decimal commas"),) if self.decimal == "," else ()
 
 
+class LongLineError(DataError):
+    """A line is too long for a table of text."""
+
+
 def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
     """Arrow tables of the rows after the header, one for each block, in order.
 
     What pyarrow cannot parse is an `ArrowException` that does not know its line: see `matchbound.readers.delimited`.
     """
+    most = 1 if len(layout.labels) + len(layout.numbers) > WIDE else 8
+    return each_block(source, layout.header_at, lambda block: _parse(block, layout), layout.delimiter, most)
+
+
+def each_block(
+    source: Input,
+    above: int,
+    parse: Callable[[memoryview], T],
+    delimiter: str | None = None,
+    most: int = 8,
+) -> Iterator[T]:
+    """What is made of each block of whole lines, in order; some blocks are parsed at once, in threads.
+
+    Parameters
+    ----------
+    above
+        How many lines at the top are left out.
+    parse
+        From a block to what is made of it; the block is gone afterwards.
+    delimiter
+        Rows at the end that hold nothing but this are left out; by default every row is kept.
+    most
+        How many threads there may be.
+    """
     source.check_unpacked()
-    workers = max(min(os.cpu_count() or 1, 8), 1)
+    workers = max(min(os.cpu_count() or 1, most, 2 if source.gzipped else 8), 1)  # unpacking keeps two busy at most
     total = source.size if not source.gzipped else 0
     done = 0
     with source.open() as stream, ThreadPoolExecutor(workers) as pool:
-        for _ in range(layout.header_at):
+        for _ in range(above):
             stream.readline(MAX_LINE)
-        waiting: deque[tuple[memoryview, Future[Any]]] = deque()
+        waiting: deque[tuple[memoryview, Future[T]]] = deque()
         spare: list[bytearray] = []
 
-        def parsed() -> Any:
+        def parsed() -> T:
             nonlocal done
             block, first = waiting.popleft()
             made = first.result()
@@ -73,9 +105,9 @@ def text_blocks(source: Input, layout: TextLayout) -> Iterator[Any]:
             return made
 
         try:
-            for number, block in enumerate(_whole_lines(stream, source.name, layout.delimiter, spare)):
-                marked = number > 0 or layout.header_at > 0
-                waiting.append((block, pool.submit(_parse, _kept_mark(block) if marked else block, layout)))
+            for number, block in enumerate(_whole_lines(stream, source.name, delimiter, spare)):
+                marked = number > 0 or above > 0
+                waiting.append((block, pool.submit(parse, _kept_mark(block) if marked else block)))
                 if len(waiting) > workers:
                     yield parsed()
             while waiting:
@@ -97,14 +129,14 @@ def _last_row(room: bytearray, filled: int, delimiter: str) -> int:
 
 
 def _whole_lines(
-    stream: IO[bytes], name: str, delimiter: str = ",", spare: list[bytearray] | None = None
+    stream: IO[bytes], name: str, delimiter: str | None = ",", spare: list[bytearray] | None = None
 ) -> Iterator[memoryview]:
     """The rest of a stream in pieces that end with a line; each is read once and copied nowhere.
 
-    Rows at the end that hold nothing but delimiters, as spreadsheets write them, are left out.
-
     Parameters
     ----------
+    delimiter
+        Rows at the end that hold nothing but delimiters, as spreadsheets write them, are left out; None to keep them.
     spare
         Memory of pieces that nobody looks at any more, to be used again: new memory costs as much as reading.
     """
@@ -118,13 +150,13 @@ def _whole_lines(
         room[: len(rest)] = rest
         filled = len(rest) + _fill(stream, memoryview(room)[len(rest) : size])
         if filled < size:
-            filled = _last_row(room, filled, delimiter)
+            filled = filled if delimiter is None else _last_row(room, filled, delimiter)
             if not _is_blank(memoryview(room)[:filled]):
                 yield memoryview(room)[:filled]
             return
         cut = room.rfind(b"\n", len(rest), filled) + 1
         if not cut and filled > MAX_LINE:
-            raise DataError(f"{name}: a line is longer than {MAX_LINE:,} bytes: not a table of text")
+            raise LongLineError(f"{name}: a line is longer than {MAX_LINE:,} bytes: not a table of text")
         if cut and not _is_blank(memoryview(room)[:cut]):
             yield memoryview(room)[:cut]
         rest = bytes(memoryview(room)[cut:filled])
@@ -165,8 +197,9 @@ def _parse(block: memoryview, layout: TextLayout) -> Any:
             column_types=kinds, include_columns=list(kinds), decimal_point=layout.decimal
         ),
     )
+    labels = set(layout.labels)
     columns = [
-        data.column(name).combine_chunks().dictionary_encode() if name in layout.labels else data.column(name)
-        for name in kinds
+        column.combine_chunks().dictionary_encode() if name in labels else column
+        for name, column in zip(kinds, data.itercolumns(), strict=True)  # by place: a wide table has many names
     ]
     return pa.table(columns, names=list(kinds))

@@ -5,20 +5,24 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from matchbound.data.coded import in_one_piece
-from matchbound.data.comparisons import FAILED, Comparisons
+import numpy as np
+
+from matchbound.arraytypes import FloatArray
+from matchbound.data.coded import FEW_COLUMNS, in_one_piece, trim, values_of
+from matchbound.data.comparisons import FAILED, Comparisons, check_finite
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.missing import check_missing
 from matchbound.errors import DataError, UsageError, plainly, shorten
-from matchbound.files.opening import Input
+from matchbound.files.opening import BLANKS, Input
 from matchbound.readers.blocks import TextLayout, text_blocks
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
-from matchbound.readers.tables import Table, build
+from matchbound.readers.tables import Table, build, build_embeddings, check_similarity, most_unseen, too_many_unseen
+from matchbound.readers.vectors import AGAIN
 
 _DELIMITERS = ("\t", ",", ";", "|")
 MAX_COLUMNS = 20_000
@@ -69,7 +73,24 @@ def read_delimited(
     check_width(source.name, len(numbers))
     check_missing(missing)
     allowed = missing != "error" and isinstance(roles, PairRoles)
-    table = _parse(source, names, roles.labels(), numbers, delimiter, at, may_miss=allowed)
+    nobody = isinstance(roles, PairRoles) and roles.id_a is None and roles.instance_a is None
+    most = most_unseen(source) if nobody else math.inf
+    labels = roles.labels()
+    if isinstance(roles, RowRoles) and not set(labels) & set(numbers):
+        kept = list(dict.fromkeys(labels))
+        parts, layout, where = _read(
+            source,
+            names,
+            labels,
+            numbers,
+            delimiter,
+            at,
+            keep=lambda part: (_matrix(part, len(numbers)), part.select(kept)),
+        )
+        vectors, data = _vectors(parts, numbers, where)
+        table = Table(source.name, data, where, layout.notes())
+        return build_embeddings(table, roles, check_similarity(source.name, distance, similarity), vectors)
+    table = _parse(source, names, labels, numbers, delimiter, at, may_miss=allowed, most=most)
     return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
@@ -84,7 +105,7 @@ def check_width(source: str, columns: int) -> None:
 
 def read_header(source: Input) -> tuple[int, str]:
     """The first line that is not blank, with its number."""
-    for number, line in source.lines():
+    for number, line in source.lines(skipping=BLANKS):
         if len(line) > 1_000_000:
             raise DataError(f"{source.name}, line {number} is over a million characters long: not a table of text")
         if "\r" in line:
@@ -131,7 +152,7 @@ def load_text_table(
     return _parse(source, names, tuple(n for n in names if n not in wanted), chosen, delimiter, at)
 
 
-def _parse(
+def _read(
     source: Input,
     names: list[str],
     labels: tuple[str, ...],
@@ -139,7 +160,10 @@ def _parse(
     delimiter: str,
     header_at: int,
     may_miss: bool = False,
-) -> Table:
+    most: float = math.inf,
+    keep: Callable[[Any], Any] = lambda part: part,
+) -> tuple[list[Any], TextLayout, Callable[[int], str]]:
+    """What is kept of the rows of a file, block by block; how they were read; and where each row stands."""
     import pyarrow as pa
 
     layout = find_layout(source, names, labels, numbers, delimiter, header_at)
@@ -151,22 +175,74 @@ def _parse(
                     return f"{source.name}, line {number}"
         return f"{source.name}, row {row}"
 
-    problem = ""
+    problem, rows = "", 0
     parts: list[Any] = []
     try:
         for part in text_blocks(source, layout):
             if not may_miss and any(part.column(name).null_count for name in numbers):
                 problem = "a number is missing"
                 break
-            parts.append(part)
+            parts.append(keep(part))
+            rows += part.num_rows
+            if len(names) > FEW_COLUMNS:
+                del part
+                trim()
+            if rows > most:
+                raise too_many_unseen(source, most)
     except pa.ArrowException as error:
         problem = plainly(error, 200)
     if problem or not parts:
         diagnose(source, names, numbers, layout)
         raise DataError(f"{source.name}: {problem or 'there are no rows'}")
+    return parts, layout, where
+
+
+def _parse(
+    source: Input,
+    names: list[str],
+    labels: tuple[str, ...],
+    numbers: tuple[str, ...],
+    delimiter: str,
+    header_at: int,
+    may_miss: bool = False,
+    most: float = math.inf,
+) -> Table:
+    import pyarrow as pa
+
+    parts, layout, where = _read(source, names, labels, numbers, delimiter, header_at, may_miss, most)
     pieces = [pa.concat_tables(parts)]
     parts.clear()
     return Table(source.name, in_one_piece(pieces), where, layout.notes())
+
+
+def _matrix(part: Any, width: int) -> FloatArray:
+    """The last columns of an Arrow table, which hold numbers, shape (n, width)."""
+    made = np.empty((part.num_rows, width))
+    for k, column in enumerate(part.columns[part.num_columns - width :]):
+        made[:, k] = values_of(column)
+    return made
+
+
+def _vectors(parts: list[Any], numbers: tuple[str, ...], where: Callable[[int], str]) -> tuple[FloatArray, Any]:
+    """Vectors of shape (n, d), and a table of the labels, of parts that are gone as they are used."""
+    import pyarrow as pa
+
+    vectors = np.empty((sum(len(matrix) for matrix, _ in parts), len(numbers)))
+    pieces = [pa.concat_tables([rest for _, rest in parts])]
+    begin = 0
+    parts.reverse()
+    while parts:
+        matrix, _ = parts.pop()
+        vectors[begin : begin + len(matrix)] = matrix
+        begin += len(matrix)
+        del matrix
+    wrong = np.zeros(len(numbers), dtype=np.bool_)
+    for begin in range(0, len(vectors), 256):
+        wrong |= ~np.isfinite(vectors[begin : begin + 256]).all(axis=0)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        check_finite(vectors[:, k], lambda row: f"{where(row)}: {numbers[k]} is", AGAIN)
+    return vectors, in_one_piece(pieces)
 
 
 def find_layout(
@@ -187,7 +263,7 @@ def find_layout(
 
 def _rows(source: Input, delimiter: str, header_at: int) -> Iterator[tuple[int, list[str]]]:
     """The rows after the header, with the number of the line that each begins on."""
-    lines = source.lines()
+    lines = source.lines(skipping=b"\r\n")
     last = [header_at]
 
     def texts() -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,15 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import coded_labels, is_missing
 from matchbound.errors import DataError, MissingExtraError, plainly, shorten
-from matchbound.files.opening import Input
+from matchbound.files.opening import Input, default_limit
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
 from matchbound.readers.tables import Table, build
+
+SMALL_SHEET, SHEET_RATIO = 16 * 2**20, 20
+"""Bytes that a workbook may unpack to, however small it is, and for each of its bytes: a cell takes microseconds."""
+
+MAX_EMPTY = 10_000_000
+"""Empty cells that the rows of a sheet may have, in all."""
 
 
 def is_workbook(source: Input) -> bool:
@@ -64,7 +70,7 @@ def _cells(source: Input, sheet: str | None) -> tuple[list[str], list[tuple[Any,
             if sheet is not None and sheet not in book.sheetnames:
                 has = ", ".join(repr(shorten(name)) for name in book.sheetnames)
                 raise DataError(f"{source.name}: there is no sheet {sheet!r}; it has {has}")
-            cells = [tuple(row) for row in book[sheet or book.sheetnames[0]].iter_rows(values_only=True)]
+            cells = _filled(source, book[sheet or book.sheetnames[0]].iter_rows(values_only=True))
     except DataError:
         raise
     except Exception as error:  # as above
@@ -82,6 +88,24 @@ def _cells(source: Input, sheet: str | None) -> tuple[list[str], list[tuple[Any,
     last = filled[-1]
     rows = [(*row[:width], *(None,) * (width - len(row))) for row in cells[filled[0] + 1 : last + 1]]
     return names, rows, filled[0] + 2
+
+
+def _filled(source: Input, rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """The rows without the empty cells at their ends; a cell far to the right or below must not fill the memory."""
+    made: list[tuple[Any, ...]] = []
+    empty = 0
+    for row in rows:
+        width = len(row)
+        if row and row[-1] is None:
+            width = next((at + 1 for at in range(width - 1, -1, -1) if row[at] is not None), 0)
+        empty += row.count(None)
+        if empty > MAX_EMPTY:
+            raise DataError(
+                f"{source.name}: more than {MAX_EMPTY:,} cells of the sheet are empty; delete the cells far to the "
+                "right of the table, or save the sheet as CSV"
+            )
+        made.append(tuple(row[:width]))
+    return made
 
 
 def _is_blank(value: Any) -> bool:
@@ -103,10 +127,13 @@ def _other_sheets(source: Input, sheet: str | None) -> str:
 def _check_size(source: Input, stream: Any) -> None:
     with zipfile.ZipFile(stream) as archive:
         total = sum(item.file_size for item in archive.infolist())
-    if total > source.max_bytes:
+    most = source.max_bytes
+    if source.size is not None and most == default_limit(source.size):
+        most = max(SMALL_SHEET, SHEET_RATIO * source.size)
+    if total > most:
         raise DataError(
-            f"{source.name}: unpacks to {total:,} bytes, more than {source.max_bytes:,}; if that is expected, give a "
-            "larger max_bytes"
+            f"{source.name}: unpacks to {total:,} bytes, more than {most:,}; if that is expected, save the sheet as "
+            f"CSV or give max_bytes={max(total, source.max_bytes + 1)}"
         )
     stream.seek(0)
 

@@ -54,6 +54,7 @@ def read_parquet(
             part = file.read(columns=wanted)
             _check_bytes(part.nbytes, source.name, source.max_bytes)
             parts.append(part)
+    give_back()
     made = build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
     del part
     parts.clear()

@@ -111,6 +111,10 @@ def read(
     origins = {source.name: source.origin for source in opened}
     for origin in origins.values():
         origin.check()
+    if isinstance(data, Comparisons) and data.anonymous:
+        from matchbound.readers.tables import check_unseen
+
+        check_unseen(list({source.name: source for source in opened}.values()), len(data))
     if repeats is not None:
         if not isinstance(data, Comparisons):
             raise UsageError("repeats says what to do with comparisons that occur twice; these data are embeddings")

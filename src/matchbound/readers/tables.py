@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -16,12 +16,16 @@ from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
 from matchbound.data.missing import check_missing, rejected_score
 from matchbound.errors import DataError, UsageError, plainly
+from matchbound.files.opening import Input, default_limit
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
 from matchbound.readers.vectors import vectors_of
 
 T = TypeVar("T")
+
+UNSEEN_ROWS, UNSEEN_PER_BYTE = 2_000_000, 4
+"""Comparisons without identities that a packed file may hold, however small it is, and for each of its bytes."""
 
 _GENUINE = "1 1.0 true t yes y target tgt genuine gen mated same match"
 _IMPOSTOR = """
@@ -275,6 +279,32 @@ def distance_note(score: str) -> Note:
 def unseen(score: FloatArray, genuine: BoolArray, distance: bool, notes: list[Note] | None = None) -> Comparisons:
     """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two."""
     return Comparisons.of_nobody(score, genuine, distance=distance, notes=notes or [])
+
+
+def most_unseen(source: Input) -> float:
+    """How many comparisons without identities a file may hold that is packed, unless the caller gave `max_bytes`.
+
+    Each of them counts as one or two identities of its own, which take some hundred bytes to count.
+    """
+    packed = source.gzipped or source.kind in ("parquet", "zip")
+    if source.size is None or not packed or source.max_bytes != default_limit(source.size):
+        return float("inf")
+    return max(UNSEEN_ROWS, UNSEEN_PER_BYTE * source.size)
+
+
+def too_many_unseen(source: Input, most: float) -> DataError:
+    """The error for a packed file that holds more comparisons without identities than it may."""
+    return DataError(
+        f"{source.name}: holds more than {most:,.0f} comparisons without identities in {source.size:,} bytes; if that "
+        f"is expected, unpack it first or give max_bytes={source.max_bytes + 1}"
+    )
+
+
+def check_unseen(sources: Sequence[Input], rows: int) -> None:
+    """Refuse a packed file of so many comparisons without identities that counting them would fill the memory."""
+    most = sum(most_unseen(source) for source in sources)
+    if sources and rows > most:
+        raise too_many_unseen(sources[0], most)
 
 
 @dataclass

@@ -21,14 +21,15 @@ MODEL = "(model)"
 
 def read_bob4(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
     """``claimed_id real_id probe_key score``: the model of the claimed identity against a probe."""
-    fields = read_fields(_one(inputs, "bob4"), (4,), "claimed_id real_id probe_key score")
-    model = Coded(np.asarray([MODEL]), np.zeros(len(fields), dtype=np.int64))
+    fields = read_fields(_one(inputs, "bob4"), (4,), "claimed_id real_id probe_key score", numbers=lambda _: (3,))
+    model = Coded(np.asarray([MODEL]), np.zeros(len(fields), dtype=np.int8))
     return _comparisons(fields, (0, 1), (model, fields.coded(2)), fields.numbers(3), distance)
 
 
 def read_bob5(inputs: Sequence[Input], *, distance: bool | None = None) -> Comparisons:
     """``claimed_id model_label real_id probe_key score``: one model of the claimed identity against a probe."""
-    fields = read_fields(_one(inputs, "bob5"), (5,), "claimed_id model_label real_id probe_key score")
+    layout = "claimed_id model_label real_id probe_key score"
+    fields = read_fields(_one(inputs, "bob5"), (5,), layout, numbers=lambda _: (4,))
     return _comparisons(fields, (0, 2), (fields.coded(1), fields.coded(3)), fields.numbers(4), distance)
 
 
@@ -40,7 +41,7 @@ def _comparisons(
     distance: bool | None,
 ) -> Comparisons:
     identities, (a, b) = merge(fields.coded(who[0]), fields.coded(who[1]))
-    names, (first, second) = merge(*instance)
+    names, (first, second) = merge(*instance, narrow=True)
     return Comparisons.from_codes(
         identities, a, b, score, distance=bool(distance), names=names, instance_a=first, instance_b=second
     )

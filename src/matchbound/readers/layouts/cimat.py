@@ -12,7 +12,7 @@ import numpy as np
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, UsageError, shorten
-from matchbound.files.opening import Input
+from matchbound.files.opening import Input, default_limit
 from matchbound.notes import Note
 from matchbound.readers.tables import check_similarity, named
 
@@ -36,6 +36,9 @@ def read_cimat(
 
 READERS = {"cimat": read_cimat}
 
+SMALL_JSON, JSON_RATIO = 4 * 2**20, 5
+"""Bytes of JSON that a packed file may hold, however small it is, and for each of its bytes."""
+
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -52,7 +55,7 @@ def _load(source: Input) -> dict[str, dict[str, Any]]:
             raise DataError(f"{source.name}: the key {shorten(twice)!r} occurs twice in one dictionary")
         return found
 
-    text = "\n".join(line for _, line in source.lines(longest=source.max_bytes))
+    text = _text(source)
     try:
         data = json.loads(text, object_pairs_hook=once)
     except DataError:
@@ -69,6 +72,20 @@ def _load(source: Input) -> dict[str, dict[str, Any]]:
     if not any(data.values()):
         raise DataError(f"{source.name} holds no rows")
     return data
+
+
+def _text(source: Input) -> str:
+    """All of a file; a packed one may not be many times its size, since every number of it becomes an object."""
+    most = max(SMALL_JSON, JSON_RATIO * (source.size or 0))
+    if not source.gzipped or (source.size is not None and source.max_bytes != default_limit(source.size)):
+        most = source.max_bytes
+    with source.open() as stream:
+        if most < source.max_bytes and len(stream.read(most + 1)) > most:
+            raise DataError(
+                f"{source.name}: unpacks to more than {most:,} bytes of JSON; unpack it first, or give "
+                f"max_bytes={source.max_bytes + 1}"
+            )
+    return "\n".join(line for _, line in source.lines(longest=source.max_bytes))
 
 
 def _numbers(values: Any, where: str) -> list[float]:

@@ -10,7 +10,7 @@ from matchbound.notes import Note
 from matchbound.readers.delimited import NUMBER
 from matchbound.readers.layouts.lines import read_fields
 from matchbound.readers.layouts.trials import read_kaldi
-from matchbound.readers.tables import GENUINE_WORDS, unseen
+from matchbound.readers.tables import GENUINE_WORDS, most_unseen, unseen
 
 
 def read_without_header(source: Input, distance: bool | None) -> Comparisons | None:
@@ -37,6 +37,7 @@ def read_without_header(source: Input, distance: bool | None) -> Comparisons | N
         label, score, order = 1, 0, "score and label"
     else:
         return None
-    rows = read_fields(source, (2,), order, delimiter=delimiter)
+    most = most_unseen(source)
+    rows = read_fields(source, (2,), order, delimiter=delimiter, numbers=lambda _: (score,), most=most)
     note = Note("no-header", f"the file has no header: its lines were read as {order}")
     return unseen(rows.numbers(score), rows.truths(label), bool(distance), [note])

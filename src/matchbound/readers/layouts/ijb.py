@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import encode, merge, text_array
+from matchbound.data.labels import encode, merge, taken, text_array
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.layouts.lines import first_line, load_scores, read_fields
@@ -48,11 +48,10 @@ def read_ijb(
         raise DataError(f"{pairs_file.name} holds no scores; give read([pairs, scores], reader='ijb')")
     score = load_scores(score_file, len(fields), pairs_file.name)
     subjects = _subjects(known)
-    a, b = fields.coded(0), fields.coded(1)
+    names, (first, second) = merge(fields.coded(0), fields.coded(1), narrow=True)
     if fields.width == 3:
         genuine = fields.truths(2)
     else:
-        names, (first, second) = merge(a, b)
         unknown = [at for at, name in enumerate(names) if str(name) not in subjects]
         if unknown:
             row = int(np.flatnonzero((first == unknown[0]) | (second == unknown[0]))[0])
@@ -62,8 +61,9 @@ def read_ijb(
                 "labels"
             )
         _, (owner,) = encode(text_array([subjects[str(name)] for name in names]))
-        genuine = owner[first] == owner[second]
-    trials = Trials(fields.source.name, a, b, genuine, fields.where)
+        owner = owner.astype(np.int32)
+        genuine = taken(owner, first) == taken(owner, second)
+    trials = Trials(fields.source.name, names, first, second, genuine, fields.where)
     return attribute(trials, score, (lambda name: subjects.get(name, "")) if subjects else None, distance)
 
 
@@ -90,7 +90,7 @@ def _sort_out(
 
 def _table(source: Input) -> Iterator[list[str]]:
     """The rows of a comma-separated file, its header first."""
-    rows = csv.reader(line for _, line in source.lines() if line.strip())
+    rows = csv.reader(line for _, line in source.filled_lines())
     try:
         yield from rows
     except csv.Error as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,8 +12,8 @@ from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import Input
-from matchbound.readers.delimited import raise_unless_number
-from matchbound.readers.tables import unseen
+from matchbound.readers.delimited import NUMBER, raise_unless_number
+from matchbound.readers.tables import most_unseen, too_many_unseen, unseen
 
 
 def read_pyeer(
@@ -49,14 +51,18 @@ def _kind_by_name(name: str) -> str:
 def _scores(source: Input) -> FloatArray:
     if source.kind not in ("text", "empty"):
         raise DataError(f"{source.name} is not a text file; write one score per line")
-    values = [
-        raise_unless_number(line.split()[-1], "the score", f"{source.name}, line {number}")
-        for number, line in source.lines()
-        if line.strip()
-    ]
+    values, most = array("d"), most_unseen(source)
+    for number, line in source.filled_lines():
+        text = line.split()[-1]
+        value = float(text) if NUMBER.match(text) else math.inf
+        if not math.isfinite(value):
+            value = raise_unless_number(text, "the score", f"{source.name}, line {number}")
+        values.append(value)
+        if len(values) > most:
+            raise too_many_unseen(source, most)
     if not values:
         raise DataError(f"{source.name} is empty")
-    return np.asarray(values, dtype=np.float64)
+    return np.frombuffer(values, dtype=np.float64)
 
 
 def _unfold(source: Input, most: int) -> FloatArray:

@@ -9,9 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.arraytypes import BoolArray, FloatArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import Coded, coded_labels, label_mapping, merge, text_array
+from matchbound.data.labels import (
+    KEY_ROWS,
+    Coded,
+    coded_values,
+    distinct_pairs,
+    label_mapping,
+    merge,
+    taken,
+    text_array,
+)
 from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.infer import infer_identities
@@ -27,12 +36,43 @@ _SPEAKER = re.compile(r"^id\d+$")
 
 @dataclass(frozen=True)
 class Trials:
-    """A trial list: two names and a label per row, and where each row stands."""
+    """A trial list: two names and a label per row, and where each row stands.
+
+    Attributes
+    ----------
+    source : str
+        The name of the file.
+    names : array, shape (k,)
+        The names that occur, sorted.
+    first, second : int32 arrays, shape (n,)
+        Positions in `names`.
+    genuine : bool array, shape (n,)
+    where : callable
+        From a row to its place.
+    """
+
+    source: str
+    names: LabelArray
+    first: IntArray
+    second: IntArray
+    genuine: BoolArray
+    where: Callable[[int], str]
+
+    @staticmethod
+    def of(fields: Fields, a: Coded, b: Coded, genuine: BoolArray) -> Trials:
+        """Trials of the rows of a file."""
+        names, (first, second) = merge(a, b, narrow=True)
+        return Trials(fields.source.name, names, first, second, genuine, fields.where)
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """Scores with the two names of each."""
 
     source: str
     a: Coded
     b: Coded
-    genuine: BoolArray
+    score: FloatArray
     where: Callable[[int], str]
 
 
@@ -50,8 +90,8 @@ def read_voxceleb(
     """
     trials_file, score_file, _ = _files(inputs, scores, None, "voxceleb")
     layout = "1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav"
-    fields = read_fields(trials_file, (3, 4), layout)
-    trials = Trials(fields.source.name, fields.coded(1), fields.coded(2), fields.truths(0), fields.where)
+    fields = read_fields(trials_file, (3, 4), layout, numbers=lambda row: () if score_file or len(row) < 4 else (3,))
+    trials = Trials.of(fields, fields.coded(1), fields.coded(2), fields.truths(0))
     score = _own_or_joined(fields, trials, score_file, "voxceleb")
     identity = _by_regex(identity_regex) if identity_regex is not None else _speaker_of_path
     return attribute(trials, score, identity, distance)
@@ -72,11 +112,16 @@ def read_kaldi(
     the target trials. One file with ``enroll test score target`` lines is read as well.
     """
     trials_file, score_file, map_file = _files(inputs, scores, map, "kaldi")
-    fields = read_fields(trials_file, (3, 4), "enroll test target|nontarget")
-    label = 2
-    if fields.width == 4 and fields.first(3).lower() in GENUINE_WORDS and is_number(fields.first(2)):
-        label = 3
-    trials = Trials(fields.source.name, fields.coded(0), fields.coded(1), fields.truths(label), fields.where)
+
+    def label_of(row: list[str]) -> int:
+        return 3 if len(row) == 4 and row[3].lower() in GENUINE_WORDS and is_number(row[2]) else 2
+
+    def numbers(row: list[str]) -> tuple[int, ...]:
+        return () if score_file or len(row) < 4 else (5 - label_of(row),)
+
+    fields = read_fields(trials_file, (3, 4), "enroll test target|nontarget", numbers=numbers)
+    label = label_of([fields.first(k) for k in range(fields.width)])
+    trials = Trials.of(fields, fields.coded(0), fields.coded(1), fields.truths(label))
     score = _own_or_joined(fields, trials, score_file, "kaldi", 5 - label)
     return attribute(trials, score, _identity(map_file, identity_regex), distance)
 
@@ -100,7 +145,7 @@ def read_sre(
     if score_file is None:
         raise DataError(f"{trials_file.name} is a key without scores; give read([key, scores], reader='sre')")
     trials = _sre_key(trials_file)
-    score = _join(trials, *_sre_scores(score_file))
+    score = _join(trials, _sre_scores(score_file))
     of_name = _identity(map_file, identity_regex)
 
     def identity(name: str) -> str:
@@ -117,7 +162,7 @@ def attribute(
     trials: Trials, score: FloatArray, identity: Callable[[str], str] | None, distance: bool | None
 ) -> Comparisons:
     """Comparisons from trials: identities by name where they are known, by genuine trials where not."""
-    names, (first, second) = merge(trials.a, trials.b)
+    names, first, second = trials.names, trials.first, trials.second
     known = None
     if identity is not None:
         known = text_array([identity(str(name)).strip() for name in names])
@@ -160,50 +205,63 @@ def _own_or_joined(fields: Fields, trials: Trials, score_file: Input | None, rea
         return fields.numbers(own)
     if score_file.kind == "npy" or (score_file.kind == "text" and len(first_line(score_file).split()) == 1):
         return load_scores(score_file, len(fields), fields.source.name)
-    return _join(trials, *_pair_scores(score_file))
+    return _join(trials, _pair_scores(score_file))
 
 
-def _pair_scores(source: Input) -> tuple[str, Coded, Coded, FloatArray, Callable[[int], str]]:
+def _pair_scores(source: Input) -> PairScores:
     """Scores with both names: ``a b score``, ``score a b`` or ``a b score label``."""
-    fields = read_fields(source, (3, 4), "enroll test score")
-    first = [fields.first(k) for k in range(fields.width)]
-    if is_number(first[2]) or not is_number(first[0]):
-        a, b, at = 0, 1, 2
-    else:
-        a, b, at = 1, 2, 0
-    return fields.source.name, fields.coded(a), fields.coded(b), fields.numbers(at), fields.where
+
+    def at(row: list[str]) -> int:
+        return 2 if is_number(row[2]) or not is_number(row[0]) else 0
+
+    fields = read_fields(source, (3, 4), "enroll test score", numbers=lambda row: (at(row),))
+    score = at([fields.first(k) for k in range(fields.width)])
+    a, b = (0, 1) if score == 2 else (1, 2)
+    return PairScores(fields.source.name, fields.coded(a), fields.coded(b), fields.numbers(score), fields.where)
 
 
-def _join(
-    trials: Trials,
-    source: str,
-    a: Coded,
-    b: Coded,
-    score: FloatArray,
-    where: Callable[[int], str],
-) -> FloatArray:
+def _join(trials: Trials, scores: PairScores) -> FloatArray:
     """The score of each trial, whatever the order of the score file; a trial without one is an error."""
-    names, (left, right, want_left, want_right) = merge(a, b, trials.a, trials.b)
-    keys, wanted = left * np.int64(names.size) + right, want_left * np.int64(names.size) + want_right
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    twice = np.flatnonzero((ordered[1:] == ordered[:-1]) & (score[order[1:]] != score[order[:-1]]))
-    if twice.size:
-        row = int(order[twice[0] + 1])
+    everyone = np.arange(trials.names.size)
+    names, (left, right, place) = merge(scores.a, scores.b, Coded(trials.names, everyone), narrow=True)
+    score, where, source, width = scores.score, scores.where, scores.source, names.size
+    del scores
+    known, (code,) = distinct_pairs((left, right), width=width)
+    value = np.empty(known.size)
+    for rows in reversed(rows_of(code.size)):  # so that the first score of a pair stays
+        value[code[rows][::-1]] = score[rows][::-1]
+    twice: list[IntArray] = []
+    for rows in rows_of(code.size):
+        twice.append(rows.start + np.flatnonzero(score[rows] != value[code[rows]]))
+    other = np.concatenate(twice)
+    if other.size:
+        row = int(other[np.argmin(code[other])])
         raise DataError(
             f"{where(row)}: {plainly(names[left[row]])} {plainly(names[right[row]])} has another score in an earlier "
             "line; keep one"
         )
-    at = np.minimum(np.searchsorted(ordered, wanted), ordered.size - 1)
-    missing = np.flatnonzero(ordered[at] != wanted)
-    if missing.size:
-        row = int(missing[0])
+    del left, right, code, score
+    found = np.empty(trials.first.size)
+    missing: list[IntArray] = []
+    for rows in rows_of(found.size):
+        wanted = place[trials.first[rows]].astype(np.int64) * np.int64(width) + place[trials.second[rows]]
+        at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+        missing.append(rows.start + np.flatnonzero(known[at] != wanted))
+        found[rows] = value[at]
+    lost = np.concatenate(missing)
+    if lost.size:
+        row = int(lost[0])
         raise DataError(
-            f"{trials.where(row)}: no score for {plainly(names[want_left[row]])} {plainly(names[want_right[row]])} "
-            f"in {source} ({missing.size} of {wanted.size} trials have none). Score every trial, or drop those "
-            "trials from the list"
+            f"{trials.where(row)}: no score for {plainly(trials.names[trials.first[row]])} "
+            f"{plainly(trials.names[trials.second[row]])} in {source} ({lost.size} of {found.size} trials have "
+            "none). Score every trial, or drop those trials from the list"
         )
-    return np.asarray(score[order[at]])
+    return found
+
+
+def rows_of(size: int) -> list[slice]:
+    """All rows, some at a time."""
+    return [slice(at, min(at + KEY_ROWS, size)) for at in range(0, size, KEY_ROWS)]
 
 
 def _speaker_of_path(name: str) -> str:
@@ -262,14 +320,19 @@ def read_map(source: Input) -> dict[str, str]:
     else:
         fields = read_fields(source, (2, 4), "sample identity", delimiter=delimiter)
         sample, subject = 0, fields.width - 1
-    known: dict[str, str] = {}
-    for row, (name, label) in enumerate(zip(fields.texts(sample), fields.texts(subject), strict=True)):
-        if known.setdefault(name, label) != label:
+    (names, name), (labels, label) = fields.hashed(sample), fields.hashed(subject)
+    stated = np.empty(len(names), dtype=np.int32)
+    for rows in reversed(rows_of(name.size)):  # so that the first label of a name stays
+        stated[name[rows][::-1]] = label[rows][::-1]
+    for rows in rows_of(name.size):
+        other = np.flatnonzero(stated[name[rows]] != label[rows])
+        if other.size:
+            row = rows.start + int(other[0])
             raise DataError(
-                f"{fields.where(row)}: {plainly(name)} is {plainly(label)} here and {plainly(known[name])} in an "
-                "earlier line"
+                f"{fields.where(row)}: {plainly(names[name[row]])} is {plainly(labels[label[row]])} here and "
+                f"{plainly(labels[stated[name[row]]])} in an earlier line"
             )
-    return known
+    return {name: labels[at] for name, at in zip(names, stated.tolist(), strict=True)}
 
 
 def _delimiter(line: str) -> str | None:
@@ -278,18 +341,25 @@ def _delimiter(line: str) -> str | None:
 
 def _sre_names(fields: Fields, at: Mapping[str, int]) -> tuple[Coded, Coded]:
     """Names of models and segments that cannot be taken for each other."""
-    models, segments = fields.texts(at["model"]), fields.texts(at["segment"])
-    if "side" in at:
-        sides = fields.texts(at["side"])
-        segments = [f"{segment}-{side.lower()}" for segment, side in zip(segments, sides, strict=True)]
 
     def said(row: int) -> str:
         return f"{fields.where(row)}: a name"
 
-    return (
-        coded_labels([f"model:{name}" for name in models], "model", said),
-        coded_labels([f"segment:{name}" for name in segments], "segment", said),
-    )
+    models = fields.coded(at["model"], "model:{}".format)
+    if "side" not in at:
+        return models, fields.coded(at["segment"], "segment:{}".format)
+    (segments, segment), (sides, side) = fields.hashed(at["segment"]), fields.hashed(at["side"])
+    pairs, (code,) = distinct_pairs((segment, side), width=len(sides))
+    earliest = np.empty(pairs.size, dtype=np.int64)
+    for rows in reversed(rows_of(code.size)):
+        earliest[code[rows][::-1]] = np.arange(rows.start, rows.stop)[::-1]
+    order = np.argsort(earliest)  # names as they first occur
+    number = np.empty(order.size, dtype=np.int32)
+    number[order] = np.arange(order.size)
+    words = [f"segment:{segments[k // len(sides)]}-{sides[k % len(sides)].lower()}" for k in pairs[order].tolist()]
+    known: dict[str, int] = {}
+    place = np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int32)
+    return models, coded_values(list(known), taken(place[number], code), said)
 
 
 def _sre_header(line: str, delimiter: str | None) -> dict[str, int]:
@@ -326,10 +396,10 @@ def _sre_key(source: Input) -> Trials:
             )
     fields = read_fields(source, (width,) if width >= 3 else (3, 4), layout, delimiter=delimiter, skip=int(headed))
     a, b = _sre_names(fields, at)
-    return Trials(fields.source.name, a, b, fields.truths(at["label"]), fields.where)
+    return Trials.of(fields, a, b, fields.truths(at["label"]))
 
 
-def _sre_scores(source: Input) -> tuple[str, Coded, Coded, FloatArray, Callable[[int], str]]:
+def _sre_scores(source: Input) -> PairScores:
     line = first_line(source)
     delimiter = _delimiter(line)
     width = len(line.split(delimiter))
@@ -343,6 +413,6 @@ def _sre_scores(source: Input) -> tuple[str, Coded, Coded, FloatArray, Callable[
         at = {"model": 0, "segment": 1, "score": width - 1, **({"side": 2} if width == 4 else {})}
     layout = "modelid segmentid [side] score"
     fields = read_fields(source, (width,) if width in (3, 4, 9) or headed else (3, 4, 9), layout,
-                         delimiter=delimiter, skip=int(headed))  # fmt: skip
+                         delimiter=delimiter, skip=int(headed), numbers=lambda _: (at["score"],))  # fmt: skip
     a, b = _sre_names(fields, at)
-    return fields.source.name, a, b, fields.numbers(at["score"]), fields.where
+    return PairScores(fields.source.name, a, b, fields.numbers(at["score"]), fields.where)

@@ -1,0 +1,388 @@
+"""Lists without a header, read block by block: the same as line by line, and never all text at once."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+import matchbound as mb
+from matchbound import scratch
+from matchbound.counting import table_job
+from matchbound.data import labels
+from matchbound.files.opening import Input, open_input
+from matchbound.readers import blocks, excel, infer, tables
+from matchbound.readers.layouts import cimat, lines, trials
+from naive_readers import components_by_search, fields_by_line, map_by_line, numbers_by_line
+
+WORDS = ("a", "b", "target", "0", "1", "-2.5", "+3", "1e400", "nan", "é", "x" * 40, '"q', "", "\ufeff", "n\0l")
+BETWEEN = (" ", " ", " ", "  ", "\t", ",", ", ", "\xa0", "\x1c", "\r")
+ENDS = ("\n", "\n", "\n", "\r\n", "\r", "\n\n", " \n", "\n \r\n", "\u2003\n", "")
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> bytes:
+    """Lists that are mostly regular, with anything in them that makes lines and fields hard to see."""
+    width = draw(st.integers(1, 4))
+    words, between, ends = (draw(st.lists(st.sampled_from(x), min_size=1, max_size=4)) for x in (WORDS, BETWEEN, ENDS))
+    made = draw(st.sampled_from(["", "", "\ufeff", "\n", "a b\n"]))
+    for _ in range(draw(st.integers(0, 12))):
+        fields = [draw(st.sampled_from(words)) for _ in range(width + draw(st.sampled_from([0] * 15 + [1])))]
+        made += draw(st.sampled_from(between)).join(fields) + draw(st.sampled_from(ends))
+    raw = made.encode()
+    return raw + draw(st.sampled_from([b"", b"", b"", b"\xff", b"a"]))
+
+
+def told(call: Any) -> Any:
+    """What a call gives, or the message of its error."""
+    try:
+        return call()
+    except mb.DataError as error:
+        return str(error)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    texts(),
+    st.sampled_from([(1,), (2,), (3, 4), (2, 3)]),
+    st.sampled_from([None, ","]),
+    st.integers(0, 1),
+    st.sampled_from([1, 7, 30, 1 << 20]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_blocks_are_the_same_as_lines(
+    raw: bytes, widths: tuple[int, ...], delimiter: str | None, skip: int, size: int, few: bool, scores: bool
+) -> None:
+    source = Input("list.txt", None, raw)
+    if told(lambda: source.kind) not in ("text", "empty"):
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_BYTES", size)
+        patch.setattr(lines, "SLOW_BYTES", size)
+        patch.setattr(lines, "FEW_WORDS", 1 << 20 if few else 0)
+
+        def number(row: list[str]) -> tuple[int, ...]:
+            return (len(row) - 1,) if scores else ()
+
+        fields = told(lambda: lines.read_fields(source, widths, "a b", delimiter=delimiter, skip=skip, numbers=number))
+        expected = told(lambda: fields_by_line(raw, "list.txt", widths, "a b", delimiter, skip))
+        if isinstance(expected, str) or isinstance(fields, str):
+            assert fields == expected
+            return
+        places, rows = expected
+        assert len(fields) == len(rows)
+        assert fields.width == len(rows[0])
+        for row, place in enumerate(places):
+            assert fields.where(row) == place
+        for k in range(fields.width):
+            column = [row[k] for row in rows]
+            if scores and k == fields.width - 1:
+                found = told(lambda k=k: fields.numbers(k).tolist())
+                assert found == told(lambda column=column: numbers_by_line(column, places))
+            else:
+                words, codes = fields.hashed(k)
+                assert [words[code] for code in codes] == column
+                assert words == list(dict.fromkeys(column))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=60),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=60),
+    st.sampled_from([(1, 0), (4, 0), (1 << 20, 0), (4, 1 << 20)]),
+)
+def test_pairs_of_codes_some_at_a_time(
+    one: list[tuple[int, int]], two: list[tuple[int, int]], sizes: tuple[int, int]
+) -> None:
+    columns = [(np.array([a for a, _ in x], dtype=np.int32), np.array([b for _, b in x], int)) for x in (one, two)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labels, "KEY_ROWS", sizes[0])
+        patch.setattr(labels, "KEY_SPAN", sizes[1])
+        distinct, (first, second) = labels.distinct_pairs(*columns, width=7)
+    every = [a * 7 + b for a, b in [*one, *two]]
+    assert distinct.tolist() == sorted(set(every))
+    assert [*distinct[first], *distinct[second]] == every
+
+
+def test_components_some_edges_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(infer, "PIECE_ROWS", 3)
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        n = int(rng.integers(1, 30))
+        first, second = rng.integers(0, n, (2, int(rng.integers(0, 40))))
+        edges = list(zip(first.tolist(), second.tolist(), strict=True))
+        assert infer.components(n, first, second).tolist() == components_by_search(n, edges)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz")), min_size=1, max_size=12), st.integers(1, 5))
+def test_a_map_is_that_of_its_lines(rows: list[tuple[str, str]], size: int) -> None:
+    source = Input("map", None, "".join(f"{a} {b}\n" for a, b in rows).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials, "KEY_ROWS", size)
+        assert told(lambda: trials.read_map(source)) == told(lambda: map_by_line(rows, "map"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.sampled_from("12")), min_size=1, max_size=8),
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy")), min_size=1, max_size=8),
+    st.integers(1, 5),
+)
+def test_scores_are_joined_by_name(
+    scores: list[tuple[str, str, str]], wanted: list[tuple[str, str]], size: int
+) -> None:
+    """A pair with two scores is an error, then a trial without one, each with its line."""
+    listed = Input("scores", None, "".join(f"{a} {b} {s}\n" for a, b, s in scores).encode())
+    keys = Input("trials", None, "".join(f"{a} {b} n\n" for a, b in wanted).encode())
+    known: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for line, (a, b, score) in enumerate(scores, start=1):
+        known.setdefault((a, b), []).append((line, score))
+    expected: Any = None
+    for (a, b), found in sorted(known.items()):
+        other = [line for line, score in found if score != found[0][1]]
+        if other:
+            expected = f"scores, line {other[0]}: {a} {b} has another score in an earlier line; keep one"
+            break
+    lost = [(line, pair) for line, pair in enumerate(wanted, start=1) if pair not in known]
+    if expected is None and lost:
+        line, (a, b) = lost[0]
+        expected = (
+            f"trials, line {line}: no score for {a} {b} in scores ({len(lost)} of {len(wanted)} trials have none). "
+            "Score every trial, or drop those trials from the list"
+        )
+    if expected is None:
+        expected = [float(known[pair][0][1]) for pair in wanted]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials, "KEY_ROWS", size)
+        patch.setattr(labels, "KEY_ROWS", size)
+        assert told(lambda: trials.read_kaldi([keys, listed]).score.tolist()) == expected
+
+
+def test_sides_of_segments(tmp_path: Path) -> None:
+    """Sides differ in case only, in a key of several blocks; the names are those of the first lines."""
+    (tmp_path / "key").write_text("m,s,A,target\nm,s,b,nontarget\nn,t,a,target\nm,s,a,target\n")
+    (tmp_path / "scores").write_text("m,s,a,1\nm,s,B,2\nn,t,A,3\n")
+    read = mb.read([tmp_path / "key", tmp_path / "scores"], reader="sre")
+    assert read.score.tolist() == [1.0, 2.0, 3.0, 1.0]
+    assert sorted(read.instances.tolist()) == ["model:m", "model:n", "segment:s-a", "segment:s-b", "segment:t-a"]
+
+
+def packed(path: Path, text: str, times: int) -> Path:
+    with gzip.open(path, "wt", compresslevel=1) as stream:
+        for _ in range(times // 1000):
+            stream.write(text * 1000)
+    return path
+
+
+def test_a_packed_list_without_identities_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took 8 GB to count 56 million scores from 110 KB."""
+    assert (tables.UNSEEN_ROWS, tables.UNSEEN_PER_BYTE) == (2_000_000, 4)
+    monkeypatch.setattr(tables, "UNSEEN_ROWS", 20_000)
+    scores = packed(tmp_path / "scores.gz", "1\n", 21_000)
+    said = "more than [24]0,000 comparisons without identities in .* unpack it first or give max_bytes=83886081"
+    with pytest.raises(mb.DataError, match=said):
+        mb.read([scores, scores], reader="pyeer")
+    with pytest.raises(mb.DataError, match=said):
+        mb.read(packed(tmp_path / "labelled.gz", "y 3\nn 2\n", 11_000))
+    head = tmp_path / "head.csv.gz"
+    with gzip.open(head, "wt") as stream:
+        stream.write("genuine,score\n")
+    table = tmp_path / "table.csv.gz"
+    table.write_bytes(head.read_bytes() + packed(tmp_path / "rest.gz", "1,3\n0,2\n", 11_000).read_bytes())
+    with pytest.raises(mb.DataError, match=said):
+        mb.read(table)
+    assert len(mb.read(table, max_bytes=83886081)) == 22_000
+    columns = {"genuine": np.arange(21_000) % 2 == 0, "score": np.ones(21_000)}
+    parquet.write_table(pa.table(columns), tmp_path / "table.parquet")
+    with pytest.raises(mb.DataError, match=r"table.parquet: holds more than 20,000 comparisons without"):
+        mb.read(tmp_path / "table.parquet")
+    assert len(mb.read(packed(tmp_path / "known.gz", "a a 3 y\na b 2 n\n", 11_000), reader="kaldi")) == 22_000
+
+
+def test_blank_lines_are_passed_over_quickly(tmp_path: Path) -> None:
+    """Eighty million of them, in 80 KB, took a minute or more."""
+    path = tmp_path / "x.gz"
+    with gzip.open(path, "wb", compresslevel=1) as stream:
+        stream.write(b"\xef\xbb\xbf\n\n \t\r\na b 1 target\n")
+        for _ in range(20):
+            stream.write(b"\n" * 500_000 + b"\r\n" * 1000)
+        stream.write(b"c d 2 what\n")
+    source = open_input(path)
+    assert list(source.filled_lines()) == [(4, "a b 1 target"), (10_020_005, "c d 2 what")]
+    import time
+
+    begun = time.process_time()
+    with pytest.raises(mb.DataError, match="line 10020005: 'what' is not a label"):
+        mb.read(path, reader="kaldi")
+    for name in ("voxceleb", "pyeer", "lfw"):
+        empty = packed(tmp_path / f"{name}.gz", "\n", 5_000_000)
+        with pytest.raises(mb.DataError, match="is empty"):
+            mb.read([empty, empty], reader=name)
+    assert time.process_time() - begun < 5
+
+
+def test_json_that_was_packed_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.json.gz"
+    with gzip.open(path, "wt") as stream:
+        stream.write('{"a": {"a": [0' + ",0" * 60_000 + "]}}")
+    assert cimat.SMALL_JSON == 4_194_304
+    monkeypatch.setattr(cimat, "SMALL_JSON", 100_000)
+    with pytest.raises(mb.DataError, match=r"x.json.gz: unpacks to more than 100,000 bytes of JSON; unpack it first"):
+        mb.read(path, reader="cimat")
+    assert len(mb.read(path, reader="cimat", max_bytes=83886081)) == 60_001
+
+
+def test_labels_beside_an_array_are_not_read_without_end(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((3, 2)))
+    with pytest.raises(mb.DataError, match=r"labels.gz holds 200000 labels, and .*x.npy has 3 rows; they must agree"):
+        mb.read(tmp_path / "x.npy", labels=packed(tmp_path / "labels.gz", "a\n", 200_000))
+    (tmp_path / "named.txt").write_text('identity\n"a"\nb\nb\n\n\n')
+    assert mb.read(tmp_path / "x.npy", labels=tmp_path / "named.txt").identities.tolist() == ["a", "b"]
+    (tmp_path / "gap.txt").write_text("a\n\nb\n")
+    with pytest.raises(mb.DataError, match=r"gap.txt, line 2: the label is empty"):
+        mb.read(tmp_path / "x.npy", labels=tmp_path / "gap.txt")
+
+
+def test_cells_far_to_the_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell in the last column of each row made every row as long as 16,384 cells."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (("id_a", "id_b", "score"), ("a", "b", 1), ("a", "a", 2)):
+        book.active.append(row)
+    book.active["XFD2"] = "x"
+    book.active["XFD3"] = "x"
+    book.save(tmp_path / "x.xlsx")
+    assert mb.read(tmp_path / "x.xlsx").score.tolist() == [1.0, 2.0]
+    monkeypatch.setattr(excel, "MAX_EMPTY", 30_000)
+    with pytest.raises(mb.DataError, match=r"x.xlsx: more than 30,000 cells of the sheet are empty; delete"):
+        mb.read(tmp_path / "x.xlsx")
+
+
+def test_a_workbook_of_many_cells_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five million cells in 240 KB took many minutes."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(("id_a", "id_b", "score"))
+    for _ in range(2000):
+        book.active.append(("a", "b", 1))
+    book.save(tmp_path / "x.xlsx")
+    assert len(mb.read(tmp_path / "x.xlsx")) == 2000
+    assert (excel.SMALL_SHEET, excel.SHEET_RATIO) == (16 * 2**20, 20)
+    monkeypatch.setattr(excel, "SMALL_SHEET", 10_000)
+    monkeypatch.setattr(excel, "SHEET_RATIO", 2)
+    with pytest.raises(mb.DataError, match=r"x.xlsx: unpacks to .* bytes, more than .* save the sheet as CSV or give"):
+        mb.read(tmp_path / "x.xlsx")
+    assert len(mb.read(tmp_path / "x.xlsx", max_bytes=83886081)) == 2000
+
+
+def test_a_wide_table_takes_time_by_its_columns(tmp_path: Path) -> None:
+    """Columns were taken out of the table one by one: 15,000 of them took minutes."""
+    import time
+
+    names, row = ",".join(f"f{k}" for k in range(15_000)), "1," * 14_999
+    (tmp_path / "x.csv").write_text(f"identity,{names}\n" + f"a,{row}1\nb,{row}0\n" * 3)
+    begun = time.process_time()
+    assert mb.read(tmp_path / "x.csv").vectors.shape == (6, 15_000)
+    assert time.process_time() - begun < 6
+
+
+KILLED = """
+import sys, time
+import matchbound as mb
+from matchbound.counting import table_job
+real = table_job.write_words
+def write(*given):
+    real(*given)
+    print("written", flush=True)
+    time.sleep(60)
+table_job.write_words = write
+mb.tally(mb.scan(sys.argv[1]), [0.5], executor=mb.LocalExecutor(1))
+"""
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process leaves its words; another one that runs keeps its own."""
+    table, place = tmp_path / "x.parquet", tmp_path / "tmp"
+    place.mkdir()
+    rng = np.random.default_rng(1)
+    who = rng.integers(0, 40, (2, 3000))
+    parquet.write_table(pa.table({"id_a": who[0], "id_b": who[1], "score": rng.normal(size=3000)}), table)
+    expected = mb.tally(mb.read(table), [0.5]).impostor.errors.tolist()
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(table)], env={**os.environ, "TMPDIR": str(place)}, stdout=subprocess.PIPE
+        )
+        for _ in range(2)
+    ]
+    try:
+        for process in running:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"written\n"
+        assert len(list(place.glob("*/*.words"))) == 2
+        running[0].send_signal(signal.SIGKILL)
+        running[0].wait()
+        assert len(list(place.glob("*/*.words"))) == 2
+        monkeypatch.setattr(tempfile, "tempdir", str(place))
+        assert mb.tally(mb.scan(table), [0.5], executor=mb.LocalExecutor(1)).impostor.errors.tolist() == expected
+        assert len(list(place.glob("*/*.words"))) == 1
+        running[1].send_signal(signal.SIGKILL)
+        running[1].wait()
+        scratch.sweep(place)
+        assert list(place.iterdir()) == []
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def test_only_own_folders_are_removed(tmp_path: Path) -> None:
+    """Neither a folder without a lock, nor what a link points to, nor a folder in use."""
+    kept = tmp_path / "matchbound-words-other"
+    kept.mkdir()
+    target = tmp_path / "target"
+    target.mkdir()
+    (tmp_path / "matchbound-words-link").symlink_to(target)
+    (tmp_path / "matchbound-words-link.lock").symlink_to(target)
+    (tmp_path / "matchbound-words-far").symlink_to(target)
+    (tmp_path / "matchbound-words-far.lock").touch()
+    held, lock = scratch._locked(tmp_path)
+    lock.with_suffix("").mkdir()
+    scratch.sweep(tmp_path)
+    assert kept.is_dir()
+    assert target.is_dir()
+    assert lock.with_suffix("").is_dir()
+    os.close(held)
+    scratch.sweep(tmp_path)
+    assert not lock.exists()
+    assert not lock.with_suffix("").exists()
+
+
+def test_words_are_left_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def stopped() -> None:
+        with scratch.shared_folder() as folder:
+            Path(folder, "x").touch()
+            assert len(list(tmp_path.iterdir())) == 2
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert list(tmp_path.iterdir()) == []
+    assert table_job.shared_folder is scratch.shared_folder
