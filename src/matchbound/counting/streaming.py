@@ -258,6 +258,7 @@ class _Counts:
         def ranked(first: IntArray, second: IntArray, count: IntArray) -> PairTable:
             return PairTable.of(rank[first], rank[second], count, size)
 
+        erred = [ranked(*sums.erred(level)) for level in range(levels)] if pairs else []  # each is given once
         return Tally(
             labels,
             thresholds,
@@ -270,7 +271,7 @@ class _Counts:
                 2 * sums.sum_nm[place],
                 2 * sums.sum_nn[place],
                 ranked(*sums.compared()) if pairs else None,
-                tuple(ranked(*sums.erred(int(at))) for at in place) if pairs else None,
+                tuple(erred[at] for at in place.tolist()) if pairs else None,
             ),
             None,
         )
