@@ -69,6 +69,8 @@ def test_batches_equal_a_loop(
         patch.setattr(scan, "BATCH_ROWS", 37)
         if spill:
             patch.setattr(streaming, "PART_ROWS", 40)
+            patch.setattr(streaming, "AT_ONCE", 7)
+            patch.setattr(streaming, "FEW_LEVELS", 2)
             patch.setattr(pair_words, "WORK_ROWS", 9)
         tally = tally_score_table(path, thresholds, distance=distance, pairs=pairs)
     source = Comparisons(names_a, names_b, score, distance=distance)

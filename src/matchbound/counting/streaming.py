@@ -11,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import IO, Literal
 
@@ -21,6 +23,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.executors import Progress
 from matchbound.counting.numbering import Numbering
 from matchbound.counting.pair_words import PairSums, WordBits, Words, part_of
+from matchbound.counting.threads import available_cores
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError, UsageError
 from matchbound.readers.scan import ScoreBatch, ScoreFile, scan_scores
@@ -29,6 +32,12 @@ BITS = WordBits(code=24, bins=16)
 PART_ROWS = 8_000_000
 PART_BITS = 6
 PARTS = 1 << PART_BITS
+AT_ONCE = 1 << 17
+PUT_TOGETHER = 2
+"""Rows that are looked at together, and how many times as many go to the files of the parts together."""
+MOST_SORTERS = 4
+FEW_LEVELS = 4
+"""Thresholds up to which scores are compared with each of them instead of being looked up."""
 KEPT_SCORES = 4_000_000
 
 
@@ -179,19 +188,25 @@ class _Counts:
         a, b = self.numbers.of(batch.a), self.numbers.of(batch.b)
         if len(self.numbers) > 2**BITS.code:
             raise DataError(f"{source}: more than {2**BITS.code:,} identities; split the table by identities")
-        reach = np.searchsorted(self.grid, -batch.score if distance else batch.score, side="right")
         self._grow()
+        for start in range(0, a.size, AT_ONCE):  # pieces, so that what is made on the way stays in the cache
+            some = slice(start, start + AT_ONCE)
+            score = batch.score[some]
+            self._add(a[some], b[some], _reached(self.grid, -score if distance else score))
+        if self.n_held > PART_ROWS:
+            self._spill()
+
+    def _add(self, a: IntArray, b: IntArray, reach: IntArray) -> None:
         same = a == b
         width = self.grid.size + 1
         np.add.at(self.genuine.reshape(-1), a[same] * width + reach[same], 1)
-        a, b, reach = a[~same], b[~same], reach[~same]
+        other = np.flatnonzero(~same)
+        a, b, reach = a[other], b[other], reach[other]
         np.add.at(self.impostor.reshape(-1), a * width + reach, 1)
         np.add.at(self.impostor.reshape(-1), b * width + reach, 1)
         words = BITS.words(a, b, self.grid.size - reach)
         self.held.append(words)
         self.n_held += words.size
-        if self.n_held > PART_ROWS:
-            self._spill()
 
     def _grow(self) -> None:
         size, had = len(self.numbers), self.genuine.shape[0]
@@ -203,23 +218,29 @@ class _Counts:
 
     def _spill(self) -> None:
         """Put the held words in the files of their parts."""
-        words = np.concatenate([np.empty(0, dtype=np.uint64), *self.held])
-        self.held, self.n_held = [], 0
-        self.parts.put(words)
+        held, self.held, self.n_held = self.held, [], 0
+        for start in range(0, len(held), PUT_TOGETHER):
+            self.parts.put(np.concatenate(held[start : start + PUT_TOGETHER]))
 
     def _sorted_parts(self) -> Iterator[Words]:
         """Sorted words, all of an identity pair together."""
         spilled = self.parts.used
         if spilled:
             self._spill()
-        for at in range(PARTS if spilled else 1):
-            if spilled:
-                words = self.parts.take(at)
-            else:
-                words = np.concatenate([np.empty(0, dtype=np.uint64), *self.held])
-                self.held = []
+        if not spilled:
+            words = np.concatenate([np.empty(0, dtype=np.uint64), *self.held])
+            self.held = []
             words.sort()
             yield words
+            return
+        workers = min(available_cores(), MOST_SORTERS)
+        with ThreadPoolExecutor(workers) as pool:  # sorting needs no interpreter: some parts ahead, in order
+            ahead = deque(pool.submit(self.parts.take_sorted, at) for at in range(workers))
+            for at in range(workers, PARTS + workers):
+                words = ahead.popleft().result()
+                if at < PARTS:
+                    ahead.append(pool.submit(self.parts.take_sorted, at))
+                yield words
 
     def finish(self, thresholds: FloatArray, place: IntArray, distance: bool, pairs: bool) -> Tally:
         """Sort the pairs, and put identities and thresholds in order."""
@@ -237,6 +258,7 @@ class _Counts:
         def ranked(first: IntArray, second: IntArray, count: IntArray) -> PairTable:
             return PairTable.of(rank[first], rank[second], count, size)
 
+        erred = [ranked(*sums.erred(level)) for level in range(levels)] if pairs else []  # each is given once
         return Tally(
             labels,
             thresholds,
@@ -249,10 +271,20 @@ class _Counts:
                 2 * sums.sum_nm[place],
                 2 * sums.sum_nn[place],
                 ranked(*sums.compared()) if pairs else None,
-                tuple(ranked(*sums.erred(int(at))) for at in place) if pairs else None,
+                tuple(erred[at] for at in place.tolist()) if pairs else None,
             ),
             None,
         )
+
+
+def _reached(grid: FloatArray, scores: FloatArray) -> IntArray:
+    """How many of the sorted thresholds each score reaches, shape (n,)."""
+    if grid.size > FEW_LEVELS:
+        return np.searchsorted(grid, scores, side="right").astype(np.int64, copy=False)
+    reached = np.zeros(scores.size, dtype=np.int64)
+    for threshold in grid:
+        reached += scores >= threshold
+    return reached
 
 
 class _Parts:
@@ -287,6 +319,12 @@ class _Parts:
                 f"{tempfile.gettempdir()}: no room for the pairs of the table ({error.strerror or error}); name a "
                 "larger folder in TMPDIR"
             ) from None
+
+    def take_sorted(self, at: int) -> Words:
+        """The words of a part, sorted; the part is gone from the disk then."""
+        words = self.take(at)
+        words.sort()
+        return words
 
     def take(self, at: int) -> Words:
         """The words of a part, which is gone from the disk then."""

@@ -16,13 +16,20 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 
 
-@cache
 def templates() -> Environment:
     """Where the templates of pages come from: what is not there is an error, and everything is escaped."""
     try:
-        import jinja2
+        import jinja2  # noqa: F401
     except ImportError:
         raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    return _environment()
+
+
+@cache
+def _environment() -> Environment:
+    """Made once, because it keeps the templates that it compiled."""
+    import jinja2
+
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
