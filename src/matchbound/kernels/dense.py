@@ -1,10 +1,11 @@
 """Tally a block of float32 scores at many thresholds when most comparisons reach one of them.
 
-Then lists of hits do not pay: every comparison gets its bin from the table of a grid, and whole identities are booked.
+Then sorting hits does not pay: comparisons get their bins from the table of a grid, and identities are booked whole.
 Three sums are kept by bin for the identity of the rows, side by side in one word: what its comparisons add to Σn², how
 many they are, and the rows of the identities they are with. What each comparison of an identity pair adds to Σn² comes
-from comparing its bin with the others of the pair, 32 at a time. The identities of the columns are counted column by
-column afterwards where they are so many that the counts that are being added to would not stay in the cache.
+from comparing its bin with the others of the pair, 32 at once; the bins of larger pairs are counted. The identities of
+the columns are counted column by column afterwards where they are so many that the counts that are being added to would
+not stay in the cache.
 """
 
 from __future__ import annotations
