@@ -38,7 +38,7 @@ bench: install
 	$(BIN)/python benchmarks/run.py
 
 fuzz: install
-	$(BIN)/python fuzz/run.py --inputs 100000 --seed 11 --stops 50 --resumes 60
+	$(BIN)/python fuzz/run.py --inputs 100000 --seed 13 --stops 50 --resumes 60
 
 docs: install
 	$(BIN)/python -m sphinx -W --keep-going -b html docs site

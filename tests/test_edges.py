@@ -10,6 +10,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -358,3 +360,23 @@ def test_a_defect_is_one_line_and_its_own_exit_code(
     assert "defect of matchbound" in said
     assert "pw" not in said
     assert "Traceback" not in said
+
+
+def test_a_message_is_one_line_whatever_a_column_is_called(tmp_path):
+    table = pa.table({"\r\n": [None, "b"], "id_b": ["a", "b"], "score": [0.1, 0.2]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(mb.DataError) as told:
+        mb.read(tmp_path / "t.parquet", columns={"id_a": "\r\n", "id_b": "id_b"})
+    assert str(told.value).splitlines() == [str(told.value)]
+    assert r"row 0: \r\n is missing" in str(told.value)
+    assert str(mb.DataError("a\u2028b\x1b[1m\u00a0é")) == "a\\u2028b\\x1b[1m\u00a0é"
+
+
+def test_an_argument_is_not_the_fault_of_the_file(tmp_path):
+    table = pa.table({"id_a": ["a", "b"], "id_b": ["a", "b"], "score": [0.1, 0.2]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("id_a,id_b,score\na,a,0.1\nb,b,0.2\n")
+    for name in ("t.parquet", "t.csv"):
+        with pytest.raises(mb.UsageError, match="identity_a") as told:
+            mb.read(tmp_path / name, columns={"identity_a": "id_a"})
+        assert "write it again" not in str(told.value)

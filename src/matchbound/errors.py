@@ -9,6 +9,7 @@ _PAIR = re.compile(
     r"(?i)\b((?:aws_)?(?:secret|access|account|api|session|shared)?_?-?(?:key|token|password|passwd|secret|signature|sig|sas))"
     r"(\s*[=:]\s*)([^\s&,;'\")]+)"
 )
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def without_secrets(text: str) -> str:
@@ -31,10 +32,17 @@ def _bare(found: re.Match[str]) -> str:
 
 
 class MatchboundError(Exception):
-    """Base class of every error that matchbound raises on purpose. No message holds the secrets of an address."""
+    """Base class of every error that matchbound raises on purpose.
+
+    A message is one line, whatever the names in the data are, and never holds the secrets of an address.
+    """
 
     def __init__(self, *told: object) -> None:
-        super().__init__(*(without_secrets(part) if isinstance(part, str) else part for part in told))
+        super().__init__(*(_one_line(without_secrets(part)) if isinstance(part, str) else part for part in told))
+
+
+def _one_line(text: str) -> str:
+    return _CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
 class DataError(MatchboundError, ValueError):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from matchbound.data.coded import give_back
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError, plainly
+from matchbound.errors import DataError, MatchboundError, plainly
 from matchbound.files.opening import MAX_BYTES, Input
 from matchbound.readers.footer import chunks, largest_page, values_in_lists
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
@@ -83,7 +83,7 @@ def open_parquet(source: Input, **options: Any) -> Iterator[Any]:
     try:
         with source.arrow() as raw:
             yield pq.ParquetFile(raw, **ahead, **options)
-    except DataError:
+    except MatchboundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(
