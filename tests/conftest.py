@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import matchbound as mb
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
 SHARED = HERE.parents[1] / "shared"
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell, where nothing could be stopped
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 settings.load_profile("default")
