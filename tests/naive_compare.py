@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 
 Outcome = tuple[str, str, float]
@@ -182,9 +183,9 @@ Moments = dict[str, float]
 def impostor_moments(rows: Sequence[tuple[str, str, int]], people: float, factor: float) -> Moments:
     """Of outcomes of impostor comparisons of one group, by pairs of comparisons."""
     n = len(rows)
-    p = sum(y for _, _, y in rows) / n
+    p = Fraction(int(sum(y for _, _, y in rows)), n)  # so that a sum that is 0 is 0
     left = [(a, b, y - p) for a, b, y in rows]
-    clustered = sum_over_same_pair(left)
+    clustered = float(sum_over_same_pair(left))
     sharing = mates = 0
     for x, (a, b, _) in enumerate(rows):
         for z, (c, d, _) in enumerate(rows):
@@ -192,10 +193,10 @@ def impostor_moments(rows: Sequence[tuple[str, str, int]], people: float, factor
             sharing += common == 1
             mates += common == 2 and x != z
     return {
-        "rate": p,
+        "rate": float(p),
         "comparisons": n,
         "people": people,
-        "personal": factor * sum_over_sharing(left) - clustered,
+        "personal": factor * float(sum_over_sharing(left)) - clustered,
         "clustered": clustered,
         "sharing": sharing,
         "alone": n,
@@ -203,19 +204,20 @@ def impostor_moments(rows: Sequence[tuple[str, str, int]], people: float, factor
     }
 
 
-def genuine_moments(members: Sequence[tuple[float, float]]) -> Moments:
+def genuine_moments(members: Sequence[tuple[int, int]]) -> Moments:
     """Of people (errors, comparisons); who makes half of the comparisons counts as if it had been left out of q."""
+    members = [(int(e), int(g)) for e, g in members]
     total = sum(g for _, g in members)
-    q = sum(e for e, _ in members) / total
+    q = Fraction(sum(e for e, _ in members), total)  # so that a residual that is 0 is 0
     clustered = 0.0
     for e, g in members:
         share = g / total
-        clustered += (e - q * g) ** 2 / max(1.0 - share, 0.05) ** (1.0 + min(1.0, 2.0 * share))
+        clustered += float((e - q * g) ** 2) / max(1.0 - share, 0.05) ** (1.0 + min(1.0, 2.0 * share))
     squares = sum(g * g for _, g in members)
     people, mates = total**2 / squares, squares - total
     nothing = {"personal": 0.0, "sharing": 0.0}
     return {
-        "rate": q,
+        "rate": float(q),
         "comparisons": total,
         "people": people,
         "clustered": clustered,

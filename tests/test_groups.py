@@ -14,8 +14,9 @@ import matchbound as mb
 import naive_compare as naive
 from matchbound.calls.groups import by_group
 from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.tally import GenuineTally
 from matchbound.stats.differences import t_tails
-from matchbound.stats.gaps import decided, difference_limits, gap_statistic
+from matchbound.stats.gaps import decided, difference_limits, frr_moments, gap_statistic
 from matchbound.stats.group_differences import cell_rate, difference_of_cells, group_sums, welch
 from strategies import comparisons, tables
 
@@ -328,3 +329,11 @@ def test_degrees_of_freedom() -> None:
     assert welch((1.0, 1.0), (10.0, 10.0)) == pytest.approx(20.0)
     assert welch((1.0, 0.0), (10.0, 5.0)) == pytest.approx(10.0)
     assert welch((0.0, 0.0), (10.0, 5.0)) == 5.0
+
+
+def test_a_residual_of_nothing_is_nothing() -> None:
+    """One person whose errors are its group's: rounding must not make a variance of it."""
+    for total in range(1, 200):
+        for wrong in range(total + 1):
+            tally = GenuineTally(np.array([total]), np.array([[wrong]]))
+            assert float(frr_moments(tally, 0, 1.0).clustered) == 0.0

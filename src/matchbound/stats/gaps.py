@@ -107,14 +107,14 @@ def far_moments(tally: ImpostorTally, k: int, people: float) -> GroupMoments:
 def frr_moments(tally: GenuineTally, k: int, people: float) -> GroupMoments:
     """Of FRR at threshold k."""
     e, g = tally.errors[k].astype(np.float64), tally.comparisons.astype(np.float64)
-    total, squares = float(g.sum()), float(g @ g)
-    q = float(e.sum()) / total
+    total, squares, wrong = float(g.sum()), float(g @ g), float(e.sum())
+    residual = (e * total - wrong * g) / total  # of whole numbers: 0 where it is 0
     return _moments(
-        rate=q,
+        rate=wrong / total,
         comparisons=total,
         people=people,
         personal=0.0,
-        clustered=float(without_leverage(e - q * g, g / total).sum()),
+        clustered=float(without_leverage(residual, g / total).sum()),
         sharing=0.0,
         alone=total,
         mates=squares - total,
