@@ -241,13 +241,37 @@ def test_intersections_mappings_and_columns() -> None:
     old = {str(identity): "old" if k < 20 else "young" for k, identity in enumerate(data.identities)}
     crossed = by_group(data, threshold=0.4, group=(None, old))
     assert crossed.groups == ("even & old", "even & young", "odd & old", "odd & young")
-    column = [old[str(identity)] for identity in data.identities]
-    row_column = [old[str(identity)] for identity in data.identities[data.codes]]
-    plain = [by_group(data, threshold=0.4, group=g) for g in (old, column, row_column)]
+    column = [old[str(identity)] for identity in data.identities[data.codes]]
+    plain = [by_group(data, threshold=0.4, group=g) for g in (old, column)]
     for rates in plain:
         assert rates.groups == ("old", "young")
         assert rates["old"].far.errors == plain[0]["old"].far.errors
     assert sum(crossed[g].frr.errors for g in crossed) == plain[0].overall.frr.errors
+
+
+def test_a_column_is_per_row_also_where_every_person_has_one_row() -> None:
+    """Rows in another order than the sorted identities: a column was read as one label per identity."""
+    rng = np.random.default_rng(26)
+    names = [f"p{k:02d}" for k in rng.permutation(20)]
+    data = mb.Embeddings(rng.standard_normal((20, 3)), names)
+    label = {name: "x" if rng.random() < 0.5 else "y" for name in names}
+    column = [label[name] for name in names]
+    mapped, by_row = (by_group(data, 0.0, group=group) for group in (label, column))
+    for group in ("x", "y"):
+        assert mapped[group].far.errors == by_row[group].far.errors
+        assert mapped[group].far.comparisons == by_row[group].far.comparisons
+    units = [mb.unit_rates(data, 0.0, cluster=cluster).far for cluster in (label, column)]
+    assert units[0].variance == units[1].variance
+
+
+def test_a_column_of_identities_is_refused() -> None:
+    """Labels of identities come as a mapping, so that their order cannot be mistaken."""
+    data = two_groups(4)
+    for source, error in ((data, mb.DataError), (data.comparisons(), mb.UsageError)):
+        with pytest.raises(error, match="as a mapping from identity to label"):
+            by_group(source, 0.4, group=["x", "y"] * 20)
+    with pytest.raises(mb.DataError, match="as a mapping from identity to label"):
+        mb.unit_rates(data, 0.4, cluster=["x", "y"] * 20)
 
 
 def test_small_groups_are_named_and_not_dropped() -> None:
@@ -290,7 +314,7 @@ def test_arguments() -> None:
         by_group(bare, threshold=0.4)
     with pytest.raises(mb.DataError, match="p39 is not in the mapping"):
         by_group(data, threshold=0.4, group={f"p{i:02d}": "x" for i in range(39)})
-    with pytest.raises(mb.DataError, match="40 identities or"):
+    with pytest.raises(mb.DataError, match="one label per row"):
         by_group(data, threshold=0.4, group=["x", "y"])
     with pytest.raises(mb.DataError, match="belongs to an identity"):
         by_group(data, threshold=0.4, group=np.arange(len(data)) % 2)

@@ -76,6 +76,12 @@ GIVEN = "given"
 """The code of notes that came as plain text, from whoever made the data."""
 
 
+PARTIAL_LABELS = "partial-labels"
+"""The code of the note on data whose labels cover a part of the scored pairs: recall and F1 are refused."""
+SAID_COMPLETE = "labels-complete"
+"""The code of the note where the caller said that such labels name every true pair."""
+
+
 def as_notes(texts: Iterable[str]) -> tuple[Note, ...]:
     """Notes as they are, and plain text as notes."""
     return tuple(text if isinstance(text, Note) else Note(GIVEN, text) for text in texts)

@@ -47,9 +47,8 @@ def by_group(
         Where the decision is made.
     group
         By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
-        mapping from identity to label; a column with one label per identity (in the order of ``data.identities``)
-        or, for embeddings, one per row; or a tuple of these for their intersections. An attribute belongs to an
-        identity: contradictions are an error.
+        mapping from identity to label; for embeddings, a column with one label per row; or a tuple of these for their
+        intersections. An attribute belongs to an identity: contradictions are an error.
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
     weighting

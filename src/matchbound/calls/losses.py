@@ -128,8 +128,8 @@ def unit_rates(
     data
         `Comparisons`, `Embeddings` of which all pairs are scored, or a table on disk or a file, which is read.
     cluster
-        Family, camera, day …: a mapping from identity to label, a column with one label per identity (for
-        embeddings, or one per row), or a list of two columns with one label per comparison, for its two sides.
+        Family, camera, day …: a mapping from identity to label; for embeddings, a column with one label per row; for
+        comparisons, a list of two columns with one label per comparison, for its two sides.
         Where every identity lies in one cluster, clusters replace identities as units. Where not (a person
         seen on several days), two comparisons are dependent when they share an identity or a cluster.
     keep_identity
@@ -218,8 +218,11 @@ def _by_side(data: Source, cluster: Any) -> Any:
     if not isinstance(data, Embeddings) or cluster is None or isinstance(cluster, (Mapping, tuple)):
         return cluster
     column = as_labels(cluster, "cluster")
-    if column.shape[0] != len(data) or column.shape[0] == data.n_identities:
-        return cluster
+    if column.shape[0] != len(data):
+        raise DataError(
+            f"cluster has {column.shape[0]} labels and the data have {len(data)} rows; a column holds one label per "
+            "row. For labels of identities, give cluster= as a mapping from identity to label"
+        )
     first, second = data.pairs()
     return [column[first], column[second]]
 

@@ -24,9 +24,8 @@ def identity_labels(source: Source, attribute: Any, name: str = "group") -> Labe
     Parameters
     ----------
     attribute
-        None: the group that the data carry. A mapping from identity to label. A column: one label per identity
-        (in the order of ``source.identities``), or, for embeddings, one per row. A tuple of these: their
-        intersections, such as ``"f & old"``.
+        None: the group that the data carry. A mapping from identity to label. For embeddings, a column: one label per
+        row, never per identity. A tuple of these: their intersections, such as ``"f & old"``.
     """
     if isinstance(attribute, tuple):
         if not attribute:
@@ -42,15 +41,16 @@ def identity_labels(source: Source, attribute: Any, name: str = "group") -> Labe
         return as_text(source.group)
     if isinstance(attribute, Mapping):
         return _mapped(source, attribute, name)
+    mapping = f"give {name}= as a mapping from identity to label"
+    if isinstance(source, Comparisons):
+        raise UsageError(f"{name}: a column cannot say which side of a comparison it is about; {mapping}")
     column = coded_labels(attribute, name)
-    if len(column) == source.n_identities:
-        return as_text(column.decoded())
-    if isinstance(source, Embeddings) and len(column) == len(source):
-        return as_text(group_of_identity(source.identities, source.codes, column))
-    wanted = f"{source.n_identities} identities"
-    if isinstance(source, Embeddings):
-        wanted += f" or {len(source)} rows"
-    raise DataError(f"{name} has {len(column)} labels and the data have {wanted}")
+    if len(column) != len(source):
+        raise DataError(
+            f"{name} has {len(column)} labels and the data have {len(source)} rows; a column holds one label per row. "
+            f"For labels of identities, {mapping}"
+        )
+    return as_text(group_of_identity(source.identities, source.codes, column))
 
 
 def _mapped(source: Source, attribute: Mapping[Any, Any], name: str) -> LabelArray:
@@ -71,7 +71,7 @@ def comparison_units(source: Comparisons, attribute: Any, name: str = "cluster")
     Parameters
     ----------
     attribute
-        As for `identity_labels`; or a list of two columns with one label per comparison, for the two sides of it.
+        A mapping, as for `identity_labels`; or a list of two columns with one label per comparison, for its two sides.
     """
     if isinstance(attribute, list) and len(attribute) == 2:
         columns = [coded_labels(column, name) for column in attribute]

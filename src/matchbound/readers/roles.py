@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
 from matchbound.errors import DataError, UsageError, shorten
@@ -74,6 +74,8 @@ _VECTOR = _words(
     embedding embeddings vector vectors features feature emb descriptor encoding
     """
 )
+_WEIGHTS = _words("weight weights sample_weight quality quality_score sample_quality")
+"""Columns that a reader may expect to count, and that nothing here counts."""
 _FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d{1,9})$")
 
 ROLES = ("id_a", "id_b", "instance_a", "instance_b", "group_a", "group_b", "score", "genuine")
@@ -179,17 +181,30 @@ def find_roles(
     for role in absent:
         for word in _OPTIONAL[role]:
             by_plain.pop(word, None)
-    pairs = _pair_roles(by_plain, source, given, group)
-    if pairs is not None:
-        return pairs
-    rows = _row_roles(names, by_plain, source, given, group)
-    if rows is not None:
-        return rows
+    roles = _pair_roles(by_plain, source, given, group) or _row_roles(names, by_plain, source, given, group)
+    if roles is not None:
+        return replace(roles, notes=(*roles.notes, *_unused(by_plain, roles)))
     role, lacks = _missing(by_plain, given)
     raise DataError(
         f"{source}: the columns {_say(names)} are not recognised: {lacks}; rename the columns, give "
         f"columns={{{role!r}: …}}, or name the reader of the tool that wrote the file"
     )
+
+
+def _unused(by_plain: Mapping[str, Sequence[str]], roles: PairRoles | RowRoles) -> list[Note]:
+    """A note on columns of weights or of qualities, which play no part."""
+    used = {roles.score, *roles.labels()} if isinstance(roles, PairRoles) else {*roles.features, *roles.labels()}
+    sides = [name for pair in _side_columns(by_plain, _WEIGHTS) for name in pair]
+    unused = [name for name in [*_all(by_plain, _WEIGHTS), *sides] if name not in used]
+    if not unused:
+        return []
+    return [
+        Note(
+            "unused-column",
+            f"{_say(unused)} {'was' if len(unused) == 1 else 'were'} not used: every comparison counts alike, whatever "
+            "its weight or quality",
+        )
+    ]
 
 
 def _missing(by_plain: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from matchbound.results.claims import Claim, parse_claim
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
 from matchbound.results.hter import HalfTotalError
 from matchbound.results.interval import few_identities, named
-from matchbound.results.linkage import LinkageMeasure, Recall
+from matchbound.results.linkage import LinkageMeasure, Recall, refuse_partial
 from matchbound.results.rates import Rate
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.numbers import count_text, percent, threshold_text
@@ -83,6 +83,7 @@ class ErrorRates(Shown):
 
     def recall(self) -> Recall:
         """The share of genuine comparisons that match: 1 − FRR."""
+        refuse_partial(self.frr.recount, "recall")
         return Recall(self.frr)
 
     def f1(self, prior: float | None = None) -> LinkageMeasure:
@@ -94,6 +95,7 @@ class ErrorRates(Shown):
             The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
         self._pooled("F1")
+        refuse_partial(self.frr.recount, "F1")
         return LinkageMeasure("f1", self.far, self.frr, prior)
 
     def hter(self) -> HalfTotalError:

@@ -12,7 +12,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError
-from matchbound.notes import Note
+from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.results.claims import Claimable
 from matchbound.results.interval import Interval, Side, check_prior, named, one_side, opposite, tail_of
 from matchbound.results.latent_pair import Independent
@@ -25,6 +25,7 @@ from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, precision_of
 from matchbound.stats.variance import effective_identities
 
 if TYPE_CHECKING:
+    from matchbound.counting.recount import Recount
     from matchbound.results.rates import Rate
     from matchbound.stats.latent import LatentModel
 
@@ -54,6 +55,21 @@ def _partners(tally: Tally) -> IntArray:
         return ends.astype(np.int64)
     taking_part = tally.impostor.comparisons > 0
     return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)
+
+
+def labels_notes(recount: Recount | None) -> tuple[Note, ...]:
+    """What data say of labels that cover a part of the scored pairs; it is said of every number made from them."""
+    notes = getattr(getattr(recount, "source", None), "notes", ())
+    return tuple(note for note in notes if note.code in (PARTIAL_LABELS, SAID_COMPLETE))
+
+
+def refuse_partial(recount: Recount | None, what: str) -> None:
+    """Raise where the labels cover a part of the scored pairs: true pairs without a label are not counted as missed."""
+    if any(note.code == PARTIAL_LABELS for note in labels_notes(recount)):
+        raise DataError(
+            f"{what} needs every true pair, and the labels cover a part of the scored pairs; label all of them, give a "
+            "table of clusters, or say labels='complete' if every true pair has a label"
+        )
 
 
 class AtThreshold(Claimable):
@@ -176,9 +192,11 @@ class LinkageMeasure(Claimable):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
+        about_labels = labels_notes(self.far.recount)
         if self.given_prior is not None:
-            return ()
+            return about_labels
         return (
+            *about_labels,
             Note(
                 "own-prior",
                 f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample "

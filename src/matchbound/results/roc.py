@@ -34,6 +34,7 @@ from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
 from matchbound.results.curve_limits import RateLimits, ThresholdChoice, limits_at, threshold_for
 from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.results.latent_pair import CurveModels
+from matchbound.results.linkage import refuse_partial
 from matchbound.results.linkage_curve import LinkageCurve, linkage_curve
 from matchbound.results.points import (
     FEW_ERRORS,
@@ -702,6 +703,7 @@ class RocCurve(Shown):
             The confidence level at each threshold by itself.
         """
         tail_of(level, "two-sided")
+        refuse_partial(self.recount, "recall")
         return linkage_curve(self.tally, self._models, prior, level)
 
     def costs_by_prior(self, reach: float = 7.0, points: int = 201) -> dict[str, FloatArray]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from matchbound.notes import PARTIAL_LABELS
 from matchbound.show.numbers import area_text, level_text, percent, target_text
 from matchbound.show.records import Record, number_record
 from matchbound.show.terms import metric_name
@@ -57,14 +58,20 @@ def cost_records(statistics: Sequence[CostStatistic], method: str, level: float)
 def linkage_records(
     rates: ErrorRates, priors: Sequence[float | None], method: str, level: float, **options: Any
 ) -> list[Record]:
-    """Precision and F1 at each prior, and recall, with the fields of a rate and `prior`; nothing for a missing kind."""
+    """Precision and F1 at each prior, and recall, with the fields of a rate and `prior`; nothing for a missing kind.
+
+    Where labels cover a part of the scored pairs, precision alone: the warnings say why.
+    """
     if not (rates.far.comparisons and rates.frr.comparisons):
         return []
     records: list[Record] = []
-    made = [rates.precision(prior) for prior in priors] + [rates.f1(prior) for prior in priors]
+    partial = any(note.code == PARTIAL_LABELS for note in rates.warnings)
+    made = [rates.precision(prior) for prior in priors] + [rates.f1(prior) for prior in priors if not partial]
     for measure in made:
         interval = None if math.isnan(measure.estimate) else measure.interval(level=level)
         records.append({**number_record(measure, interval, rates.n_identities), "prior": measure.prior})
+    if partial:
+        return records
     recall = rates.recall()
     interval = recall.interval(method, level, **options)
     return [*records, {**number_record(recall, interval, rates.n_identities), "prior": None}]

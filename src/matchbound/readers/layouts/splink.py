@@ -14,7 +14,7 @@ from matchbound.data.labels import Coded, as_text, distinct_integers, merge, tex
 from matchbound.data.missing import rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
-from matchbound.notes import Note
+from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.layouts.whole import load_table
 from matchbound.readers.tables import Table, named
@@ -39,7 +39,8 @@ def read_splink(
         The predictions, and the table of labels if it is a file of its own.
     labels
         The table of labels: ``unique_id_l``, ``unique_id_r`` and ``clerical_match_score`` (a pair is genuine
-        at 0.5 and more); or of clusters, one row per record: ``unique_id`` and ``cluster``.
+        at 0.5 and more); or of clusters, one row per record: ``unique_id`` and ``cluster``. Or ``"complete"``: labels
+        of a part of the predicted pairs name every true pair, so that recall and F1 may be computed from them.
     score
         The column to use; by default ``match_weight``, or else ``match_probability``.
     truth
@@ -53,7 +54,8 @@ def read_splink(
     repeats
         As in `matchbound.read`: with it, a labelled pair may be predicted with several scores.
     """
-    files = [*inputs, *([open_input(labels)] if labels is not None else [])]
+    complete = labels == "complete"
+    files = [*inputs, *([open_input(labels)] if labels is not None and not complete else [])]
     if len(files) > 2:
         raise UsageError(f"reader 'splink' takes predictions and labels; got {len(files)} files")
     numbers = ("match_weight", "match_probability", "clerical_match_score", *([score] if score else []))
@@ -93,9 +95,10 @@ def read_splink(
         where = table.where
         if len(files) == 2:
             label_table = load_table(files[1], numbers)
-            rows, genuine, lost = _labelled(
+            rows, genuine, labelled, lost = _labelled(
                 table, label_table, Coded(record, a), Coded(record, b), values, unique_id, repeats
             )
+            notes += _coverage(values, labelled, complete)
             a, b, values = a[rows], b[rows], values[rows]
             source = label_table.source
             where = lambda row: source  # noqa: E731
@@ -258,6 +261,41 @@ def _genuine(table: Table) -> Any:
     return table.numbers(name) >= 0.5 if name == "clerical_match_score" else table.truths(name)
 
 
+def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[Note]:
+    """A note where labels cover a part of the predictions: which share, and which share at low and at high scores.
+
+    Parameters
+    ----------
+    score
+        The scores of all predictions.
+    labelled
+        Which predictions are labelled.
+    complete
+        Whether the caller said that the labels name every true pair.
+    """
+    if labelled.all():
+        return []
+    rank = np.empty(score.size, dtype=np.int64)
+    rank[np.argsort(score, kind="stable")] = np.arange(score.size)
+    parts = min(5, score.size)
+    sizes, known = (np.bincount(at * parts // score.size, minlength=parts) for at in (rank, rank[labelled]))
+    spread = ", ".join(f"{share:.3g}%" for share in 100.0 * known / sizes)
+    seen = (
+        f"labels cover {known.sum():,} of {score.size:,} predicted pairs ({labelled.mean():.2%}); by fifths of the "
+        f"score, from the lowest to the highest, {spread}"
+    )
+    if complete:
+        return [Note(SAID_COMPLETE, f"{seen}. They were taken to be complete because labels='complete' says so")]
+    return [
+        Note(
+            PARTIAL_LABELS,
+            f"{seen}. Every number is that of the labelled pairs, and biased where pairs were chosen for labelling "
+            "by their score. Recall and F1 are refused unless labels='complete' says that the labels name every true "
+            "pair",
+        )
+    ]
+
+
 def _labelled(
     table: Table,
     labels: Table,
@@ -266,8 +304,8 @@ def _labelled(
     score: FloatArray,
     unique_id: str,
     repeats: str | None,
-) -> tuple[IntArray, BoolArray, int]:
-    """Rows of the predictions that are labelled, their labels, and how many labels found no prediction.
+) -> tuple[IntArray, BoolArray, BoolArray, int]:
+    """Rows to count, their labels, which predictions are labelled, and how many labels found no prediction.
 
     A pair counts once. One that is predicted with two scores, or labelled both ways, is an error.
     """
@@ -295,7 +333,7 @@ def _labelled(
     at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
     is_wanted = wanted[at] == keys
     if repeats is not None:
-        return np.flatnonzero(is_wanted), genuine[at[is_wanted]], lost
+        return np.flatnonzero(is_wanted), genuine[at[is_wanted]], is_wanted, lost
     differs = is_wanted & (score != score[rows[at]])
     if differs.any():
         row = int(np.flatnonzero(differs)[0])
@@ -308,4 +346,4 @@ def _labelled(
         )
     kept = np.flatnonzero(found)
     kept = kept[np.argsort(first[kept], kind="stable")]
-    return rows[kept], genuine[kept], lost
+    return rows[kept], genuine[kept], is_wanted, lost

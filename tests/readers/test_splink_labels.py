@@ -1,0 +1,77 @@
+"""Labels that cover a part of Splink's predictions, as clerical review gives them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import matchbound as mb
+from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE
+
+HEAD = "match_weight,unique_id_l,unique_id_r"
+
+
+def files(folder: Path, share: float) -> list[Path]:
+    """Predictions of true and false pairs, and labels of a share of them, the highest scores first."""
+    rng = np.random.default_rng(5)
+    same = rng.random(400) < 0.4
+    weight = np.where(same, 4.0, -4.0) + 4.0 * rng.standard_normal(400)
+    pairs = [f"{2 * k},{2 * k + 1}" for k in range(400)]
+    (folder / "p.csv").write_text("\n".join([HEAD, *(f"{w},{p}" for w, p in zip(weight, pairs, strict=True))]) + "\n")
+    chosen = np.argsort(-weight)[: round(share * 400)]
+    rows = [f"{pairs[k]},{int(same[k])}" for k in chosen]
+    (folder / "l.csv").write_text("\n".join(["unique_id_l,unique_id_r,clerical_match_score", *rows]) + "\n")
+    return [folder / "p.csv", folder / "l.csv"]
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_a_part_is_said_on_every_number_and_recall_is_refused(tmp_path: Path) -> None:
+    data = mb.read(files(tmp_path, 0.4), reader="splink")
+    (note,) = (note for note in data.findings() if note.code == PARTIAL_LABELS)
+    assert "160 of 400" in note
+    assert "0%, 0%, 0%, 100%, 100%" in note
+    rates = mb.evaluate(data, 0.0)
+    assert note in rates.warnings
+    assert note in rates.precision().notes
+    assert note in rates.precision(prior=0.1).interval().notes
+    for refused in (rates.recall, rates.f1, lambda: rates.claim("recall > 0.9"), mb.roc(data).linkage):
+        with pytest.raises(mb.DataError, match="labels='complete'"):
+            refused()
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_labels_that_are_complete_or_said_to_be(tmp_path: Path) -> None:
+    said = mb.read(files(tmp_path, 0.4), reader="splink", labels="complete")
+    assert [note.code for note in said.findings() if "label" in note.code] == [SAID_COMPLETE]
+    rates = mb.evaluate(said, 0.0)
+    assert rates.recall().estimate == 1.0 - rates.frr.estimate
+    assert [note.code for note in rates.precision(0.1).notes] == [SAID_COMPLETE]
+    whole = mb.read(files(tmp_path, 1.0), reader="splink")
+    assert not any("label" in note.code for note in whole.findings())
+    mb.evaluate(whole, 0.0).f1()
+
+
+def test_the_command_line_shows_precision_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from matchbound.cli import main
+
+    words = ["evaluate", *map(str, files(tmp_path, 0.4)), "--reader", "splink", "--threshold", "0", "--linkage"]
+    for option, shown in (([], False), (["--option", "labels=complete"], True)):
+        main([*words, *option])
+        out = capsys.readouterr()
+        assert "precision" in out.out
+        assert ("recall  " in out.out) is shown
+        assert "labels cover 160 of 400" in " ".join(out.err.split()) + " ".join(out.out.split())
+
+
+@pytest.mark.parametrize("columns", ["weight", "quality_a,quality_b", "sample_weight,quality"])
+def test_columns_of_weights_are_named(columns: str, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    more = ",1" * (columns.count(",") + 1)
+    path.write_text(f"id_a,id_b,score,{columns}\na,a,1{more}\na,b,0{more}\n")
+    (note,) = (note for note in mb.read(path).findings() if note.code == "unused-column")
+    assert all(repr(name) in note for name in columns.split(","))
+    path.write_text(f"id_a,id_b,points,{columns}\na,a,1{more}\na,b,0{more}\n")
+    used = mb.read(path, columns={"score": columns.split(",")[0]})
+    assert all(repr(columns.split(",")[0]) not in note for note in used.findings() if note.code == "unused-column")
