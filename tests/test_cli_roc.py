@@ -125,3 +125,31 @@ def test_a_reader_with_options(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert document["provenance"]["parameters"]["reader"] == "kaldi"
     assert main(["report", *command, "-o", str(tmp_path / "report.md")]) == 0
     assert "| Reader | kaldi |" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize("model", ["binormal", "kernel"])
+def test_a_smoothed_interval_stands_beside_the_smoothed_estimate(
+    capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    words = (FILE, "--far", "0.01", "--method", "double-or-nothing", "--smooth", model, "--resamples", "200", "--quiet")
+    rows = run_json(capsys, *words)["results"]
+    curve = roc(golden_table("larger"))
+    smooth = curve.smooth(model)  # type: ignore[arg-type]
+    assert rows[0]["estimate"] == pytest.approx(float(smooth.frr_at(0.01)))
+    assert rows[0]["empirical_estimate"] == curve.at_far(0.01).estimate
+    for row in rows:
+        assert (row["smooth"], row["method"]) == (model, f"double-or-nothing ({model})")
+        assert row["low"] <= row["estimate"] <= row["high"]
+    assert main(["roc", *words]) == 0
+    assert f"FRR at FAR 1% ({model})" in capsys.readouterr().out
+
+
+def test_the_union_rule_takes_the_level_of_the_authors(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (FILE, "--far", "0.05", "--method", "union", "--quiet")
+    default, named = run_json(capsys, *words), run_json(capsys, *words, "--level-far", "0.9")
+    assert default["results"] == named["results"]
+    point = roc(golden_table("larger")).at_far(0.05)
+    chosen = point.calibrate_level_far(rng=0).level_far
+    calibrated = run_json(capsys, *words, "--level-far", "calibrate", "--seed", "0")["results"][0]
+    assert tuple(point.interval("union", level_far=chosen)) == (calibrated["low"], calibrated["high"])
+    assert main(["roc", *words, "--level-far", "best"]) == 2

@@ -60,7 +60,8 @@ def draw(far: mb.Rate, limits: dict[str, mb.Interval], name: str, page: str, ink
     axes.tick_params(left=False, colors=ink)
     axes.spines["bottom"].set_color(ink)
     axes.xaxis.label.set_color(ink)
-    figure.savefig(Path(__file__).parent / name, facecolor=page)
+    text = "; ".join(f"{method}: {span(*limits[method])}" for method in METHODS)
+    figure.savefig(Path(__file__).parent / name, facecolor=page, metadata={"Software": None, "Description": text})
 
 
 if __name__ == "__main__":

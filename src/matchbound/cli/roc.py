@@ -63,7 +63,8 @@ MinCllr = Annotated[
     ),
 ]
 LevelFar = Annotated[
-    float | None, Parameter(help="Of the union rule: the level of FAR's interval (0.1 as in the paper's figures).")
+    float | Literal["calibrate"] | None,
+    Parameter(help="Of the union rule: the level of FAR's interval, or calibrate; 0.9 as in the authors' program."),
 ]
 SmoothOption = Annotated[
     str | None, Parameter(help="Of the bootstraps: read each curve smoothed by binormal, log-normal or kernel.")
@@ -163,15 +164,15 @@ def roc(
     return exit_code(made)
 
 
-def _chosen(method: str, level_far: float | None, smooth: str | None) -> dict[str, Any]:
+def _chosen(method: str, level_far: float | str | None, smooth: str | None) -> dict[str, Any]:
     """Options of one method, refused with others."""
     from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
     from matchbound.stats.curve.smooth import SMOOTHS
 
     if level_far is not None and method != "union":
         raise UsageError("--level-far goes with --method union")
-    if level_far is not None:
-        check_rate(level_far, "--level-far", "0.1", zero=True)
+    if isinstance(level_far, float):
+        check_rate(level_far, "--level-far", "0.9", zero=True)
     if smooth is not None and method not in CURVE_BOOTSTRAPS:
         raise UsageError("--smooth goes with the bootstraps")
     made: dict[str, Any] = {} if level_far is None else {"level_far": level_far}

@@ -24,7 +24,7 @@ from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.rates import area_terms
-from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_replicates
+from matchbound.stats.curve.smooth import SMOOTHS, Smooth, smooth_rates, smooth_replicates
 from matchbound.stats.curve.union import Calibration
 from matchbound.stats.resampling import Scheme, seed_of
 
@@ -164,8 +164,10 @@ class CurveStatistic(Claimable):
             For bootstraps: replicates, seed or generator, threads.
         smooth
             For bootstraps: read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
+            The interval then belongs to the smoothed estimate, `smoothed`.
         options
-            ``level_far`` (or ``level_frr``) and ``base`` (``"wilson"`` or ``"wald"``) for ``"union"``; ``settings`` for
+            ``level_far`` (or ``level_frr``; 0.9 as in the authors' program, another level, or ``"calibrate"`` to choose
+            it by simulation) and ``base`` (``"wilson"`` or ``"wald"``) for ``"union"``; ``settings`` for
             ``"latent"``; ``swap``, ``weights``, ``tau``, ``fixed_sizes`` and ``correction`` for bootstraps.
         """
         tail = tail_of(level, side)
@@ -178,7 +180,7 @@ class CurveStatistic(Claimable):
             method = "influence" if why else "latent"
             options = {} if why else options
         if method == "union":
-            return self._union(level, side, options)
+            return self._union(level, side, options, rng)
         if method == "latent":
             return self._latent(level, side, options)
         if options and method == "influence":
@@ -224,9 +226,23 @@ class CurveStatistic(Claimable):
         made = replicates(self.curve, scheme, n_resamples, seed, far_targets, frr_targets, smooth, workers)
         name = method if smooth is None else f"{method} ({smooth})"
         values = self._pick(made)
+        estimate = self.estimate if smooth is None else self.smoothed(smooth)
         if scheme.swap == "recentre":
-            values = np.clip(values - values.mean() + self.estimate, 0.0, 1.0)
-        return Bootstrap(values, self.estimate, name, seed, scheme.tau, self._rate.floor)
+            values = np.clip(values - values.mean() + estimate, 0.0, 1.0)
+        return Bootstrap(values, estimate, name, seed, scheme.tau, self._rate.floor)
+
+    def smoothed(self, model: Smooth) -> float:
+        """The same statistic read from a smoothed curve of the data.
+
+        Parameters
+        ----------
+        model
+            ``"binormal"``, ``"log-normal"`` or ``"kernel"``.
+        """
+        rates = smooth_rates(self.curve, named(model, SMOOTHS, "smooth"))  # type: ignore[arg-type]
+        far, frr = self._targets()
+        read = CurveReplicates(far, frr, rates.frr_at(far), rates.far_at(frr), rates.eer(), rates.auc())
+        return float(self._pick(read)[0])
 
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         return NONE, NONE
@@ -234,7 +250,9 @@ class CurveStatistic(Claimable):
     def _pick(self, made: CurveReplicates) -> FloatArray:
         raise NotImplementedError
 
-    def _union(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+    def _union(
+        self, level: float, side: Side, options: dict[str, Any], rng: int | np.random.Generator | None
+    ) -> Interval:
         raise NotImplementedError
 
     def _latent(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
@@ -391,16 +409,22 @@ class OperatingPoint(CurveStatistic):
         limits = limits_at_far if self.given == "far" else limits_at_frr
         return limits(self.curve, models, self.target, deviates)
 
-    def _union(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
+    def _union(
+        self, level: float, side: Side, options: dict[str, Any], rng: int | np.random.Generator | None
+    ) -> Interval:
         name = f"level_{self.given}"
-        other = float(options.pop(name, 0.1))
+        other = options.pop(name, curves_union.LEVEL_FAR)
         base = named(options.pop("base", "wilson"), ("wilson", "wald"), "base")
         if options:
             raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name} and base")
-        check_rate(other, name, "0.1", zero=True)
+        if other == "calibrate":
+            other = self.calibrate_level_far(level, rng=rng).level_far
+        elif isinstance(other, str):
+            raise UsageError(f"{name} must be a level such as 0.9, or 'calibrate'; got {other!r}")
+        check_rate(float(other), name, "0.9", zero=True)
         limits = curves_union.union_limits if self.given == "far" else curves_union.union_limits_far
         made = curves_union.rates_and_variances(self.curve, base)
-        low, high = limits(made, self.target, tail_of(level, side), (1.0 - other) / 2.0)
+        low, high = limits(made, self.target, tail_of(level, side), (1.0 - float(other)) / 2.0)
         label = "union" if base == "wilson" else "union (wald)"
         return Interval(*one_side(low, high, side), level, label, side, self.notes)
 

@@ -34,6 +34,8 @@ def name_text(record: Record) -> str:
     name = metric_name(str(record["metric"]))
     if record.get("preset"):
         return f"{name} {record['preset']}"
+    if record.get("smooth"):
+        return f"{name_text({**record, 'smooth': None})} ({record['smooth']})"
     target = record.get("target", record.get("prior"))
     if target is None:
         return name

@@ -25,6 +25,7 @@ def curve_records(
     for statistic in statistics:
         own = "auto" if method is None or method not in statistic.methods else method
         interval = statistic.interval(own, level, **_of_method(options, own, statistic.metric))
+        smooth = options.get("smooth")
         errors, comparisons = statistic.counts
         effective = statistic.effective_n
         records.append(
@@ -32,7 +33,7 @@ def curve_records(
                 "metric": statistic.metric,
                 "target": getattr(statistic, "target", None),
                 "threshold": None if statistic.metric == "auc" else statistic.threshold,
-                "estimate": statistic.estimate,
+                "estimate": statistic.estimate if smooth is None else statistic.smoothed(smooth),
                 "low": interval.low,
                 "high": interval.high,
                 "level": interval.level,
@@ -44,6 +45,7 @@ def curve_records(
                 "effective_n": effective,
                 "design_effect": None if comparisons is None or not effective else comparisons / effective,
                 **weighted(statistic),
+                **({} if smooth is None else {"smooth": smooth, "empirical_estimate": statistic.estimate}),
             }
         )
     return records

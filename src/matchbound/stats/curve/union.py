@@ -1,9 +1,9 @@
 """The paper's union rule for FRR at a FAR, and the choice of its level for FAR by simulation on the sample.
 
 Section "Pointwise intervals for ROC curves" of Fogliato, Patil & Perona (2024): an interval for FAR at `level_far`
-gives two thresholds; the intervals for FRR at these two thresholds are joined. The published results used a
-`level_far` of 0.1. FAR takes steps, and its limits mostly fall between two: the thresholds are rounded outwards, so
-that every threshold whose FAR lies within the limits is between them.
+gives two thresholds; the intervals for FRR at these two thresholds are joined. The authors' program and figures use
+α_FAR = 0.1, a `level_far` of 0.9. FAR takes steps, and its limits mostly fall between two: the thresholds are rounded
+outwards, so that every threshold whose FAR lies within the limits is between them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from matchbound.stats.curve.rates import SLACK, CurveVariances, curve_variances,
 from matchbound.stats.intervals import effective_n, wald, wilson
 from matchbound.stats.resampling import block_rng
 
+LEVEL_FAR = 0.9
+"""The level of FAR's interval, 1 − α_FAR, in the authors' program."""
 LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Levels for FAR among which the calibration chooses."""
 
