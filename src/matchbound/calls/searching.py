@@ -140,14 +140,15 @@ def search(
     behind = BehindJob(rows if rotating else rows[~mated], rows[mated], mate[mated], job)
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return Searches(tally, behind, tuple(notes), _groups(probes))
+    return Searches(tally, behind, tuple(notes), _groups(probes, searched.labels))
 
 
-def _groups(probes: Embeddings) -> dict[Any, Any] | None:
-    """The group of each person whom probes show."""
+def _groups(probes: Embeddings, shown: LabelArray) -> dict[Any, Any] | None:
+    """The group of each person whom probes show; numbers are text where they are among the labels `shown`."""
     if probes.group is None:
         return None
-    return dict(zip(probes.identities.tolist(), probes.group.tolist(), strict=True))
+    people = probes.identities if shown.dtype.kind in "iu" else as_text(probes.identities)
+    return dict(zip(people.tolist(), probes.group.tolist(), strict=True))
 
 
 def _check_protocol(protocol: str) -> None:

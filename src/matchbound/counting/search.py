@@ -300,7 +300,7 @@ def reached(job: SearchJob, least: FloatArray, strict: bool = False, workers: in
                 room = np.empty((count, 2), dtype=np.int64)
             found.append(room[:count].copy())
         pairs = np.concatenate(found) if found else np.empty((0, 2), dtype=np.int64)
-        return np.unique(pairs, axis=0) if job.owner.size > job.size else pairs
+        return np.unique(pairs, axis=0) if scores.enrolled.shared else pairs
 
     with one_blas_thread(), ThreadPoolExecutor(workers or available_cores()) as pool:
         starts = range(0, n, MOST_ROWS)

@@ -78,8 +78,9 @@ class Scores:
         self.columns = int(people.size)
         lengths, scales = row_lengths(gallery, kind)
         self.enrolled: Enrolled = Enrolled(
-            frozen(gallery), frozen(lengths), frozen(scales), frozen(people), frozen(order), frozen(start), kind
-        )
+            frozen(gallery), frozen(lengths), frozen(scales), frozen(people), frozen(order), frozen(start), kind,
+            people.size > begins.size,
+        )  # fmt: skip
         lengths, scales = row_lengths(probes, kind)
         self.probes: Searched = Searched(frozen(probes), frozen(lengths), frozen(scales), frozen(own))
         self.first_column = np.searchsorted(people, np.arange(size + 1)).astype(np.int64)

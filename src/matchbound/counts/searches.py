@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,19 @@ class SearchTally:
     distance: bool = False
     ranks: int = 1
     floor: float = -np.inf
+
+    def check_people(self, people: Collection[Any]) -> None:
+        """Raise DataError where people are not named as these searches name them, or none of them takes part."""
+        numbers = self.gallery.dtype.kind in "iu"
+        for person in people:
+            if isinstance(person, str) == numbers:
+                given, own = ("text", "whole numbers") if numbers else ("a number", "text")
+                raise DataError(
+                    f"{person!r} is {given}, and the identities of these searches are {own}; name people as they do"
+                )
+        known = {*self.gallery.tolist(), *self.nonmated.people.tolist()}
+        if people and known.isdisjoint(people):
+            raise DataError(f"none of the {len(people)} people given is enrolled or searched for")
 
     def among(self, people: Collection[Any]) -> SearchTally:
         """The searches for some people only, in the same gallery."""

@@ -31,6 +31,8 @@ class Enrolled(NamedTuple):
         Where the templates of each column begin in `order`.
     kind : int
         0, 1, 2 for cosine, dot product, Euclidean distance.
+    shared : bool
+        Whether a person has several columns, of which only the best counts.
     """
 
     raw: Any
@@ -40,6 +42,7 @@ class Enrolled(NamedTuple):
     order: Any
     start: Any
     kind: int
+    shared: bool
 
 
 class Searched(NamedTuple):
@@ -192,7 +195,6 @@ def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> 
     """Add the candidates of some columns to the lists of the probes `at`, shape (B,); Columns with products, Lists."""
     product, width, col0, band, scale = columns.values, columns.width, columns.first, columns.band, columns.scale
     score, holder, least = lists.score, lists.holder, lists.least
-    shared = enrolled.owner.shape[0] > 0 and enrolled.owner[-1] + 1 < enrolled.owner.shape[0]
     found = np.empty(width + 4, dtype=np.int64)
     kind, last = enrolled.kind, score.shape[1] - 1
     x = np.empty((1, probes.raw.shape[1]))
@@ -207,7 +209,7 @@ def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> 
             if product[r * columns.stride + found[k]] >= cut and owner != own:
                 exact = column_score(x, length, enrolled, column)
                 if value_of(exact, scale, kind) >= least[r]:
-                    insert(score, holder, r, exact, owner, shared)
+                    insert(score, holder, r, exact, owner, enrolled.shared)
                     cut = _below(least_value(score[r, last], least[r], band, scale, kind))
 
 
@@ -231,7 +233,6 @@ def keep_best_of_bits(columns: Any, probes: Any, enrolled: Any, at: Any, lists: 
     """The same from bits that say which columns may be among the best."""
     width, col0, scale = columns.width, columns.first, columns.scale
     score, holder, least = lists.score, lists.holder, lists.least
-    shared = enrolled.owner.shape[0] > 0 and enrolled.owner[-1] + 1 < enrolled.owner.shape[0]
     found = np.empty(width + 4, dtype=np.int64)
     values = np.empty(width + 4)
     kind, last = enrolled.kind, score.shape[1] - 1
@@ -246,7 +247,7 @@ def keep_best_of_bits(columns: Any, probes: Any, enrolled: Any, at: Any, lists: 
         for k in range(count):
             owner = enrolled.owner[col0 + found[k]]
             if values[k] > score[r, last] and owner != own and value_of(values[k], scale, kind) >= least[r]:
-                insert(score, holder, r, values[k], owner, shared)
+                insert(score, holder, r, values[k], owner, enrolled.shared)
 
 
 @compiled()

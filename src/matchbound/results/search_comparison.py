@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -383,7 +383,7 @@ def by_group(found: Searches, threshold: float, rank: int) -> SearchGroups:
     made = []
     for name in sorted({group for group in (found.group or {}).values()}, key=str):
         chosen = {person for person, group in (found.group or {}).items() if group == name}
-        part = found.among(chosen)
+        part = replace(found, tally=found.tally.among(chosen), behind=None)
         fpir = part.fpir(threshold) if part.n_nonmated else None
         fnir, cmc = (part.fnir(threshold, rank), part.cmc(rank)) if part.n_mated else (None, None)
         made.append(SearchGroup(name, fpir, fnir, cmc))

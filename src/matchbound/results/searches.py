@@ -356,8 +356,14 @@ class Searches(Shown):
         Parameters
         ----------
         people
-            Identities to keep.
+            Identities to keep, text or whole numbers as in these searches.
+
+        Raises
+        ------
+        DataError
+            Where they are of the other kind, or nobody of them takes part.
         """
+        self.tally.check_people(people)
         return replace(self, tally=self.tally.among(people), behind=None)
 
     def by_group(self, threshold: float, rank: int = 1, *, group: Mapping[Any, Any] | None = None) -> SearchGroups:
@@ -366,7 +372,7 @@ class Searches(Shown):
         Parameters
         ----------
         group
-            From identity to group; by default the groups of the probes.
+            From identity (text or a whole number, as in these searches) to group; by default the groups of the probes.
         threshold
             The decision threshold, in the units of the scores.
         rank
@@ -377,6 +383,7 @@ class Searches(Shown):
         known = self.group if group is None else group
         if not known:
             raise UsageError("the probes have no groups; give group={identity: group}")
+        self.tally.check_people(known)
         return by_group(replace(self, group=known), threshold, rank)
 
     def trade_off(self, rank: int = 1, level: float = 0.95, *, gallery: str = "random") -> TradeOff:
