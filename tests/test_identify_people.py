@@ -46,7 +46,7 @@ def test_groups_of_searches(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "By group" in text
     assert "Gaps, in points" in text
     assert main(identify(folder, "--threshold", "0.5", "--group", "group", "--format", "json", "--quiet")) == 0
-    document = json.loads(capsys.readouterr().out)["provenance"]
+    document = json.loads(capsys.readouterr().out)
     found = mb.search(mb.read(folder / "g.npz"), mb.read(folder / "p.npz", group="group"))
     own = found.by_group(0.5)
     assert [row["estimate"] for row in document["groups"]] == [row["estimate"] for row in own.to_records()]
@@ -81,7 +81,7 @@ def test_people_have_one_group(folder: Path) -> None:
 def test_another_system(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = ["--against-gallery", str(folder / "g2.npz"), "--against-probes", str(folder / "p2.npz")]
     assert main(identify(folder, "--threshold", "0.5", "--fpir", "10%", *other, "--format", "json", "--quiet")) == 0
-    rows = json.loads(capsys.readouterr().out)["provenance"]["comparison"]
+    rows = json.loads(capsys.readouterr().out)["comparison"]
     a, b = (mb.search(mb.read(folder / f"g{s}.npz"), mb.read(folder / f"p{s}.npz")) for s in ("", "2"))
     own = mb.compare_searches(a, b, fpir=0.1, threshold=0.5).to_records()
     assert [row["estimate"] for row in rows] == pytest.approx([row["estimate"] for row in own])
@@ -144,3 +144,20 @@ def test_long_tables_leave_out_the_middle() -> None:
     assert "200 rows" in str(band)
     assert len(band._repr_html_()) < 9000
     assert len(band.to_dict()["results"]) == 200
+
+
+def test_verdicts_hubs_and_groups_are_parts_of_the_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Provenance says what made an answer, not what it is."""
+    words = ("--threshold", "0.5", "--group", "group", "--hubs", "2", "--claim", "fpir<90%", "--claim", "cmc>99.9%")
+    other = ("--against-gallery", str(folder / "g2.npz"), "--against-probes", str(folder / "p2.npz"))
+    assert main(identify(folder, *words, *other, "--format", "json", "--quiet")) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert set(document["provenance"]) <= {"version", "parameters", "seed", "input", "command"}
+    assert [(row["metric"], row["threshold"], row["verdict"]) for row in document["claims"]] == [
+        ("fpir", 0.5, "shown"),
+        ("cmc", None, document["claims"][1]["verdict"]),
+    ]
+    assert document["hubs"][0]["threshold"] == 0.5
+    assert len(document["hubs"][0]["hubs"]) <= 2
+    assert {row["group"] for row in document["groups"]} == {"f", "m"}
+    assert {row["metric"] for row in document["comparison"]} >= {"fpir", "fnir", "cmc"}

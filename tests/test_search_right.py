@@ -32,7 +32,9 @@ def test_a_person_stands_once_in_a_list_whoever_failed_to_enrol(missing: list[st
     st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(0, 30), st.sampled_from(["max", "mean"]),
     st.sampled_from([1, 3, 40]),
 )  # fmt: skip
-def test_failed_enrolments_add_nobody_to_a_list(seed: int, copies: int, failed: int, fuse: str, candidates: int) -> None:
+def test_failed_enrolments_add_nobody_to_a_list(
+    seed: int, copies: int, failed: int, fuse: str, candidates: int
+) -> None:
     """They count as enrolled people without a template: the lists are those without them."""
     rng = np.random.default_rng(seed)
     who = rng.choice(40, 4, replace=False)

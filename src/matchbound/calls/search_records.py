@@ -152,15 +152,3 @@ def search_claim(
     else:
         raise UsageError(f"the claim {said} is not about searches; write fpir, fnir, cmc or fnir@fpir=RATE")
     return said.judge(rate, level=level, method=method, gallery=target)
-
-
-def claim_record(claim: Claim) -> Record:
-    """A verdict as a plain record."""
-    return {
-        "claim": claim.statement,
-        "verdict": claim.verdict,
-        "estimate": number(claim.estimate),
-        "bound": number(claim.bound),
-        "level": claim.level,
-        "method": claim.method,
-    }

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
-from matchbound.results.claims import Claim, Statement, check_statement, parse_claim
-
-if TYPE_CHECKING:
-    from matchbound.results.error_rates import ErrorRates
-    from matchbound.results.roc import RocCurve
+from matchbound.results.claims import AT_A_THRESHOLD, Claim, Statement, check_statement, parse_claim
 
 MOST_PILOT = 2_000_000
 """Comparisons up to which the data are a pilot of the study that would settle a claim."""
 NOT_SHOWN = 3
 """The exit code when a claim is not shown."""
-AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "hter", "gfar", "gfrr")
 
 ClaimOption = Annotated[
     list[str] | None,
@@ -52,36 +47,11 @@ def needs_curve(claims: Sequence[tuple[str, Statement]]) -> bool:
     return any(said.metric not in AT_A_THRESHOLD for _, said in claims)
 
 
-def verdicts(
-    claims: Sequence[tuple[str, Statement]],
-    series: Sequence[ErrorRates],
-    curve: RocCurve | None,
-    *,
-    level: float,
-    method: str | None = None,
-    failures: Failures | None = None,
-) -> Verdicts:
-    """Every claim decided, those about rates at each threshold."""
-    made: Verdicts = []
-    for text, said in claims:
-        if said.metric in AT_A_THRESHOLD:
-            own = method if said.metric in ("far", "frr", "recall") else None
-            for rates in series:
-                if said.metric in ("gfar", "gfrr"):
-                    made.append((_generalised(said, rates, failures, level), rates.threshold))
-                else:
-                    made.append((rates.claim(text, level=level, method=own), rates.threshold))
-        else:
-            assert curve is not None
-            made.append((curve.claim(text, level=level), None))
-    return made
-
-
-def _generalised(said: Statement, rates: ErrorRates, failures: Failures | None, level: float) -> Claim:
-    if failures is None:
-        raise UsageError(f"a claim about {said.metric} needs --fta, --fte or --failures")
-    both = rates.generalised(failures)
-    return said.judge(both.gfar if said.metric == "gfar" else both.gfrr, level=level)
+def check_failures(claims: Sequence[tuple[str, Statement]], failures: Failures | None) -> None:
+    """Raise where a claim is about failures and none are given."""
+    for _, said in claims:
+        if said.metric in ("gfar", "gfrr") and failures is None:
+            raise UsageError(f"a claim about {said.metric} needs --fta, --fte or --failures")
 
 
 def with_plans(made: Verdicts, data: object) -> Verdicts:

@@ -8,13 +8,12 @@ from cyclopts import Parameter
 
 from matchbound.cli import common
 from matchbound.cli.claims import (
-    AT_A_THRESHOLD,
     ClaimOption,
+    check_failures,
     exit_code,
     needs_curve,
     needs_threshold,
     read_claims,
-    verdicts,
     with_plans,
 )
 from matchbound.cli.failures import NO_FAILURES, FailureOptions
@@ -39,6 +38,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
+from matchbound.results.claims import AT_A_THRESHOLD, judge_all
 from matchbound.results.interval import check_prior, named
 from matchbound.results.points import CurveStatistic
 from matchbound.results.rates import METHODS, VARIANCES
@@ -125,6 +125,7 @@ def evaluate(
         chosen["variance"] = variance = named(variance, (*VARIANCES, *BOOTSTRAPS), "--variance")
     with common.listening(quiet) as told:
         failed = failures.load()
+        check_failures(claims, failed)
         data = reading.load_or_scan(files)
         if protocol is not None:
             data = _scored(data, protocol)
@@ -151,7 +152,7 @@ def evaluate(
             read = [] if curve is None else [curve.claimed(said) for said in asked]
             points = curve_records([point for point in read if isinstance(point, CurveStatistic)], "default", level)
             points += cost_records([point for point in read if not isinstance(point, CurveStatistic)], "auto", level)
-            made = with_plans(verdicts(claims, series, curve, level=level, method=method, failures=failed), data)
+            made = with_plans(judge_all(claims, series, curve, level=level, method=method, failures=failed), data)
     source = common.provenance(
         files,
         seed,

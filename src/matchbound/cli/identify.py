@@ -130,12 +130,11 @@ def identify(
 
     Example: `matchbound identify --gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01 --rank 1 --format json`
     """
-    from matchbound.calls.search_records import claim_record, search_claim, search_records
+    from matchbound.calls.search_records import search_claim, search_records
     from matchbound.calls.searching import search
     from matchbound.readers.candidates import read_candidates
     from matchbound.results.search_comparison import compare_searches
     from matchbound.results.search_rates import METHODS
-    from matchbound.show.claims import claim_lines
     from matchbound.show.numbers import percent
     from matchbound.show.searches import comparison_rows, groups_table, searches_table
 
@@ -198,14 +197,18 @@ def identify(
                 found, other, fpir=(fpir or [0.01])[0], threshold=threshold[0] if threshold else None,
                 rank=(rank or [1])[0], gallery=target,
             )  # fmt: skip
-        also_said: dict[str, Any] = {}
+        also: dict[str, Any] = {
+            "hubs": [
+                {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in receivers
+            ]
+        }
         if by_group is not None:
-            also_said = {"groups": by_group.to_records(), "gaps": by_group.gap_records(level)}
+            also |= {"groups": by_group.to_records(), "gaps": by_group.gap_records(level)}
         if compared is not None:
-            also_said["comparison"] = compared.to_records()
-    also = (candidates, failed_enrolments, failed_probes, people, against_gallery, against_probes)
+            also["comparison"] = compared.to_records()
+    files = (candidates, failed_enrolments, failed_probes, people, against_gallery, against_probes)
     source: dict[str, Any] = common.provenance(
-        [*gallery, *probes, *(path for path in also if path is not None)],
+        [*gallery, *probes, *(path for path in files if path is not None)],
         None,
         {
             "verb": "identify",
@@ -237,26 +240,19 @@ def identify(
                 ranks=rank or [1],
             )  # fmt: skip
         wrote(report, quiet)
-    if hubs:
-        source["hubs"] = [
-            {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in receivers
-        ]
-    if verdicts:
-        source["claims"] = [claim_record(verdict) for verdict in verdicts]
     rows = [
         (t, [[str(hub.identity), f"{hub.hits:,}", percent(hub.share)] for hub in listed], half)
         for t, listed, half in receivers
     ]
-    source |= also_said
     extra: list[Table] = []
     if by_group is not None:
-        extra += groups_table(source["groups"], source["gaps"])
+        extra += groups_table(also["groups"], also["gaps"])
     if compared is not None and against_probes is not None:
         first, second = common.system_names([probes[-1], against_probes])
-        extra.append(comparison_rows(source["comparison"], (first, second)))
+        extra.append(comparison_rows(also["comparison"], (first, second)))
     at = (threshold or [None])[0]  # type: ignore[list-item]
-    lines = claim_lines([(each, at if each.metric in ("fpir", "fnir") else None) for each in verdicts]).splitlines()
-    answer.deliver(records, partial(searches_table, records, rows, lines, extra), told.texts, source)
+    judged = [(claim, at if claim.metric in ("fpir", "fnir") else None) for claim in verdicts]
+    answer.deliver(records, partial(searches_table, records, rows, extra), told.texts, source, judged, also)
     return 0 if all(verdicts) else 3
 
 

@@ -251,6 +251,7 @@ class Answer:
         told: Sequence[str],
         source: Mapping[str, Any],
         claims: Sequence[tuple[Claim, float | None]] = (),
+        also: Mapping[str, Any] | None = None,
     ) -> None:
         """Write the answer in the form asked for, to standard output or, whole or not at all, to a file.
 
@@ -260,10 +261,12 @@ class Answer:
             Makes the table for people; called with ``colour=`` only where a table is asked for.
         claims
             Verdicts, each with its threshold (None for a curve).
+        also
+            Further parts of a JSON document, such as groups.
         """
         if self.format == "json":
             verdicts = [claim_record(claim, threshold) for claim, threshold in claims]
-            content = to_json(records, told, source, claims=verdicts)
+            content = to_json(records, told, source, also={"claims": verdicts, **(also or {})})
         elif self.format == "csv":
             content = to_csv(records)
         else:

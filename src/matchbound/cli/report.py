@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.claims import ClaimOption, exit_code, read_claims
+from matchbound.cli.claims import ClaimOption, check_failures, exit_code, read_claims
 from matchbound.cli.costs import CllrOption, MinDcf, read_priors
+from matchbound.cli.failures import NO_FAILURES, FailureOptions
 from matchbound.cli.groups import People
 from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
@@ -109,6 +110,7 @@ def report(
     format: ReportFormat = None,
     output: Output = None,
     claim: ClaimOption = None,
+    failures: FailureOptions = NO_FAILURES,
     min_dcf: MinDcf = None,
     cllr: CllrOption = False,
     terms: TermsOption = "plain",
@@ -122,7 +124,8 @@ def report(
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 
-    read_claims(claim)
+    claims = read_claims(claim)
+    failures.check()
     check_rates("--far", far)
     priors = read_priors("--min-dcf", min_dcf)
     method = named(method, METHODS, "--method")
@@ -134,6 +137,8 @@ def report(
     if output is None and chosen == "html" and sys.stdout.isatty():
         raise UsageError("the report is a page for a browser: give --output report.html, or matchbound open")
     with common.listening(quiet):
+        failed = failures.load()
+        check_failures(claims, failed)
         data, attribute = grouped(files, group, reading, people)
         others = [reading.load_or_scan([path]) for path in against or ()]
         names = common.system_names([files[-1], *(against or ())])
@@ -155,6 +160,9 @@ def report(
                 "probes": probes,
                 "against": names[1:] or None,
                 "claim": claim or None,
+                "fta": failures.fta,
+                "fte": failures.fte,
+                "failures": failures.failures,
                 "min_dcf": min_dcf or None,
                 "weighting": None if weighting == "comparisons" else weighting,
             },
@@ -186,6 +194,7 @@ def report(
                 n_resamples=resamples,
                 provenance=source,
                 claims=claim or (),
+                failures=failed,
                 min_dcf=priors,
                 cllr=cllr,
                 searches=found,

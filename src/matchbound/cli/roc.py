@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from matchbound.cli import common
-from matchbound.cli.claims import ClaimOption, exit_code, needs_threshold, read_claims, verdicts
+from matchbound.cli.claims import ClaimOption, exit_code, needs_threshold, read_claims
 from matchbound.cli.costs import ActDcf, CllrOption, MinDcf, read_priors
 from matchbound.cli.laboratory import LABORATORY, Laboratory
 from matchbound.cli.options import (
@@ -30,6 +30,7 @@ from matchbound.cli.options import (
     wrote,
 )
 from matchbound.errors import UsageError
+from matchbound.results.claims import judge_all
 from matchbound.results.interval import check_rate, named
 from matchbound.show.terms import Terms
 
@@ -135,7 +136,7 @@ def roc(
             costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
             costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
             records += cost_records(costs, method, level)
-            made = verdicts(claims, (), curve, level=level)
+            made = judge_all(claims, (), curve, level=level)
         picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:], answer.terms)
     source = common.provenance(
         files,

@@ -17,6 +17,7 @@ from matchbound.calls.provenance import provenance_of
 from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
+from matchbound.data.failures import Failures
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import heard
 from matchbound.readers.loading import in_memory
@@ -35,7 +36,7 @@ from matchbound.report.page import (
 )
 from matchbound.report.panels import histogram_edges, score_histogram
 from matchbound.report.parts import curve_panel, curve_picture, drivers_of, per_person, tally_at
-from matchbound.results.claims import Statement, check_statement, parse_claim
+from matchbound.results.claims import AT_A_THRESHOLD, check_statement, judge_all, parse_claim
 from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
     from matchbound.report.systems import SystemsSection
     from matchbound.report.systems_section import Against
 
-AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "hter")
-"""Metrics of claims that are about decisions at a threshold."""
 DEFAULT_FAR = (1e-1, 1e-2, 1e-3)
 FEW_ERRORS = 10
 Format = Literal["html", "markdown", "latex"]
@@ -95,9 +94,9 @@ def write_report(
     options
         What the report says and how the data are counted, all that `make_report` takes: ``far``, ``threshold``,
         ``level``, ``method``, ``title``, ``show_labels``, ``suspects``, ``group``, ``against``, ``name``, ``claims``,
-        ``min_dcf``, ``cllr``, ``searches``, ``rng``, ``n_resamples``, ``provenance``, ``workers``, ``executor``,
-        ``progress``, ``checkpoint``, ``checkpoint_every`` and ``weighting``. For `Searches`: ``fpir``, ``threshold``,
-        ``ranks``, ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
+        ``failures``, ``min_dcf``, ``cllr``, ``searches``, ``rng``, ``n_resamples``, ``provenance``, ``workers``,
+        ``executor``, ``progress``, ``checkpoint``, ``checkpoint_every`` and ``weighting``. For `Searches`: ``fpir``,
+        ``threshold``, ``ranks``, ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
 
     Returns
     -------
@@ -156,6 +155,7 @@ def make_report(
     n_resamples: int = 2000,
     provenance: Mapping[str, Any] | None = None,
     claims: Sequence[str] = (),
+    failures: Failures | None = None,
     min_dcf: Sequence[float | str] = (),
     cllr: bool = False,
     searches: Searches | None = None,
@@ -199,6 +199,8 @@ def make_report(
     claims
         Requirements to judge, such as ``"frr@far=1e-3 < 5%"``; one about a rate at a threshold is judged at each of
         the thresholds. The verdicts come first.
+    failures
+        Failures to enrol and to acquire, for claims about GFAR and GFRR.
     min_dcf
         Priors, or names of evaluations, at which the least detection cost is reported.
     cllr
@@ -255,7 +257,8 @@ def make_report(
             "weighting": None if weighting == "comparisons" else weighting,
         }
         made = _Maker(data, curve, level, method, engine, rng, n_resamples, weighting)
-        verdicts = _verdicts(said, series, curve, level)
+        judged = judge_all(said, series, curve, level=level, failures=failures)
+        verdicts = tuple(Verdict(claim, at) for claim, at in judged)
         costs = _costs(curve, min_dcf, cllr, level)
         report = made.report(
             _targets(far, curve),
@@ -284,19 +287,6 @@ def _of_searches(found: Searches | None, level: float, show_labels: bool) -> Sea
     from matchbound.report.search_page import make_search_report
 
     return make_search_report(found, level=level, show_labels=show_labels)
-
-
-def _verdicts(
-    said: Sequence[tuple[str, Statement]], series: Sequence[ErrorRates], curve: RocCurve, level: float
-) -> tuple[Verdict, ...]:
-    """Every claim judged, those about rates at each threshold."""
-    made: list[Verdict] = []
-    for text, claim in said:
-        if claim.metric in AT_A_THRESHOLD:
-            made += [Verdict(rates.claim(text, level=level), rates.threshold) for rates in series]
-        else:
-            made.append(Verdict(curve.claim(text, level=level)))
-    return tuple(made)
 
 
 def _costs(curve: RocCurve, priors: Sequence[float | str], cllr: bool, level: float) -> tuple[ReportedCost, ...]:

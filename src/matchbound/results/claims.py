@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from matchbound.errors import UsageError
 from matchbound.notes import Note
@@ -14,6 +14,11 @@ from matchbound.results.interval import Interval
 from matchbound.show.claims import claim_record
 from matchbound.show.numbers import level_text, percent, typed_number
 from matchbound.show.shown import Shown
+
+if TYPE_CHECKING:
+    from matchbound.data.failures import Failures
+    from matchbound.results.error_rates import ErrorRates
+    from matchbound.results.roc import RocCurve
 
 Verdict = Literal["shown", "not shown", "refuted"]
 Relation = Literal["<", ">"]
@@ -45,6 +50,9 @@ METRICS = {
     "fnir@fpir": "fnir@fpir",
 }
 """Names that a claim may use, and the metric each means."""
+
+AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "hter", "gfar", "gfrr")
+"""Metrics of decisions at a threshold; the others are of a curve, or of searches."""
 
 UNBOUNDED = ("mindcf", "actdcf", "cllr", "mincllr")
 """Metrics that are no rates: their targets may be 1 and more."""
@@ -133,6 +141,35 @@ def check_statement(said: Statement, text: str) -> None:
         _check_rate(said.given, f"claim {text!r}")
     if said.metric not in UNBOUNDED:
         _check_rate(said.target, f"claim {text!r}")
+
+
+def judge_all(
+    claims: Sequence[tuple[str, Statement]],
+    series: Sequence[ErrorRates],
+    curve: RocCurve | None,
+    *,
+    level: float = 0.95,
+    method: str | None = None,
+    failures: Failures | None = None,
+) -> list[tuple[Claim, float | None]]:
+    """Every claim decided, with its threshold: those about decisions at each threshold, the others on the curve.
+
+    method
+        Of the bounds of single rates; other numbers have their own.
+    failures
+        For claims about GFAR and GFRR.
+    """
+    verdicts: list[tuple[Claim, float | None]] = []
+    for text, statement in claims:
+        if statement.metric in AT_A_THRESHOLD:
+            own = method if statement.metric in ("far", "frr", "recall") else None
+            verdicts += [
+                (rates.claim(text, level=level, method=own, failures=failures), rates.threshold) for rates in series
+            ]
+        else:
+            assert curve is not None
+            verdicts.append((curve.claim(text, level=level), None))
+    return verdicts
 
 
 def _check_rate(value: float, where: str) -> None:

@@ -16,7 +16,7 @@ from matchbound.data.comparisons import SURE, question
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.results.claims import Claim, parse_claim
+from matchbound.results.claims import AT_A_THRESHOLD, Claim, parse_claim
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
 from matchbound.results.hter import HalfTotalError
 from matchbound.results.interval import few_identities, named
@@ -127,10 +127,12 @@ class ErrorRates(Shown):
             GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
         )
 
-    def claim(self, text: str, *, level: float = 0.95, method: str | None = None) -> Claim:
+    def claim(
+        self, text: str, *, level: float = 0.95, method: str | None = None, failures: Failures | None = None
+    ) -> Claim:
         """Whether a requirement is shown at this threshold: ``"far < 1e-3"``, ``"precision@prior=0.01 > 0.9"``.
 
-        Metrics: ``far``, ``frr``, ``precision``, ``recall``, ``f1``.
+        Metrics: ``far``, ``frr``, ``precision``, ``recall``, ``f1``, ``hter``, ``gfar``, ``gfrr``.
 
         Parameters
         ----------
@@ -140,6 +142,8 @@ class ErrorRates(Shown):
             The confidence of the one-sided bounds.
         method
             Of the bounds; by default that of the number.
+        failures
+            Failures to enrol and to acquire, for ``gfar`` and ``gfrr``.
 
         Examples
         --------
@@ -149,7 +153,7 @@ class ErrorRates(Shown):
         """
         said = parse_claim(text)
         options = dict(said.options)
-        made: Rate | LinkageMeasure | Recall | HalfTotalError
+        made: Rate | LinkageMeasure | Recall | HalfTotalError | GeneralisedRate
         if said.metric in ("precision", "f1"):
             prior = options.pop("prior", None)
             made = self.precision(prior) if said.metric == "precision" else self.f1(prior)
@@ -157,12 +161,17 @@ class ErrorRates(Shown):
             made = self.recall()
         elif said.metric == "hter":
             made = self.hter()
+        elif said.metric in ("gfar", "gfrr"):
+            if failures is None:
+                raise UsageError(f"a claim about {said.metric} needs failures to enrol or to acquire; give failures=")
+            both = self.generalised(failures)
+            made = both.gfar if said.metric == "gfar" else both.gfrr
         elif said.metric in ("far", "frr"):
             made = self.far if said.metric == "far" else self.frr
         else:
             raise UsageError(
-                f"rates at a threshold know nothing of {said.metric!r}; claims about them take far, frr, precision, "
-                "recall and f1 (see RocCurve.claim for others)"
+                f"rates at a threshold know nothing of {said.metric!r}; claims about them take "
+                f"{', '.join(AT_A_THRESHOLD)} (see RocCurve.claim for others)"
             )
         if options:
             raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")

@@ -220,12 +220,15 @@ def to_json(
     warnings: Sequence[str],
     provenance: Mapping[str, Any],
     *,
-    claims: Sequence[Record] = (),
+    also: Mapping[str, Any] | None = None,
 ) -> str:
-    """A document that a strict parser takes: NaN and infinity become null, and labels are escaped."""
+    """A document that a strict parser takes: NaN and infinity become null, and labels are escaped.
+
+    also
+        Further parts of it, such as claims; empty ones are left out.
+    """
     document: Record = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
-    if claims:
-        document["claims"] = list(claims)
+    document |= {key: part for key, part in (also or {}).items() if part}
     return json.dumps(cleaned(document), indent=1, allow_nan=False) + "\n"
 
 

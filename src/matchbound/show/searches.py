@@ -23,7 +23,6 @@ COLUMNS = (
 def searches_table(
     records: Sequence[Record],
     hubs: Sequence[tuple[float, Sequence[Sequence[str]], int]] = (),
-    claims: Sequence[str] = (),
     extra: Sequence[Table] = (),
     *,
     width: int | None = None,
@@ -33,8 +32,6 @@ def searches_table(
 
     hubs
         For each threshold: rows (identity, hits, share) and how many people receive half of the false hits.
-    claims
-        Verdicts in words.
     extra
         Further tables: groups, another system.
     """
@@ -50,7 +47,7 @@ def searches_table(
             text += table(["identity", "hits", "share"], people, width=width, colour=colour)
     if extra:
         text += "\n" + joined(extra, width, colour)
-    return "".join(f"{line}\n" for line in claims) + text
+    return text
 
 
 def searches_rows(records: Sequence[Record]) -> Table:
