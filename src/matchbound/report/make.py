@@ -96,7 +96,8 @@ def write_report(
         ``level``, ``method``, ``title``, ``show_labels``, ``suspects``, ``group``, ``against``, ``name``, ``claims``,
         ``failures``, ``min_dcf``, ``cllr``, ``searches``, ``rng``, ``n_resamples``, ``provenance``, ``workers``,
         ``executor``, ``progress``, ``checkpoint``, ``checkpoint_every`` and ``weighting``. For `Searches`: ``fpir``,
-        ``threshold``, ``ranks``, ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against`` and ``provenance``.
+        ``threshold``, ``ranks``, ``level``, ``title``, ``show_labels``, ``claims``, ``group``, ``against``
+        and ``provenance``.
 
     Returns
     -------
