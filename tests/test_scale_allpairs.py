@@ -19,7 +19,7 @@ from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.pairs import impostor_pairs
 from matchbound.counting.partial import LONG_ROW, _at_thresholds, _rows_in_order, _run_up
-from matchbound.counting.speeds import Speeds
+from matchbound.counting.screen import COSTS
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
@@ -27,7 +27,6 @@ from matchbound.kernels.screen import SCREENS, Screen
 from naive_scale import tally_by_loop
 
 SCREENED = [kind.__name__.lower() for kind in SCREENS if kind.available()]
-SPEEDS = Speeds(0.02, 0.5, 0.005, 0.2, 0.1)
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -255,7 +254,6 @@ def score_quantiles(source: Embeddings, rates: Any) -> Any:
 def test_a_screen_pays_on_structured_data_and_changes_nothing(
     similarity: Any, decay: float, kind: type[Screen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_module, "measured_speeds", lambda seconds: SPEEDS)
     monkeypatch.setattr(screen_module, "best_kind", lambda force=False: kind)
     base = structured(5000, 64, 11, decay)
     data = Embeddings(base.vectors, base.codes, similarity)
@@ -280,8 +278,8 @@ def test_a_screen_is_left_where_it_would_not_pay(
     fast: bool, far: float, screened: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where bytes are no faster than floats, and where most comparisons match."""
-    speeds = SPEEDS if fast else SPEEDS._replace(byte=2 * SPEEDS.column)
-    monkeypatch.setattr(job_module, "measured_speeds", lambda seconds: speeds)
+    if not fast:
+        monkeypatch.setattr(job_module, "COSTS", COSTS._replace(byte=2 * COSTS.column))
     rng = np.random.default_rng(12)
     data = Embeddings(rng.standard_normal((5000, 64)).astype(np.float32), rng.integers(0, 900, size=5000))
     job = job_module.make_job(data, score_quantiles(data, np.array([far])), False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -12,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from llvmlite import binding, ir  # type: ignore[import-untyped]
 
-from matchbound.counting import speeds as speeds_module
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.screen import LARGEST, screen_that_pays
 from matchbound.kernels.bits import list_hits_of_bits
@@ -221,7 +219,7 @@ def test_what_can_reach_a_threshold_passes(
     values = oriented_values(factors)
     value = float(rng.choice(values.reshape(-1)))
     axes = int(rng.integers(1, d + 1))
-    screen = screen_that_pays(factors, value, 0.0, speeds=None, kind=kind, axes=axes)
+    screen = screen_that_pays(factors, value, 0.0, costs=None, kind=kind, axes=axes)
     assert screen is not None
     assert screen.steps == -(-axes // 4)
     found = flags_of(screen, Tile(0, n, 0, n, False, True, 0.0, 0.0))
@@ -236,7 +234,7 @@ def test_few_pass_beyond_those_that_match(kind: type[Screen], decay: float) -> N
     factors = factors_of(vectors.astype(np.float32), "cosine")
     values = oriented_values(factors)[np.triu_indices(2000, k=1)]
     value = float(np.quantile(values, 0.999))
-    screen = screen_that_pays(factors, value, 0.0, speeds=None, kind=kind)
+    screen = screen_that_pays(factors, value, 0.0, costs=None, kind=kind)
     assert screen is not None
     passed = int(flags_of(screen, Tile(0, 1000, 1000, 1000, False, True, 0.0, 0.0)).sum())
     assert 900 < passed < 4000
@@ -246,7 +244,7 @@ def test_few_pass_beyond_those_that_match(kind: type[Screen], decay: float) -> N
 @pytest.mark.parametrize("value", [-np.inf, np.inf, -1e300, 1e300])
 def test_thresholds_beyond_all_values(kind: type[Screen], value: float) -> None:
     rng = np.random.default_rng(5)
-    screen = screen_that_pays(factors_of(rng.standard_normal((70, 9)), "dot"), value, 0.0, speeds=None, kind=kind)
+    screen = screen_that_pays(factors_of(rng.standard_normal((70, 9)), "dot"), value, 0.0, costs=None, kind=kind)
     assert screen is not None
     found = flags_of(screen, Tile(0, 70, 0, 70, False, True, 0.0, 0.0))
     assert found.all() if value < 0 else not found.any()
@@ -259,68 +257,5 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
     vectors[order[-1]] = 1.0
     left = vectors.astype(np.float32)
     factors = Factors(left, left, np.linalg.norm(vectors, axis=1), 1.0, "dot")
-    assert screen_that_pays(factors, 0.5, 0.0, speeds=None) is None
+    assert screen_that_pays(factors, 0.5, 0.0, costs=None) is None
     assert 1e-24 * LARGEST < 1
-
-
-FASTEST = [kind.__name__ for kind in speeds_module.kinds_for_bytes()]
-KEPT = {"column": 1.0, "fixed": 2.0, "byte": 3.0, "screened_fixed": 4.0, "survivor": 5.0}
-
-
-@pytest.mark.skipif(not FASTEST, reason="this processor has no instructions for bytes")
-@pytest.mark.parametrize(
-    "kept",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"speeds": [1, 2, 3, 4, 5]}',
-        json.dumps({**KEPT, "byte": "x", "screen": FASTEST[:1]}),
-        json.dumps({**KEPT, "byte": 0.0, "screen": "".join(FASTEST[:1])}),
-        json.dumps({**KEPT, "screen": "Portable"}),
-        json.dumps(KEPT),
-    ],
-)
-def test_speeds_are_measured_where_none_are_kept(kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    speeds = speeds_module.Speeds(**KEPT, screen=FASTEST[0])
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
-    path = speeds_module._path()
-    path.parent.mkdir(parents=True)
-    path.write_text(kept)
-
-    def measured() -> speeds_module.Speeds:
-        monkeypatch.setattr(speeds_module, "_known", {})
-        return speeds_module.measured_speeds(lambda rows, threshold, prune: 1.0)
-
-    assert measured() == speeds
-    assert json.loads(path.read_text()) == {**KEPT, "screen": FASTEST[0]}
-    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: pytest.fail("measured again"))
-    assert measured() == speeds
-
-
-@pytest.mark.skipif(len(FASTEST) < 2, reason="this processor has one instruction for bytes, or none")
-@pytest.mark.parametrize("fastest", FASTEST[:2])
-def test_the_instructions_that_are_fastest_here_are_taken(fastest: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the two widest; whatever the list says."""
-    asked = []
-
-    def seconds(rows: Any, threshold: float, prune: str) -> float:
-        asked.append(prune)
-        return 1.0 if prune in ("none", fastest.lower()) else 2.0
-
-    speeds = speeds_module._measure(seconds)
-    assert speeds.screen == fastest
-    assert set(asked) == {"none", *(name.lower() for name in FASTEST[:2])}
-    factors = factors_of(np.random.default_rng(6).standard_normal((5000, 16)).astype(np.float32), "cosine")
-    cheap = speeds_module.Speeds(0.02, 0.5, 0.005, 0.2, 0.1, fastest)
-    screen = screen_that_pays(factors, 0.9, 0.0, speeds=cheap)
-    assert type(screen).__name__ == fastest
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    speeds = speeds_module.Speeds(1.0, 2.0, 3.0, 4.0, 5.0)
-    monkeypatch.setattr(speeds_module, "_measure", lambda seconds: speeds)
-    assert speeds_module.measured_speeds(lambda rows, threshold, prune: 1.0) == speeds

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.layout import PIECE_ROWS, Layout, lay_out
-from matchbound.counting.screen import FEWEST_ROWS, screen_that_pays
-from matchbound.counting.speeds import best_kind, measured_speeds
+from matchbound.counting.screen import COSTS, screen_that_pays
 from matchbound.counting.threads import in_slices, one_blas_thread
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.scratch import room_for
@@ -158,7 +156,7 @@ def prepare_job(
         one = thresholds.size == 1
         layout = lay_out(codes, n_identities, piece_rows=PIECE_ROWS if one else PIECE_ROWS * 3 // 4)
         factors = make_factors(raw, layout.order, lengths, scales, similarity, workers)
-        screen = _choose_screen(layout, factors, thresholds, prune, workers, raw.dtype)
+        screen = _choose_screen(layout, factors, thresholds, prune, workers)
         panels = None
         if screen is not None:
             layout = replace(layout, piece_rows=SCREENED_PIECE_ROWS)
@@ -173,9 +171,8 @@ def _choose_screen(
     thresholds: FloatArray,
     prune: Pruning | None,
     workers: int | None,
-    dtype: np.dtype[Any],
 ) -> Screen | None:
-    """A screen where it pays; speeds are measured on rows of the type of the data, which are compiled for anyway."""
+    """A screen where it pays, or where one is asked for."""
     if not thresholds.size or prune == "none":
         return None
     sizes, n = np.diff(layout.start).astype(np.float64), layout.owner.size
@@ -186,27 +183,8 @@ def _choose_screen(
         from matchbound.kernels.screen import SCREENS
 
         kind = next(kind for kind in SCREENS if kind.__name__.lower() == prune)
-    speeds = None
-    if prune is None:
-        if factors.left.shape[0] < FEWEST_ROWS or best_kind() is None:
-            return None
-        speeds = measured_speeds(lambda rows, level, path: _seconds(rows.astype(dtype), level, cast("Pruning", path)))
-    return screen_that_pays(factors, lowest, genuine_share, speeds=speeds, workers=workers, kind=kind)
-
-
-def _seconds(rows: NDArray[Any], threshold: float, prune: Pruning, turns: int = 5) -> float:
-    """The least time of a run over all pairs of rows, each an identity of its own, on one thread."""
-    codes = np.arange(rows.shape[0], dtype=np.int64)
-    job = prepare_job(rows, codes, rows.shape[0], "cosine", np.array([threshold]), False, prune)
-    worker = job.worker()
-    times = []
-    with one_blas_thread():
-        for _ in range(turns + 1):
-            start = time.thread_time()
-            for block in range(job.n_blocks):
-                worker.add(block)
-            times.append(time.thread_time() - start)
-    return min(times[1:])
+    costs = COSTS if prune is None else None
+    return screen_that_pays(factors, lowest, genuine_share, costs=costs, workers=workers, kind=kind)
 
 
 def _pack(right: NDArray[np.float32], workers: int | None) -> NDArray[np.float32] | None:

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.factors import UNIT32, Factors
-from matchbound.counting.speeds import Speeds, best_kind
 from matchbound.counting.threads import in_slices
 from matchbound.scratch import room_for
 
@@ -47,6 +46,42 @@ ALWAYS = 2**29
 MOST_PASSED = 0.001
 LONGEST_CHUNK = 32
 MUST_SAVE = 0.9
+
+
+class Costs(NamedTuple):
+    """Nanoseconds per comparison on one core; only their ratios matter, and only for speed.
+
+    column, fixed : a column of the full product; the rest of a comparison that reaches no threshold
+    byte, screened_fixed : a coordinate of the screen; the rest of a comparison that does not pass
+    survivor : finishing a comparison that passes, per column of the full product
+
+    The defaults were measured on Zen 4. There VNNI of 512 and of 256 bits and AVX2 differ by less than a quarter in the
+    ratio of byte to column, so one set serves all.
+    """
+
+    column: float = 0.020
+    fixed: float = 0.35
+    byte: float = 0.005
+    screened_fixed: float = 0.12
+    survivor: float = 0.14
+
+    def plain(self, width: int) -> float:
+        """The cost of a comparison without a screen."""
+        return self.column * width + self.fixed
+
+    def screened(self, k: int, width: int, share: float) -> float:
+        """The cost of a comparison with a screen of k coordinates that a share of the comparisons pass."""
+        return self.byte * k + self.screened_fixed + share * self.survivor * (width + 64)
+
+
+COSTS = Costs()
+
+
+def best_kind(force: bool = False) -> type[Screen] | None:
+    """The screen with the widest instructions of this processor; where it has none for bytes, one without, or None."""
+    from matchbound.kernels.screen import SCREENS, Portable
+
+    return next((kind for kind in SCREENS if kind.available() and (force or kind is not Portable)), None)
 
 
 class Turn(NamedTuple):
@@ -99,7 +134,7 @@ def screen_that_pays(
     value: float,
     genuine_share: float,
     *,
-    speeds: Speeds | None,
+    costs: Costs | None = COSTS,
     workers: int | None = 1,
     kind: type[Screen] | None = None,
     axes: int | None = None,
@@ -112,26 +147,26 @@ def screen_that_pays(
         The lowest threshold among oriented values.
     genuine_share
         The share of comparisons that are genuine; most of them have to be finished.
-    speeds
+    costs
         What the choice depends on; None: give one wherever it is possible, whether or not it pays.
     workers
         Threads to make it with; by default one.
     kind
-        Which instructions to use; by default those that were measured to be the fastest, or the widest.
+        Which instructions to use; by default the widest.
     axes
         How many axes to rotate onto where there is no choice; by default all.
     """
     n, d = factors.left.shape[0], factors.dimension
     if not n or not 1 <= d <= MOST_COLUMNS:
         return None
-    if n < FEWEST_ROWS and speeds is not None:
+    if n < FEWEST_ROWS and costs is not None:
         return None
-    kind = kind or (None if speeds is None else speeds.kind) or best_kind(speeds is None)
+    kind = kind or best_kind(costs is None)
     if kind is None:
         return None
     order = np.random.default_rng(0).permutation(n)[: 2 * SAMPLE_PAIRS]
-    if speeds is not None:
-        turn = _cheapest_turn(factors, order, value, genuine_share, kind, speeds)
+    if costs is not None:
+        turn = _cheapest_turn(factors, order, value, genuine_share, kind, costs)
     else:
         k = axes or d
         turn = _even_turn(_main_axes(factors.left[:, :d], k) if k < d else np.eye(d))
@@ -141,7 +176,7 @@ def screen_that_pays(
 
 
 def _cheapest_turn(
-    factors: Factors, order: IntArray, value: float, genuine_share: float, kind: type[Screen], speeds: Speeds
+    factors: Factors, order: IntArray, value: float, genuine_share: float, kind: type[Screen], costs: Costs
 ) -> Turn | None:
     """The rotation that costs least on a sample of pairs; None where it is cheaper to multiply everything.
 
@@ -150,28 +185,28 @@ def _cheapest_turn(
     (n, width), d = factors.left.shape, factors.dimension
 
     def cost(turn: Turn, k: int) -> float:
-        return speeds.screened(k, width, _survivors(factors, turn, order, value, kind) + genuine_share)
+        return costs.screened(k, width, _survivors(factors, turn, order, value, kind) + genuine_share)
 
-    best, least = None, MUST_SAVE * speeds.plain(width)
+    best, least = None, MUST_SAVE * costs.plain(width)
     found = cost(Turn(None, 0.0), d)
     if found < least:
         best, least = Turn(None, 0.0), found
-    hoped = speeds.screened(d // 4, width, genuine_share)
-    effort = speeds.column * d * d * (n / 2 + SAMPLE_AXES)
+    hoped = costs.screened(d // 4, width, genuine_share)
+    effort = costs.column * d * d * (n / 2 + SAMPLE_AXES)
     if not 8 <= d <= MOST_TURNED or (least - hoped) * n * (n - 1) / 2 < 2 * effort:
         return best
     axes = _main_axes(factors.left[:, :d], d // 2)
     for share in SHARES_OF_AXES:
         k = min(d, -(-round(share * d) // 8) * 8)
         turn = _even_turn(axes[:, :k])
-        found = cost(turn, k) + speeds.column * d * k * 2 / (n - 1)
+        found = cost(turn, k) + costs.column * d * k * 2 / (n - 1)
         if found < least:
             best, least = turn, found
         elif found > 2 * least:  # with fewer axes, more would pass
             break
     if best is None:
         turn = _even_turn(np.eye(d))
-        found = cost(turn, d) + speeds.column * d * d * 2 / (n - 1)
+        found = cost(turn, d) + costs.column * d * d * 2 / (n - 1)
         if found < least:
             best = turn
     return best

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.factors import rounding_band
-from matchbound.counting.screen import best_step
-from matchbound.counting.speeds import best_kind
+from matchbound.counting.screen import best_kind, best_step
 from matchbound.counting.threads import in_slices
 from matchbound.data.embeddings import BLOCK_ROWS, Similarity
 from matchbound.scratch import room_for

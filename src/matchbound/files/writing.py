@@ -18,17 +18,20 @@ MOMENT = 10.0
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_file(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[Path]:
     """The name of a file to write; it takes the place of the target when the block ends well, and is gone otherwise.
 
-    A link is followed, and a device or a pipe is written to as it is. A file that is replaced keeps its rights.
+    A link is followed, and a device or a pipe is written to as it is. A file that is replaced keeps its rights, unless
+    `mode` gives others.
     """
     target = Path(os.path.realpath(path))
     try:
-        mode = target.stat().st_mode if target.exists() else None
-        if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        before = target.stat().st_mode if target.exists() else None
+        if before is not None and not stat.S_ISREG(before) and not stat.S_ISDIR(before):
             yield target
             return
+        if mode is None and before is not None:
+            mode = stat.S_IMODE(before)
         _clear(target)
         # the name is known before the file is there, so that a signal at any moment leaves nothing behind
         temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
@@ -37,7 +40,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
                 with contextlib.suppress(OSError):  # a file system that cannot
                     _hold(held.fileno())
                 if mode is not None:
-                    os.chmod(temporary, stat.S_IMODE(mode))
+                    os.chmod(temporary, mode)
                 yield temporary
                 os.replace(temporary, target)
         finally:
@@ -65,10 +68,10 @@ def _hold(file: int) -> bool:
     return True
 
 
-def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a whole file, or leave what was there."""
+def write_atomically(path: str | os.PathLike[str], content: str | bytes, mode: int | None = None) -> None:
+    """Write a whole file, or leave what was there; `mode` are its rights, as in `whole_file`."""
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    with whole_file(path) as place, open(place, "wb") as stream:
+    with whole_file(path, mode) as place, open(place, "wb") as stream:
         stream.write(data)
         stream.flush()
         if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
