@@ -31,6 +31,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 MESSAGE = "matchbound: compiling its kernels for this processor; later runs start at once\n"
 DIGEST_BYTES = hashlib.sha256().digest_size
+_NumbaCache: Any = FunctionCache  # numba has no types
+_dumps: Any = dumps
 
 
 def compiled(**options: Any) -> Callable[[F], F]:
@@ -64,7 +66,7 @@ def inlined(function: F) -> F:
     return compiled(inline="always")(function)
 
 
-class _KernelCache(FunctionCache):  # type: ignore[misc]
+class _KernelCache(_NumbaCache):  # type: ignore[misc]
     """Numba's cache of one function, with files of our own; it never raises."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -116,7 +118,7 @@ class _KernelFiles:
 
     def save(self, key: Any, form: Any) -> None:
         """Keep a form under `key`, whole or not at all, and drop what other sources left."""
-        content = dumps((key, form))
+        content = _dumps((key, form))
         write_atomically(self._path(key), hashlib.sha256(content).digest() + content, mode=0o600)
         python = self._base.rpartition(".")[2]  # as py311
         for path in self._folder.glob(f"*.{python}.*.nb[ci]*"):  # also half of one, of a process that was killed
