@@ -13,7 +13,7 @@ from matchbound.calls.roc import roc
 from matchbound.cli import main
 from matchbound.cli.laboratory import command_line
 from matchbound.show.records import RATE_FIELDS
-from matchbound.show.terms import worded, worded_page
+from matchbound.show.terms import say, speaking, worded
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 FILE = str(DATA / "larger.csv")
@@ -136,8 +136,8 @@ def test_terms(capsys: pytest.CaptureFixture[str]) -> None:
 def test_terms_change_words_and_not_markup() -> None:
     assert worded("GFAR, FAR and FRRs of a false accept", "iso") == "GFAR, FMR and FNMRs of a false match"
     assert worded("FAR", "plain") == "FAR"
-    page = '<a title="FAR">FAR</a><script>let FAR = 1;</script><style>.FRR{}</style> FRR'
-    assert worded_page(page, "iso") == '<a title="FAR">FMR</a><script>let FAR = 1;</script><style>.FRR{}</style> FNMR'
+    with speaking("iso"):
+        assert say("FAR") == "FMR"
 
 
 def test_a_laboratory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_det_has_probit_axes_and_a_band(curve: RocCurve, tmp_path) -> None:  # t
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["95% pointwise", "system A"]
     assert len(ax.collections) == 1
     assert [text.get_text() for text in ax.texts] == [f"EER {percent(curve.eer().estimate)}"]
-    marker = ax.lines[1].get_data()
+    marker = next(line for line in ax.lines if len(line.get_xdata()) == 1).get_data()
     assert float(marker[0][0]) == pytest.approx(ndtri(curve.eer().estimate))
     target = tmp_path / "det.png"
     ax.figure.savefig(target)
@@ -74,10 +74,10 @@ def test_histograms_have_area_one(curve: RocCurve) -> None:
 
 
 def test_thinning_invents_no_point() -> None:
-    from matchbound.show.plots import DRAWN_POINTS, _steps
+    from matchbound.show.figures import DRAWN_POINTS, drawn_points
 
     curve = quiet(model(40, 5, seed=1))
-    x, y = _steps(curve)
+    x, y = drawn_points(curve)
     assert x.size <= DRAWN_POINTS + 2 < len(curve)
     assert set(zip(x, y, strict=True)) <= set(zip(curve.far, curve.frr, strict=True))
     assert (x[0], y[0], x[-1], y[-1]) == (0.0, 1.0, 1.0, 0.0)

@@ -629,7 +629,7 @@ def test_a_tally_without_pairs_has_no_slope():
 
 
 def test_the_plot_shows_both_curves(models):
-    from matchbound.show.correlations import plot_correlations
+    from matchbound.show.figures import plot_correlations
 
     axes = plot_correlations(models["far"])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [

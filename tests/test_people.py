@@ -302,7 +302,7 @@ def test_no_error_is_a_bound_and_not_zero(clean_report: object) -> None:
 
 
 def test_no_card_stands_alone() -> None:
-    from matchbound.report.html import _columns
+    from matchbound.report.old_html import _columns
 
     for cards in range(2, 40):
         columns = _columns(cards)
@@ -334,7 +334,7 @@ def test_the_provenance_names_file_command_and_system(files: Path, tmp_path: Pat
 
 
 def test_a_histogram_has_no_shelf() -> None:
-    from matchbound.report.svg import BOTTOM, _line
+    from matchbound.report.old_svg import BOTTOM, _line
 
     x, y = np.arange(6.0), np.array([BOTTOM, 10.0, BOTTOM, 20.0, 30.0])
     path = _line(x, y, y < BOTTOM)

@@ -21,10 +21,10 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report.make import make_report, write_report
 from matchbound.report.page import Report
-from matchbound.report.panels import panel_points, score_histogram
 from matchbound.report.parts import curve_panel, tally_at
 from matchbound.report.words import method_notes
 from matchbound.results.roc import RocCurve
+from matchbound.show.histogram import panel_points, score_histogram
 from matchbound.stats.contributions import contributions
 from strategies import comparisons, tables
 

@@ -18,10 +18,10 @@ import pytest
 import matchbound as mb
 from matchbound.cli import main
 from matchbound.report import render, words
-from matchbound.report.html import safe_json
-from matchbound.report.latex import text as latex_text
 from matchbound.report.make import make_report, write_report
-from matchbound.report.markdown import text as markdown_text
+from matchbound.report.old_html import safe_json
+from matchbound.report.old_latex import text as latex_text
+from matchbound.report.old_markdown import text as markdown_text
 from matchbound.report.page import Report
 from matchbound.show.numbers import percent, target_text
 

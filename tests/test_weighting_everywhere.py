@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import matchbound as mb
 from matchbound.cli import main
 from matchbound.report import words
-from matchbound.report.html import to_html
-from matchbound.report.markdown import to_markdown
+from matchbound.report.old_html import to_html
+from matchbound.report.old_markdown import to_markdown
 from matchbound.results.weighted_curve import IdentityCurve
 from strategies import comparisons, tables
 

@@ -114,10 +114,10 @@ if TYPE_CHECKING:
     from matchbound.results.searches import SearchThreshold as SearchThreshold
     from matchbound.results.systems import PairOfSystems as PairOfSystems
     from matchbound.results.systems import SystemsTable as SystemsTable
-    from matchbound.show.correlations import plot_correlations as plot_correlations
-    from matchbound.show.plots import plot_det as plot_det
-    from matchbound.show.plots import plot_roc as plot_roc
-    from matchbound.show.plots import plot_scores as plot_scores
+    from matchbound.show.figures import plot_correlations as plot_correlations
+    from matchbound.show.figures import plot_det as plot_det
+    from matchbound.show.figures import plot_roc as plot_roc
+    from matchbound.show.figures import plot_scores as plot_scores
     from matchbound.stats.latent.model import LatentModel as LatentModel
     from matchbound.stats.latent.model import LatentSettings as LatentSettings
     from matchbound.study.coverage import CoverageRow as CoverageRow
@@ -195,10 +195,10 @@ _HOME = {
     "plan": "planning.plan",
     "plan_for": "planning.settle",
     "plan_search": "planning.searches",
-    "plot_correlations": "show.correlations",
-    "plot_det": "show.plots",
-    "plot_roc": "show.plots",
-    "plot_scores": "show.plots",
+    "plot_correlations": "show.figures",
+    "plot_det": "show.figures",
+    "plot_roc": "show.figures",
+    "plot_scores": "show.figures",
     "Protocol": "planning.protocol",
     "Rate": "results.rates",
     "RateAtSize": "results.search_points",

@@ -184,7 +184,7 @@ def _picture(curve: Any, kind: PlotKind, level: float, form: str, terms: Terms) 
     """The plot as the bytes of a file; the same data give the same bytes."""
     import matplotlib
 
-    from matchbound.show.plots import new_axes
+    from matchbound.show.mpl import new_axes
 
     axes = new_axes(pyplot=False)
     curve.plot(kind, ax=axes, level=level, terms=terms)

@@ -9,7 +9,7 @@ import numpy as np
 
 from matchbound.errors import MissingExtraError
 from matchbound.planning.plan import CostCurve, Plan
-from matchbound.show.plots import new_axes
+from matchbound.show.mpl import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

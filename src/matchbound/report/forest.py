@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from matchbound.report.svg import RIGHT, Scale, even_ticks, linear, svg_element
+from matchbound.report.old_svg import RIGHT, Scale, even_ticks, linear, svg_element
 from matchbound.report.systems import SystemRow, SystemsSection
 from matchbound.report.systems_words import metric_name, place_name, points_span, row_name
 from matchbound.show.numbers import MINUS, level_text, points

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from matchbound.report.old_svg import RIGHT, Scale, even_ticks, linear, svg_element
 from matchbound.report.page import GroupSection
-from matchbound.report.svg import RIGHT, Scale, even_ticks, linear, svg_element
 from matchbound.show.numbers import level_text, percent, span
 
 LEFT = 14

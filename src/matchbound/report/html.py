@@ -1,70 +1,95 @@
-"""The report as one self-contained page: styles, script, plots and data are inside, and nothing is fetched."""
+"""A report as one self-contained page: styles, script, plots and data are inside, and nothing is fetched."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from matchbound.report import svg, words
-from matchbound.report import systems_words as systems
-from matchbound.report.forest import forest_svg
-from matchbound.report.group_svg import groups_svg
-from matchbound.report.page import Drivers, PanelRate, Report
-from matchbound.report.search_page import section
-from matchbound.report.systems_svg import systems_det
-from matchbound.report.templating import HERE, content_policy, templates
-from matchbound.show.numbers import level_text, p_text, percent, points, points_span, ratio_text, span
+from matchbound.errors import MissingExtraError
+from matchbound.report import svg
+from matchbound.show.numbers import level_text, percent, span
+from matchbound.show.section import MARKS, Document, Section, Slider, sentence_of
+from matchbound.show.terms import say
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE = Path(__file__).resolve().parent
+UNBROKEN = re.compile(r"(?<=\d)\s?–\s?(?=[\d−])|(?<=p) (?=[=<])|(?<=[=<]) (?=\d)|(?<=1 in) (?=\d)|(?<=\b1) (?=in \d)")
+"""Where a line break would divide an interval, a p-value or odds."""
 
 
-def to_html(report: Report) -> str:
+def to_html(document: Document) -> str:
     """The page."""
-    environment = templates()
-    from markupsafe import Markup
-
-    style, script = (HERE / "style.css").read_text("utf-8"), (HERE / "report.js").read_text("utf-8")
-    drawings = {
-        "roc": svg.roc_drawing(report),
-        "det": svg.det_drawing(report),
-        "scores": svg.scores_drawing(report),
-    }
-    payload = _payload(report, {name: drawing.moves for name, drawing in drawings.items()})
-    environment.filters["percent"] = percent
-    environment.filters["p"] = p_text
-    environment.filters["points"] = points
-    environment.filters["ratio"] = ratio_text
-    environment.filters["unbroken"] = unbroken
-    shown = {key: values[report.panel.start] for key, values in payload["text"].items()}
-    return environment.get_template("report.html.j2").render(
-        report=report,
-        words=words,
-        policy=content_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        payload=Markup(safe_json(payload)),
-        plots={name: Markup(drawing.svg) for name, drawing in drawings.items()},
-        shown=shown,
-        level=level_text(report.level),
-        jumps=_jumps(report),
-        points_span=points_span,
-        columns=_columns(1 + len(report.costs) + sum(2 if point.target is None else 1 for point in report.points)),
-        search=None if report.searches is None else section(report.searches, within=True),
-        against=None if report.systems is None else systems,
-        systems_plot=Markup(systems_det(report.systems.curves)) if report.systems and report.systems.curves else None,
-        forest=None if report.systems is None else Markup(forest_svg(report.systems, report.level)),
-        drivers=[_driver_table(item) for item in report.drivers],
-        group_plots=[
-            (metric, Markup(groups_svg(report.groups, metric, report.level)))
-            for metric in ("far", "frr")
-            if report.groups is not None and any(getattr(row, metric) is not None for row in report.groups.rows)
-        ],
+    try:
+        import jinja2  # noqa: F401
+        from markupsafe import Markup
+    except ImportError:
+        raise MissingExtraError("the HTML report needs jinja2; install matchbound[report]") from None
+    sections = list(_walk(document.sections))
+    slider = next((section.slider for section in sections if section.slider is not None), None)
+    moving = [figure for section in sections for figure in section.figures if figure.cursor]
+    style = (HERE / "style.css").read_text("utf-8").replace('"RUNNING"', _css_text(document.running or document.title))
+    script = (HERE / "report.js").read_text("utf-8") if slider is not None else ""
+    payload = None
+    if slider is not None:
+        payload = _payload(slider, {figure.key: svg.cursor_moves(figure) for figure in moving})
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            document=document,
+            policy=_content_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            payload=None if payload is None else Markup(safe_json(payload)),
+            shown={} if payload is None else {key: values[payload["start"]] for key, values in payload["text"].items()},
+            draw=lambda figure: Markup(svg.draw(figure)),
+            marks=MARKS,
+            say=say,
+            level_text=level_text,
+        )
     )
 
 
-def _columns(cards: int) -> int:
+def _walk(sections: Sequence[Section]) -> Iterator[Section]:
+    for section in sections:
+        yield section
+        yield from _walk(section.parts)
+
+
+@cache
+def _environment() -> Environment:
+    """Made once, because it keeps the templates that it compiled; everything that is put into one is escaped."""
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"unbroken": unbroken, "sentence": sentence_of, "columns": columns}
+    return made
+
+
+def columns(cards: int) -> int:
     """How many cards stand in a row, so that the last row is as full as can be."""
     if cards <= 5:
         return cards
     return min((5, 4, 3), key=lambda columns: (cards % columns == 1, -cards % columns, -columns))
+
+
+def unbroken(text: str) -> str:
+    """The same, with intervals, p-values and odds that no line break divides."""
+    return UNBROKEN.sub(lambda found: "\u2060–\u2060" if "–" in found[0] else "\u00a0", text)
 
 
 def safe_json(value: Any) -> str:
@@ -75,67 +100,43 @@ def safe_json(value: Any) -> str:
     return text
 
 
-def unbroken(text: str) -> str:
-    """The same, with intervals and p-values that no line break divides."""
-    return text.replace("–", "\u2060–\u2060").replace("p = ", "p\u00a0=\u00a0").replace("p <", "p\u00a0<")
+def _css_text(text: str) -> str:
+    """A string of a style sheet that holds the text and nothing else: all but letters and digits are escaped."""
+    return '"' + "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):06x}" for c in text[:80]) + '"'
 
 
-def _payload(report: Report, moves: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
+def _payload(slider: Slider, moves: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
     """What the slider moves over: numbers as they are, the same numbers as text, and pixels."""
-    panel = report.panel
-    numbers = {"threshold": panel.thresholds.tolist()}
+    numbers = {name: values.tolist() for name, values in slider.numbers.items()}
     text: dict[str, list[str]] = {
-        "threshold": list(panel.readings),
-        "exact": [repr(value) for value in panel.thresholds.tolist()],
+        "threshold": list(slider.readings),
+        "exact": [repr(value) for value in numbers["threshold"]],
     }
-    for name, rate in (("far", panel.far), ("frr", panel.frr)):
-        numbers |= {
-            name: rate.estimate.tolist(),
-            f"{name}_low": rate.low.tolist(),
-            f"{name}_high": rate.high.tolist(),
-            f"{name}_upper": rate.upper.tolist(),
-            f"{name}_errors": rate.errors.tolist(),
+    for name, total in zip(("far", "frr"), slider.totals, strict=True):
+        limits = zip(numbers[f"{name}_low"], numbers[f"{name}_high"], strict=True)
+        text |= {
+            name: [percent(value) for value in numbers[name]],
+            f"{name}_interval": [span(low, high) for low, high in limits],
+            f"{name}_upper": [percent(value) for value in numbers[f"{name}_upper"]],
+            f"{name}_errors": [f"{value:,} of {total:,}" for value in numbers[f"{name}_errors"]],
         }
-        text |= _texts(name, rate)
     return {
-        "start": panel.start,
+        "start": slider.start,
         "numbers": numbers,
         "text": text,
         "moves": moves,
-        "plot": {"left": svg.LEFT, "right": svg.RIGHT, "distance": report.description.distance},
+        "names": [say("FAR"), say("FRR")],
+        "plot": {"left": svg.LEFT, "right": svg.RIGHT, "distance": slider.distance},
     }
 
 
-def _texts(name: str, rate: PanelRate) -> dict[str, list[str]]:
-    limits = zip(rate.low.tolist(), rate.high.tolist(), strict=True)
-    return {
-        name: [percent(value) for value in rate.estimate.tolist()],
-        f"{name}_interval": [span(low, high) for low, high in limits],
-        f"{name}_upper": [percent(value) for value in rate.upper.tolist()],
-        f"{name}_errors": [f"{value:,} of {rate.comparisons:,}" for value in rate.errors.tolist()],
-    }
+def _content_policy(style: str, script: str) -> str:
+    """A content security policy under which only this style sheet and this script run, and nothing is fetched."""
 
+    def digest(text: str) -> str:
+        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
-def _jumps(report: Report) -> list[tuple[str, int]]:
-    """Buttons that set the slider: (name, place)."""
-    thresholds = report.panel.thresholds
-    made = [(words.point_name(point), int(abs(thresholds - point.threshold).argmin())) for point in report.points]
-    return [(name[:1].upper() + name[1:], place) for name, place in made]
-
-
-def _driver_table(drivers: Drivers) -> dict[str, Any]:
-    """A table of contributors, with the width of each bar in whole percents of the largest."""
-    largest = max((item.share for item in drivers.top), default=1.0)
-    rows = [
-        {
-            "name": words.contributor_name(item.label, rank, drivers.metric),
-            "labelled": item.label is not None,
-            "share": f"{100 * item.share:.3g}%",
-            "bar": round(100 * item.share / largest),
-            "more": item.more,
-            "counted": f"{item.errors:,} of {item.comparisons:,}",
-            "without": percent(item.rate_without),
-        }
-        for rank, item in enumerate(drivers.top, start=1)
-    ]
-    return {"metric": drivers.metric, "sentence": words.driver_sentence(drivers), "rows": rows, "rate": drivers.rate}
+    return (
+        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )

@@ -34,7 +34,6 @@ from matchbound.report.page import (
     reading_of,
     reading_of_number,
 )
-from matchbound.report.panels import histogram_edges, score_histogram
 from matchbound.report.parts import curve_panel, curve_picture, drivers_of, per_person, tally_at
 from matchbound.results.claims import AT_A_THRESHOLD, check_statement, judge_all, parse_claim
 from matchbound.results.costs import CostStatistic
@@ -48,6 +47,7 @@ from matchbound.results.searches import Searches
 from matchbound.results.weighted import METHODS as IDENTITY_METHODS
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.costs import cost_records, name_text
+from matchbound.show.histogram import histogram_edges, score_histogram
 from matchbound.show.terms import Terms
 from matchbound.stats.intervals import wilson
 

@@ -10,11 +10,11 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.notes import Note
-from matchbound.report.panels import Histogram
 from matchbound.report.search_numbers import SearchReport
 from matchbound.report.systems import SystemsSection
 from matchbound.results import claims as results_claims
 from matchbound.results.description import Description
+from matchbound.show.histogram import Histogram
 
 
 @dataclass(frozen=True)

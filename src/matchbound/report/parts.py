@@ -22,12 +22,12 @@ from matchbound.report.page import (
     reading_of,
     reading_of_number,
 )
-from matchbound.report.panels import panel_points
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.rates import Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.weighted import IdentityRate
 from matchbound.results.weighted_curve import IdentityCurve
+from matchbound.show.histogram import panel_points
 from matchbound.stats.contributions import contributions
 
 PANEL_POINTS = 390

@@ -265,7 +265,7 @@ def to_html(report: SearchReport) -> str:
     environment = templates()
     from markupsafe import Markup
 
-    style = (HERE / "style.css").read_text("utf-8")
+    style = (HERE / "old_style.css").read_text("utf-8")
     return environment.get_template("search.html.j2").render(
         report=report,
         search=section(report),

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.report.svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Scale, linear, svg_element
+from matchbound.report.old_svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Scale, linear, svg_element
 from matchbound.show.numbers import target_text
 
 

@@ -19,11 +19,11 @@ from matchbound.notes import Note
 from matchbound.readers.loading import in_memory
 from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import reading_of_number
-from matchbound.report.panels import panel_points
 from matchbound.report.systems import SystemCurve, SystemRow, SystemsSection, finite
 from matchbound.results.comparison import DEFAULT_METHOD, Comparison, Difference
 from matchbound.results.interval import Interval
 from matchbound.results.systems import SystemsTable
+from matchbound.show.histogram import panel_points
 
 Against = AnySource | Mapping[str, AnySource] | Sequence[AnySource]
 KINDS = Comparisons | Embeddings | ScoreFile

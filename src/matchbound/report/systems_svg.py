@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from matchbound.report.svg import (
+from matchbound.report.old_svg import (
     BOTTOM,
     LEFT,
     RIGHT,

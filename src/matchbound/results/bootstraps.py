@@ -127,10 +127,11 @@ class Bootstrap(Shown):
         bins
             Cells of the histogram.
         """
-        from matchbound.show.plots import plot_replicates
+        from matchbound.show.figures import replicates_figure
+        from matchbound.show.mpl import draw
 
         made = self.interval(level)
-        return plot_replicates(self.replicates, self.estimate, (made.low, made.high), level, ax=ax, bins=bins)
+        return draw(replicates_figure(self.replicates, self.estimate, (made.low, made.high), level, bins), ax)
 
     @property
     def variance(self) -> float:

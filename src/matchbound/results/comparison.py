@@ -496,9 +496,10 @@ class Comparison(Shown):
             Of the intervals.
         """
         from matchbound.show.comparison import comparison_records
-        from matchbound.show.plots import plot_differences
+        from matchbound.show.figures import differences_figure
+        from matchbound.show.mpl import draw
 
-        return plot_differences(comparison_records(self, labels, level=level), ax=ax)
+        return draw(differences_figure(comparison_records(self, labels, level=level)), ax)
 
     @property
     def threshold(self) -> tuple[float, float]:

@@ -230,7 +230,8 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
         level
             Of the intervals.
         """
-        from matchbound.show.plots import plot_rates
+        from matchbound.show.figures import rates_figure
+        from matchbound.show.mpl import draw
 
         rows = []
         for rates in self.rates:
@@ -238,7 +239,7 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
                 if rate.comparisons:
                     low, high = rate.interval(level=level)
                     rows.append((rate.metric, rate.threshold, rate.estimate, low, high))
-        return plot_rates(rows, level, ax=ax)
+        return draw(rates_figure(rows, level), ax)
 
     @overload
     def __getitem__(self, index: int) -> ErrorRates: ...

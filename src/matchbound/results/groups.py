@@ -147,14 +147,17 @@ class GroupRates(Shown):
         level
             Of the intervals, each for its group alone.
         """
-        from matchbound.show.plots import plot_groups, plot_matrix
+        from matchbound.show.figures import groups_figure, matrix_figure
+        from matchbound.show.mpl import draw
 
         if kind == "matrix":
-            return plot_matrix(self.groups, self.matrix, ax=ax)
+            return draw(matrix_figure(self.groups, self.matrix), ax)
         intervals = self.intervals(_metric(kind), level, simultaneous=False)  # type: ignore[arg-type]
-        rows = [(g, getattr(self[g], kind).estimate, i.low, i.high) for g, i in intervals.items()]
-        overall = getattr(self.overall, kind)
-        return plot_groups(rows, overall.estimate, kind.upper(), level, ax=ax)
+        rows = [
+            (g, getattr(self[g], kind).estimate, i.low, i.high, self[g].n_identities, g in self.compared)
+            for g, i in intervals.items()
+        ]
+        return draw(groups_figure(rows, getattr(self.overall, kind).estimate, kind, level), ax)
 
     @property
     def compared(self) -> tuple[str, ...]:

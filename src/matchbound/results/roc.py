@@ -46,7 +46,7 @@ from matchbound.results.points import (
 )
 from matchbound.show.numbers import typed_number
 from matchbound.show.shown import Shown
-from matchbound.show.terms import Terms, relabelled
+from matchbound.show.terms import Terms, speaking
 from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
@@ -673,24 +673,24 @@ class RocCurve(Shown):
         -------
         matplotlib.axes.Axes
         """
-        from matchbound.show import cost_plots, plots
+        from matchbound.show import figures
+        from matchbound.show.mpl import draw
 
-        if kind == "det":
-            made = plots.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark)
-        elif kind == "roc":
-            made = plots.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color)
-        elif kind == "scores":
-            made = plots.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log)
-        elif kind == "precision-recall":
-            made = cost_plots.plot_precision_recall(self.linkage(prior, level), ax, label=label)
-        elif kind == "thresholds":
-            made = cost_plots.plot_thresholds(self.linkage(prior, level), ax)
-        elif kind == "costs":
-            made = cost_plots.plot_costs(self.costs_by_prior(), ax, label=label)
-        else:
-            known = "det, roc, scores, precision-recall, thresholds, costs"
-            raise UsageError(f"kind must be one of {known}; got {kind!r}")
-        return relabelled(made, terms)
+        with speaking(terms):
+            if kind == "det":
+                return figures.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark)
+            if kind == "roc":
+                return figures.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color)
+            if kind == "scores":
+                return figures.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log)
+            if kind == "precision-recall":
+                return draw(figures.precision_recall_figure(self.linkage(prior, level), label), ax)
+            if kind == "thresholds":
+                return draw(figures.thresholds_figure(self.linkage(prior, level)), ax)
+            if kind == "costs":
+                return draw(figures.costs_figure(self.costs_by_prior(), label), ax)
+        known = "det, roc, scores, precision-recall, thresholds, costs"
+        raise UsageError(f"kind must be one of {known}; got {kind!r}")
 
     def linkage(self, prior: float | None = None, level: float = 0.95) -> LinkageCurve:
         """Precision, recall and F1 along the thresholds, with pointwise limits.

@@ -466,21 +466,18 @@ class Searches(Shown):
         matplotlib.axes.Axes
         """
         from matchbound.show import search_plots
+        from matchbound.show.mpl import draw
 
         if kind == "trade-off":
-            curve = self.trade_off(rank, level, gallery=gallery)
-            return search_plots.plot_trade_off(curve.fpir, curve.fnir, curve.low, curve.high, level, ax)
+            return draw(search_plots.trade_off_figure(self.trade_off(rank, level, gallery=gallery), level), ax)
         if kind == "cmc":
-            made = self.cmc_curve(level=level, gallery=gallery)
-            return search_plots.plot_cmc(made.rank, made.estimate, made.low, made.high, level, ax)
+            return draw(search_plots.cmc_figure(self.cmc_curve(level=level, gallery=gallery), level), ax)
         if kind != "size":
             raise UsageError(f"kind must be 'trade-off', 'cmc' or 'size'; got {kind!r}")
         if threshold is None:
             raise UsageError("a plot of FPIR against the size of the gallery is at a threshold; give threshold=")
         grown = self.size_curve(threshold, level=level)
-        return search_plots.plot_sizes(
-            grown.size, grown.estimate, grown.low, grown.high, grown.independent, self.gallery_size, level, ax
-        )
+        return draw(search_plots.sizes_figure(grown, self.gallery_size, level), ax)
 
     def hubs(self, threshold: float, top: int = 10) -> tuple[Hub, ...]:
         """The enrolled people who receive the most false hits at a threshold, the first one most.

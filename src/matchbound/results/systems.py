@@ -110,10 +110,11 @@ class SystemsTable(Shown):
             Of the intervals.
         """
         from matchbound.show.comparison import systems_records
-        from matchbound.show.plots import plot_differences
+        from matchbound.show.figures import differences_figure
+        from matchbound.show.mpl import draw
 
         chosen = [r for r in systems_records(self, level=level) if str(r["metric"]).split("@")[0] == metric]
-        return plot_differences(chosen, ax=ax)
+        return draw(differences_figure(chosen), ax)
 
     def rates(self, metric: str = "far") -> dict[str, float]:
         """The rate of each system, by name.

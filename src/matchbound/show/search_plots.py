@@ -1,4 +1,4 @@
-"""Pictures of searches in a gallery, drawn from arrays."""
+"""Figures of searches in a gallery."""
 
 from __future__ import annotations
 
@@ -6,69 +6,53 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.show.numbers import level_text
-from matchbound.show.plots import BLUE, GREY, _axes, _dress
+from matchbound.show.figure import Band, Figure, Line, Rule, even_axis, log_axis
+from matchbound.show.numbers import MINUS, level_text
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
 
 LOWEST = 1e-5
 
 
-def plot_trade_off(
-    fpir: FloatArray, fnir: FloatArray, low: FloatArray, high: FloatArray, level: float, ax: Axes | None = None
-) -> Axes:
+def trade_off_figure(curve: TradeOff, level: float) -> Figure:
     """FNIR against FPIR, both on logarithmic axes."""
-    ax = _axes(ax)
-    band = f"{level_text(level)} band"
-    ax.fill_between(fpir, np.maximum(low, LOWEST), high, color=BLUE, alpha=0.2, linewidth=0.0, label=band)
-    ax.plot(fpir, np.maximum(fnir, LOWEST), color=BLUE, linewidth=1.4)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_ylim(max(LOWEST, 0.5 * float(np.maximum(low, LOWEST).min())), 1.0)
-    _dress(ax, "FPIR", "FNIR", True)
-    return ax
+    low, fnir = np.maximum(curve.low, LOWEST), np.maximum(curve.fnir, LOWEST)
+    x = log_axis("FPIR", float(curve.fpir[0]), max(float(curve.fpir[-1]), 1.1 * float(curve.fpir[0])))
+    y = log_axis("FNIR", max(LOWEST, 0.5 * float(low.min())), 1.0)
+    told = f"FNIR at rank {curve.rank} against FPIR, with a {level_text(level)} pointwise band"
+    caption = f"{told} that accounts for the estimated threshold."
+    return Figure(
+        "tradeoff", "FNIR against FPIR", x, y, caption, caption,
+        (Band(curve.fpir, low, curve.high, f"{level_text(level)} band"),), (Line(curve.fpir, fnir),),
+    )  # fmt: skip
 
 
-def plot_cmc(
-    rank: IntArray, estimate: FloatArray, low: FloatArray, high: FloatArray, level: float, ax: Axes | None = None
-) -> Axes:
+def cmc_figure(curve: CmcCurve, level: float) -> Figure:
     """The share of searches whose mate is within each rank."""
-    ax = _axes(ax)
-    ax.fill_between(rank, low, high, color=BLUE, alpha=0.2, linewidth=0.0, label=f"{level_text(level)} band")
-    ax.plot(rank, estimate, color=BLUE, linewidth=1.4, marker="o", markersize=2.5)
-    ax.set_xscale("log")
-    ticks = [value for value in (1, 2, 5, 10, 20, 50, 100) if value <= int(rank[-1])]
-    ax.set_xticks(ticks, [str(value) for value in ticks])
-    ax.minorticks_off()
-    ax.set_ylim(None, 1.001)
-    _dress(ax, "rank", "CMC", True)
-    return ax
+    rank = curve.rank.astype(np.float64)
+    x = log_axis("rank", float(rank[0]), max(float(rank[-1]), 1.1), counts=True)
+    y = even_axis("CMC", float(np.floor(20.0 * max(float(curve.low.min()) - 0.02, 0.0)) / 20.0), 1.001)
+    caption = f"The share of searches whose mate is within each rank, with a {level_text(level)} pointwise band."
+    return Figure(
+        "cmc", "CMC", x, y, caption, caption,
+        (Band(rank, curve.low, curve.high, f"{level_text(level)} band"),), (Line(rank, curve.estimate, style="step"),),
+    )  # fmt: skip
 
 
-def plot_sizes(
-    size: IntArray,
-    estimate: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    independent: FloatArray,
-    searched: int,
-    level: float,
-    ax: Axes | None = None,
-) -> Axes:
+def sizes_figure(curve: SizeCurve, searched: int, level: float) -> Figure:
     """FPIR against the size of the gallery; the dotted curve takes hits for independent."""
-    ax = _axes(ax)
-    floor = max(LOWEST, 0.5 * float(estimate[estimate > 0.0].min(initial=1.0)))
-    band = f"{level_text(level)} band"
-    ax.fill_between(size, np.maximum(low, floor), high, color=BLUE, alpha=0.2, linewidth=0.0, label=band)
-    ax.plot(size, np.maximum(estimate, floor), color=BLUE, linewidth=1.4)
-    ax.plot(size, np.maximum(independent, floor), color=GREY, linewidth=1.0, linestyle=":", label="1 − (1 − FMR)ᴺ")
-    ax.axvline(searched, color=GREY, linewidth=0.7)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ticks = [int(size[0]), searched, int(size[-1])]
-    ax.set_xticks(ticks, [f"{value:,}" for value in ticks])
-    ax.xaxis.minorticks_off()
-    _dress(ax, "enrolled people", "FPIR", True)
-    return ax
+    size, rates = curve.size.astype(np.float64), curve.estimate
+    floor = max(LOWEST, 0.5 * float(rates[rates > 0.0].min(initial=1.0)))
+    x = log_axis("enrolled people", float(size[0]), max(float(size[-1]), 1.1 * float(size[0])), counts=True)
+    naive = f"1 {MINUS} (1 {MINUS} FMR)ᴺ"
+    caption = (
+        f"FPIR against the number of enrolled people, with a {level_text(level)} pointwise band; dotted, {naive}, "
+        "which takes hits for independent and is too high."
+    )
+    return Figure(
+        "sizes", "FPIR in other galleries", x, log_axis("FPIR", floor, 1.0), caption, caption,
+        (Band(size, np.maximum(curve.low, floor), curve.high, f"{level_text(level)} band"),),
+        (Line(size, np.maximum(rates, floor)), Line(size, np.maximum(curve.independent, floor), naive, style="dotted")),
+        rules=(Rule(float(searched), None, "zero"),),
+    )  # fmt: skip

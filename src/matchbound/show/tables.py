@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal
 
@@ -39,12 +39,24 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text under headings, with a title above and a note beneath."""
+    """Cells of text under headings, with a title above and a note beneath.
+
+    A cell of two lines is a number with its interval beneath, which a narrow form writes in brackets.
+
+    bars
+        One share of the largest per row, for a bar beside the cell of the second column; or nothing.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     title: str | None = None
-    note: str | None = field(default=None)
+    note: str | None = None
+    bars: tuple[float, ...] = ()
+
+    def on_one_line(self) -> Table:
+        """The same with every number and its interval on one line: 1.08% (0.93–1.26%)."""
+        rows = tuple(tuple(_bracketed(cell) for cell in row) for row in self.rows)
+        return replace(self, rows=rows)
 
     def text(self, width: int | None = None, colour: bool = False) -> str:
         """For a terminal; `width` is that of the terminal by default."""
@@ -85,6 +97,11 @@ def joined_html(tables: Sequence[Table]) -> str:
     return "\n".join(table.html() for table in tables)
 
 
+def _bracketed(cell: str) -> str:
+    first, line, rest = cell.partition("\n")
+    return f"{first} ({rest})" if line else first
+
+
 def _text(table: Table, width: int, colour: bool) -> str:
     columns, rows, left_out = _fitted(table, width)
     widths = _widths(columns, rows, width)
@@ -99,7 +116,7 @@ def _text(table: Table, width: int, colour: bool) -> str:
     for row in rows:
         lines += _laid(row, columns, widths)
     if left_out:
-        lines.append(f"Not shown for want of room: {', '.join(left_out)}.")
+        lines += wrapped(f"Columns omitted to fit the terminal: {', '.join(left_out)}.", max(width, LEAST))
     if table.note:
         lines += wrapped(table.note, max(width, LEAST))
     return "\n".join(line.rstrip() for line in lines) + "\n"
