@@ -6,7 +6,7 @@
 
 A replication enrols N people of the population (one template each), searches with the other instances (at most five) of
 all of them, and with those of J people drawn from the rest, with replacement. Thresholds are those where FPIR of a
-random gallery of N has the target; the truth is exact (see `matchbound.study.searching`). For "fixed" it is the FPIR of
+random gallery of N has the target; the truth is exact (see `search_population.py`). For "fixed" it is the FPIR of
 the drawn gallery over all people outside it.
 
 Populations: "faces-b", a random half of the 1,676 people of LFW with two images or more; "drawings-b", of the 659
@@ -32,10 +32,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import real_sets
+from search_population import SearchPopulation, search_population, stretched
 
 import matchbound as mb
-from matchbound.study import datasets
-from matchbound.study.searching import SearchPopulation, search_population, stretched
 
 SETS = {"faces-b": (200, 400), "drawings-b": (80, 160), "texts": (30, 60), "paper": (200, 200), "wolves": (200, 200)}
 """Enrolled people and other people of each population."""
@@ -55,7 +55,7 @@ def population(name: str, folder: str, seed: int) -> SearchPopulation:
         model = mb.SyntheticModel(noise_variance=1.0, zoo=zoo)
         return search_population(model.sample(2500, rng=seed + len(name)), seed=seed)
     half = name.endswith("-b")
-    data = datasets.load(name.removesuffix("-b"), Path(folder))
+    data = real_sets.load(name.removesuffix("-b"), Path(folder))
     return search_population(data, seed=SPLIT, part=1 if half else None)
 
 

@@ -1,25 +1,9 @@
-"""Slow, literal twins of the laboratory: distances one at a time, coverage counted one interval at a time."""
+"""Slow, literal twins of coverage studies: shares and coverage counted one at a time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-
-def rows_of(vectors: Sequence[Sequence[float]], owners: Sequence[int], similarity: str) -> list[tuple[str, str, float]]:
-    """All comparisons as (identity, identity, score)."""
-    rows = []
-    for i in range(len(owners)):
-        for j in range(i + 1, len(owners)):
-            x, y = vectors[i], vectors[j]
-            if similarity == "euclidean":
-                score = math.sqrt(sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))
-            else:
-                score = sum(a * b for a, b in zip(x, y, strict=True))
-                if similarity == "cosine":
-                    score /= math.sqrt(sum(a * a for a in x)) * math.sqrt(sum(b * b for b in y))
-            rows.append((str(owners[i]), str(owners[j]), score))
-    return rows
 
 
 def coverage(intervals: Sequence[tuple[float, float]], truth: float) -> tuple[float, float, float]:

@@ -65,8 +65,10 @@ VERBS = {
     "plan": ("planning", "How many people a bound or a width needs.", "plan --far 0.0001 --upper 0.0002"),
     "coverage": (
         "coverage",
-        "How often intervals cover the true rate: the paper's experiments.",
-        "coverage --figure fig2",
+        "How often intervals cover the true rate, on a model or on your own data.\n\n"
+        "The paper's experiments are scripts of the source repository: studies/paper_figures.py (fig1, fig2, fig3, "
+        "fig4, fig5, width, roc, diverse, table) and studies/paper_claims.py (dependence, bias, protocol).",
+        "coverage --data faces.npz --far 0.01 --identities 50",
     ),
     "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "report faces.npz --output report.html"),
     "open": ("open", "The report in a browser, from a page on this machine.", "open scores.csv --threshold 0.5"),

@@ -1,124 +1,163 @@
-"""``matchbound coverage``: the experiments of the paper, and coverage studies of one's own."""
+"""``matchbound coverage``: how often intervals cover the true rate, on a model or on your own data."""
 
 from __future__ import annotations
 
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from matchbound._version import __version__
 from matchbound.cli import common
-from matchbound.cli.options import Dask, Quiet, Resamples, Seed
-from matchbound.errors import MissingExtraError, UsageError
-from matchbound.results.interval import check_whole
+from matchbound.cli.options import (
+    ANSWER,
+    READING,
+    Answer,
+    Dask,
+    Quiet,
+    Reading,
+    Resamples,
+    Seed,
+    Working,
+    at_least,
+    check_rates,
+)
+from matchbound.errors import UsageError
 
 if TYPE_CHECKING:
-    from matchbound.study.runner import Cluster
+    from matchbound.study.coverage import CoverageStudy
 
-Figure = Annotated[
-    str,
-    Parameter(help="fig1, fig2, fig3, fig4, fig5, width, roc, diverse, table; or synthetic for all without real data."),
+DataFile = Annotated[
+    str | None, Parameter(name="--data", help="Scores or embeddings of your own; without it, the paper's model.")
 ]
-Replications = Annotated[int | None, Parameter(help="Data sets; by default as many as the experiment has.")]
-Folder = Annotated[str, Parameter(name=["--output", "-o"], help="Folder for the figure and its CSV.")]
-Processes = Annotated[int, Parameter(help="Processes; the numbers do not depend on it.")]
-DataFolder = Annotated[str | None, Parameter(name="--data", help="Folder with real data sets (fig5, roc, diverse).")]
-Keep = Annotated[
-    str | None, Parameter(help="Folder for populations and finished replications; a stopped run resumes from it.")
+Rates = Annotated[list[float] | None, Parameter(help="Rates to be covered; repeatable.", negative_iterable="")]
+CurveRates = Annotated[
+    list[float] | None,
+    Parameter(name="--frr-at-far", help="FARs at which to cover FRR of the curve; repeatable.", negative_iterable=""),
 ]
-TruthIdentities = Annotated[int | None, Parameter(help="Size of the simulated population that sets thresholds.")]
+Methods = Annotated[list[str] | None, Parameter(help="Interval method; repeatable.", negative_iterable="")]
+Levels = Annotated[list[float] | None, Parameter(help="Confidence level; repeatable.", negative_iterable="")]
+Identities = Annotated[
+    list[int] | None, Parameter(help="Identities in each data set; repeatable.", negative_iterable="")
+]
+Instances = Annotated[
+    int | None, Parameter(help="Instances of each identity: of a model exactly, of embeddings at most.")
+]
+Replications = Annotated[int, Parameter(help="Data sets.", validator=at_least(1))]
+Truth = Annotated[int, Parameter(help="Size of the simulated population of a model.", validator=at_least(100))]
+Processes = Annotated[int, Parameter(help="Processes; the numbers do not depend on it.", validator=at_least(1))]
+Resume = Annotated[str | None, Parameter(help="File that keeps finished replications; the same command continues.")]
+Plot = Annotated[str | None, Parameter(help="File for a picture (.svg, .png or .pdf).")]
 
 
 def coverage(
     *,
-    figure: Figure,
-    replications: Replications = None,
+    data: DataFile = None,
+    far: Rates = None,
+    frr: Rates = None,
+    frr_at_far: CurveRates = None,
+    method: Methods = None,
+    level: Levels = None,
+    identities: Identities = None,
+    instances: Instances = None,
+    replications: Replications = 200,
     resamples: Resamples = 1000,
     seed: Seed = 0,
-    output: Folder = ".",
+    truth_identities: Truth = 200_000,
+    resume: Resume = None,
+    plot: Plot = None,
+    reading: Reading = READING,
     workers: Processes = 1,
-    data: DataFolder = None,
     dask: Dask = None,
-    keep: Keep = None,
-    truth_identities: TruthIdentities = None,
+    answer: Answer = ANSWER,
     quiet: Quiet = False,
 ) -> int:
-    """Make an experiment of the paper again: a figure, and a CSV that says with which command and seed.
+    """How often intervals cover the true rate, and how wide they are, over many data sets.
 
-    Example: `matchbound coverage --figure fig3 --replications 1000 --workers 2 --output results`
+    Example: `matchbound coverage --data faces.npz --far 0.01 --method wilson --method latent --identities 50`
     """
-    from matchbound.study.figures import FIGURES, SYNTHETIC, TRUTH_IDENTITIES, Request, make_figure
+    from matchbound.study.coverage import coverage_study
+    from matchbound.study.models import SyntheticModel
 
-    if figure not in (*FIGURES, "synthetic"):
-        raise UsageError(f"--figure must be one of {', '.join((*FIGURES, 'synthetic'))}; got {figure}")
-    for name, value in (("--replications", replications), ("--resamples", resamples), ("--workers", workers)):
-        if value is not None:
-            check_whole(value, name)
-    with common.listening(quiet), _kept(keep) as kept, _bar(quiet) as progress, _cluster(dask) as cluster:
-        request = Request(
-            output=Path(output),
+    asked = {"far": far, "frr": frr, "frr@far": frr_at_far}
+    for name, rates in asked.items():
+        check_rates(f"--{name.replace('@', '-at-')}", rates)
+    if plot is not None and Path(plot).suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise UsageError(f"--plot must end in .svg, .png or .pdf; got {plot}")
+    with common.listening(quiet) as told, Working(workers, dask).started(quiet) as how:
+        study = coverage_study(
+            SyntheticModel() if data is None else reading.load((data,)),
+            methods=method,
+            levels=level or (0.95,),
+            G=identities or 50,
+            M=instances,
+            rates={name: rates for name, rates in asked.items() if rates} or None,
             replications=replications,
-            seed=seed,
+            rng=seed,
             n_resamples=resamples,
-            workers=workers,
-            data=None if data is None else Path(data),
-            keep=kept,
-            progress=progress,
-            executor=cluster,
-            truth_identities=TRUTH_IDENTITIES if truth_identities is None else truth_identities,
+            **how,
+            resume=resume,
+            truth_identities=truth_identities,
         )
-        for name in SYNTHETIC if figure == "synthetic" else (figure,):
-            for path in make_figure(name, request):
-                sys.stdout.write(f"{path}\n")
-                sys.stdout.flush()
+    if plot is not None:
+        _draw(study, plot)
+    parameters = {"verb": "coverage", "replications": replications, "resamples": resamples, "instances": instances}
+    source = (
+        common.provenance((data,), seed, parameters)
+        if data
+        else {"version": __version__, "parameters": parameters, "seed": seed, "input": None}
+    )
+    answer.deliver(study.to_records(), partial(coverage_text, study), told.texts, source)
     return 0
 
 
-@contextmanager
-def _kept(keep: str | None) -> Iterator[Path]:
-    """The folder for finished work; without one, a folder that lasts as long as the run."""
-    if keep is not None:
-        yield Path(keep)
-        return
-    with tempfile.TemporaryDirectory(prefix="matchbound-") as folder:
-        yield Path(folder)
+def coverage_text(study: CoverageStudy, *, width: int | None = None, colour: bool = False) -> str:
+    """The rows as a table for a terminal."""
+    from matchbound.show.numbers import level_text, percent
+    from matchbound.show.text import table
+
+    rows = [
+        (
+            row.metric.upper(),
+            percent(row.truth),
+            row.method,
+            level_text(row.level),
+            f"{row.n_identities}",
+            f"{row.replications}",
+            f"{100 * row.coverage:.1f} [{100 * row.coverage_low:.1f}, {100 * row.coverage_high:.1f}]",
+            f"{100 * row.missed_below:.1f}",
+            f"{100 * row.missed_above:.1f}",
+            f"{row.mean_width / row.truth:.3g}" if row.truth else "",
+        )
+        for row in study.rows
+    ]
+    headings = (
+        "metric",
+        "truth",
+        "method",
+        "level",
+        "identities",
+        "data sets",
+        "coverage %",
+        "below",
+        "above",
+        "width/truth",
+    )
+    note = (
+        "coverage: share of data sets whose interval held the truth, with its 95% Wilson interval; below, above: the\n"
+        "interval lay wholly below, or above, the truth.\n"
+    )
+    return table(headings, rows, width=width, colour=colour) + note
 
 
-@contextmanager
-def _cluster(address: str | None) -> Iterator[Cluster | None]:
-    if address is None:
-        yield None
-        return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtraError("--dask needs dask.distributed: install matchbound[dask]") from None
-    try:
-        client = Client(address, timeout="10s")  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--dask {address}: no scheduler answers there ({error})") from None
-    with client:
-        yield client
+def _draw(study: CoverageStudy, plot: str) -> None:
+    import io
 
+    from matchbound.files.writing import write_atomically
 
-@contextmanager
-def _bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar with the time left, on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("replications"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("replications", total=None)
-
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield progress
+    several = len({row.n_identities for row in study.rows}) > 1
+    drawn = io.BytesIO()
+    figure: Any = study.plot("identities" if several else "rate", level=study.rows[0].level)[0].figure
+    figure.savefig(drawn, format=Path(plot).suffix.lower().removeprefix("."))
+    write_atomically(plot, drawn.getvalue())

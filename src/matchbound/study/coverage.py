@@ -3,36 +3,56 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import UsageError
+from matchbound.data.subsets import among, take_embeddings
+from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import check_level, check_whole, named
-from matchbound.results.rates import METHODS as RATE_METHODS
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import seed_of
-from matchbound.study.curve_methods import CURVE_KNOWN, CURVE_METHODS, curve_method_named
-from matchbound.study.methods import FAST, Method, method_named
 from matchbound.study.models import SyntheticModel
 from matchbound.study.populations import Population, population_of
-from matchbound.study.runner import Cluster, Outcomes, Plan, Progress, Sampler, finished_part, run
-from matchbound.study.samples import Cell, Sample
-from matchbound.study.splits import HalfSampler, cells_of_half, curve_cells, split_identities
+from matchbound.study.replications import (
+    Cell,
+    Data,
+    DataSampler,
+    Method,
+    ModelSampler,
+    NamedMethod,
+    Outcomes,
+    Progress,
+    Setup,
+    read_kept,
+    run,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-METHODS = tuple(FAST)
+METHODS = ("naive-wilson", "wilson", "wald", "subsets", "two-level", "vertex", "double-or-nothing", "latent")
+CURVE_METHODS: dict[str, Method] = {
+    "union": NamedMethod("union"),
+    "double-or-nothing": NamedMethod("double-or-nothing"),
+    "smoothed double-or-nothing": NamedMethod("double-or-nothing", (("smooth", "log-normal"),)),
+    "influence": NamedMethod("influence"),
+}
+"""For FRR at a FAR: the methods of the paper's figure on ROC curves (union is its Wilson), and `influence`."""
 RATES = {"far": (1e-4, 1e-3, 1e-2, 1e-1), "frr": (1e-3, 1e-2, 1e-1)}
+SPLIT_STREAM = 1 << 32
+"""The seed's stream that splits identities in two: none that a replication uses."""
+MOST_ROWS = 10_000
+"""All scores of the half that sets thresholds are held at once."""
 
 
 @dataclass(frozen=True)
@@ -60,23 +80,16 @@ class CoverageRow(Shown):
     mean_width, median_width
         Of the intervals.
     coverage_adjusted
-        Coverage as it would be of an unlimited population, to first order, where data sets were drawn without
-        replacement from a limited one (see `matchbound.study.splits`); equal to `coverage` for synthetic models.
+        Where data sets were drawn without replacement from a limited population: the coverage in an unlimited one, to
+        first order. Drawing G of H identities makes the variance of a rate (1 − G/H) times as large, so that intervals
+        seem to cover more than they would; where G/H is not small look at this, not at `coverage`. Equal to `coverage`
+        for synthetic models.
     mean_estimate
         Of the rate, over data sets.
 
     See Also
     --------
     CoverageStudy
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> model = mb.SyntheticModel(noise_variance=5.0)
-    >>> study = mb.coverage_study(model, methods=["wilson"], G=15, M=2, rates={"far": [0.1]}, replications=20, rng=0)
-    >>> row = study.rows[0]
-    >>> row.method, row.target, round(row.coverage, 2)
-    ('wilson', 0.1, 0.85)
     """
 
     metric: str
@@ -122,8 +135,9 @@ class CoverageStudy(Shown):
     >>> import matchbound as mb
     >>> model = mb.SyntheticModel(noise_variance=5.0)
     >>> study = mb.coverage_study(model, methods=["wilson"], G=15, M=2, rates={"far": [0.1]}, replications=20, rng=0)
-    >>> [row.method for row in study.rows]
-    ['wilson']
+    >>> row = study.rows[0]
+    >>> row.method, row.target, round(row.coverage, 2)
+    ('wilson', 0.1, 0.85)
     """
 
     rows: tuple[CoverageRow, ...] = field(repr=False)
@@ -137,84 +151,48 @@ class CoverageStudy(Shown):
         return [record for row in self.rows for record in row.to_records()]
 
     def select(self, **wanted: Any) -> list[CoverageRow]:
-        """Rows whose fields have the given values: ``study.select(metric="far", method="wilson")``.
-
-        Parameters
-        ----------
-        wanted
-            Values of fields by name; a row must have all of them.
-        """
+        """Rows whose fields have the given values: ``study.select(metric="far", method="wilson")``."""
         names = {item.name for item in fields(CoverageRow)}
         for name in wanted:
             if name not in names:
                 raise UsageError(f"rows have no field {name!r}; they have {', '.join(sorted(names))}")
         return [row for row in self.rows if all(_same(getattr(row, name), value) for name, value in wanted.items())]
 
-    def columns(self) -> dict[str, list[Any]]:
-        """The rows by column."""
-        return {item.name: [getattr(row, item.name) for row in self.rows] for item in fields(CoverageRow)}
-
     def to_csv(self, path: str | os.PathLike[str], header: Mapping[str, Any] | None = None) -> None:
-        """Write the rows as CSV, after lines ``# key: value`` that say where they come from.
+        """Write the rows as CSV after lines ``# key: value``; the file appears whole or not at all.
 
         Parameters
         ----------
         path
-            The file to write; it appears whole or not at all.
+            The file to write.
         header
-            What the first lines say, by key.
+            Further facts for the first lines, by key.
         """
         from matchbound.files.writing import write_atomically
 
-        write_atomically(path, rows_csv(self.rows, {"source": self.source, "seed": self.seed, **(header or {})}))
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as Parquet, with the same facts in the metadata.
-
-        Parameters
-        ----------
-        path
-            The file to write; it appears whole or not at all.
-        """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = pa.table(self.columns())
-        facts = {"source": self.source, "seed": str(self.seed), "n_resamples": str(self.n_resamples)}
-        pq.write_table(table.replace_schema_metadata(facts), os.fspath(path))
+        facts = {"source": self.source, "seed": self.seed, **(header or {})}
+        write_atomically(path, rows_csv(self.to_records(), facts))
 
     def plot(
-        self, kind: Literal["nominal", "rate", "identities", "width"] = "nominal", **options: Any
+        self, kind: Literal["nominal", "rate", "identities"] = "nominal", *, level: float = 0.95
     ) -> Sequence[Axes]:
-        """Draw the study: coverage against the nominal level, the rate or the number of identities, or widths.
+        """Draw the study; the figure is ``axes[0].figure``.
 
         Parameters
         ----------
         kind
-            ``"nominal"``, ``"rate"``, ``"identities"`` or ``"width"``: what coverage is drawn against, or widths.
-        options
-            Of that picture.
+            ``"nominal"``: coverage against the level, a panel for each rate. ``"rate"``: coverage against the rate.
+            ``"identities"``: coverage against the number of identities.
+        level
+            Which level, for ``"rate"`` and ``"identities"``.
         """
         from matchbound.study.plots import plot_study
 
-        return plot_study(self.rows, kind, **options)
-
-
-@dataclass(frozen=True)
-class ModelSampler:
-    """Data sets of G new people of a model."""
-
-    model: SyntheticModel
-    n_identities: int
-
-    def sample(self, rng: np.random.Generator, cells: tuple[Cell, ...]) -> Sample:
-        """One data set."""
-        vectors, sizes = self.model.draw(self.n_identities, rng)
-        return Sample(vectors, sizes, "euclidean", cells)
+        return plot_study(self.rows, kind, level)
 
 
 def coverage_study(
-    source: SyntheticModel | Embeddings,
+    source: SyntheticModel | Embeddings | Comparisons,
     *,
     methods: Sequence[str] | Mapping[str, Method] | None = None,
     levels: Sequence[float] = (0.95,),
@@ -225,7 +203,7 @@ def coverage_study(
     rng: int | np.random.Generator | None = None,
     n_resamples: int = 1000,
     workers: int = 1,
-    executor: Executor | Cluster | None = None,
+    executor: Any = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     truth_identities: int = 200_000,
@@ -234,24 +212,25 @@ def coverage_study(
     """How often intervals cover the true rate, and how wide they are.
 
     With a `SyntheticModel`, each replication is a data set of G new people, and thresholds are those at which a large
-    simulated population has the given rates (the paper's §6.1). With `Embeddings`, identities are split in two at
+    simulated population has the given rates (the paper's §6.1). With data of your own, identities are split in two at
     random; one half sets the thresholds, the other is the population from which each replication draws G identities
     without replacement (§6.2), and whose own rates at those thresholds are to be covered.
 
     Parameters
     ----------
     source
-        A model or real embeddings.
+        A model, embeddings, or comparisons with identities.
     methods
-        Names that `Rate.interval` knows (or, for ``"frr@far"``, `CURVE_METHODS`), or a mapping from names to functions
-        as in `matchbound.study.methods`. By default all but ``"naive-bootstrap"``.
+        Names of methods of ``interval``, or a mapping from names to functions ``f(number, levels, n_resamples, seed)``
+        that give (low, high) at each level. By default all but ``"naive-bootstrap"``; for ``"frr@far"`` those of
+        `CURVE_METHODS`.
     levels
         Nominal levels.
     G
         Identities in each data set; several give one study each, one after the other.
     M
-        Instances of each identity: exactly so many for a model (by default its own law), at most so many for
-        embeddings (by default 10, as in the paper).
+        Instances of each identity: exactly M for a model (by default its own law), at most M for embeddings (by default
+        10, as in the paper). Comparisons are taken as they are.
     rates
         Target rates, ``{"far": […], "frr": […]}``; or ``{"frr@far": […]}`` for FRR at the sample's own thresholds for
         these FARs.
@@ -265,7 +244,7 @@ def coverage_study(
         Processes on this machine; or a Dask client, or any executor of `concurrent.futures`. A script that asks for
         several processes must guard its entry with ``if __name__ == "__main__":``.
     resume
-        A file (``.npz``) in which finished replications are kept; the same call again takes up where it stopped.
+        A file (``.npz``) in which finished replications are kept; the same call again continues where it stopped.
     progress
         Called as ``progress(done, total)``.
     truth_identities, cache
@@ -288,52 +267,102 @@ def coverage_study(
     >>> study.rows[0].replications
     20
     """
-    chosen = rates if rates is not None else RATES
-    curve = tuple(chosen.get("frr@far", ()))
-    named = _methods(methods, bool(curve))
+    far, frr, curve = _targets(rates if rates is not None else RATES)
+    chosen = _methods(methods, bool(curve))
     nominal = _levels(levels)
     seed = seed_of(rng)
+    for value, name in ((replications, "replications"), (n_resamples, "n_resamples"), (workers, "workers")):
+        check_whole(value, name)
     counts = [G] if isinstance(G, (int, np.integer)) else list(G)
-    check_whole(replications, "replications")
-    check_whole(n_resamples, "n_resamples")
-    unknown = sorted(set(chosen) - {"far", "frr", "frr@far"})
-    if unknown:
-        raise UsageError(f"rates: {unknown[0]!r} is not 'far', 'frr' or 'frr@far'")
-    far, frr = tuple(chosen.get("far", ())), tuple(chosen.get("frr", ()))
-    if bool(far or frr) == bool(curve):
-        raise UsageError("rates: name target rates for 'far' and 'frr', or for 'frr@far', not both")
     places = {count: _place(resume, count if len(counts) > 1 else None) for count in counts}
     for place in places.values():
         if place is not None:
-            finished_part(place)  # a damaged file is told before hours of work, not after
+            read_kept(place)  # a damaged file is reported before hours of work, not after
+    half: Data | None = None
     if isinstance(source, SyntheticModel):
         model = source if M is None else source.with_sizes(M)
-        population = population_of(model, n_identities=truth_identities, cache=cache)
-        cells = _model_cells(population, far, frr, curve)
-        said, half = repr(model), None
-    elif isinstance(source, Embeddings):
-        set_on, drawn_from = split_identities(source, seed=seed, most=10 if M is None else M)
-        cells = cells_of_half(set_on, drawn_from, far, frr) if not curve else curve_cells(drawn_from, curve)
-        said, half = f"{source.n_identities} identities of real data, half of them drawn from", drawn_from
+        cells = _model_cells(population_of(model, n_identities=truth_identities, cache=cache), far, frr, curve)
+        described = repr(model)
+    elif isinstance(source, (Embeddings, Comparisons)):
+        set_on, half = split_identities(source, seed=seed, most=10 if M is None else M)
+        cells = _curve_cells(half, curve) if curve else _data_cells(set_on, half, far, frr)
+        described = f"{source.n_identities} identities of data, half of them drawn from"
     else:
-        raise UsageError(f"source must be a SyntheticModel or Embeddings; got {type(source).__name__}")
+        raise UsageError(f"source must be a SyntheticModel, Embeddings or Comparisons; got {type(source).__name__}")
     rows: list[CoverageRow] = []
     outcomes: list[Outcomes] = []
     for count in counts:
-        sampler: Sampler
-        fraction = 0.0
-        if half is None:
-            sampler = ModelSampler(model, int(count))
-        else:
-            if count > half.n_identities:
-                raise UsageError(f"G: the half to draw from has {half.n_identities} identities; {count} were asked for")
-            sampler = HalfSampler(half, int(count))
-            fraction = count / half.n_identities
-        plan = Plan(sampler, cells, named, nominal, int(n_resamples), seed)
-        made = run(plan, replications, workers=workers, executor=executor, resume=places[count], progress=progress)
+        if half is not None and count > half.n_identities:
+            raise UsageError(f"G: the half to draw from has {half.n_identities} identities; {count} were asked for")
+        sampler = ModelSampler(model, int(count)) if half is None else DataSampler(half, int(count))
+        setup = Setup(sampler, cells, chosen, nominal, int(n_resamples), seed)
+        made = run(setup, replications, workers=workers, executor=executor, resume=places[count], progress=progress)
         outcomes.append(made)
-        rows.extend(summary(plan, made, int(count), fraction))
-    return CoverageStudy(tuple(rows), seed, int(n_resamples), said, tuple(outcomes))
+        rows.extend(summary(setup, made, int(count), 0.0 if half is None else count / half.n_identities))
+    return CoverageStudy(tuple(rows), seed, int(n_resamples), described, tuple(outcomes))
+
+
+def split_identities(data: Data, *, seed: int, most: int = 10) -> tuple[Data, Data]:
+    """Two random halves of the identities; of embeddings, at most `most` instances of each, chosen at random."""
+    if data.n_identities < 4:
+        raise DataError(f"a study needs at least 4 identities to split in two; the data have {data.n_identities}")
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SPLIT_STREAM,)))
+    order = rng.permutation(data.n_identities)
+    halves = [np.sort(part) for part in np.split(order, [data.n_identities // 2])]
+    if isinstance(data, Embeddings):
+        rows = rng.permutation(len(data))
+        rows = rows[np.argsort(data.codes[rows], kind="stable")]
+        starts = np.concatenate([[0], np.cumsum(data.instance_counts)])
+        codes = data.codes
+        data = take_embeddings(data, rows[np.arange(rows.size) - starts[codes[rows]] < most])
+    return among(data, halves[0]), among(data, halves[1])
+
+
+def _data_cells(set_on: Data, drawn_from: Data, far: Sequence[float], frr: Sequence[float]) -> tuple[Cell, ...]:
+    """Thresholds at which one half has the target rates, with the rates of the other half there."""
+    from matchbound.calls.evaluate import evaluate
+
+    if isinstance(set_on, Embeddings):
+        if len(set_on) > MOST_ROWS:
+            raise DataError(
+                f"the half that sets thresholds has {len(set_on)} instances; studies take at most {MOST_ROWS}. Give "
+                "fewer identities, or a smaller M"
+            )
+        set_on = set_on.comparisons()
+    wanted = [("far", rate) for rate in far] + [("frr", rate) for rate in frr]
+    thresholds = [_threshold(set_on, metric, rate) for metric, rate in wanted]
+    cells = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MatchboundWarning)
+        for (metric, rate), threshold, there in zip(wanted, thresholds, evaluate(drawn_from, thresholds), strict=True):
+            number = there.far if metric == "far" else there.frr
+            if not number.comparisons:
+                raise DataError(f"the half of the identities to draw from has no comparisons for {metric}")
+            cells.append(Cell(metric, float(rate), threshold, float(number.estimate)))  # type: ignore[arg-type]
+    return tuple(cells)
+
+
+def _threshold(data: Comparisons, metric: str, rate: float) -> float:
+    """The score at which a share `rate` of the comparisons errs, to the nearest comparison."""
+    scores = np.sort(data.similarity[data.genuine == (metric == "frr")])
+    if scores.size * rate < 1.0:
+        raise DataError(
+            f"{metric} {rate:g}: the half that sets thresholds has only {scores.size} comparisons of that kind"
+        )
+    errors = round(scores.size * rate)
+    score = scores[-errors] if metric == "far" else scores[min(errors, scores.size - 1)]
+    return float(-score if data.distance else score)
+
+
+def _curve_cells(drawn_from: Data, far: Sequence[float]) -> tuple[Cell, ...]:
+    """FRR of a half at its own thresholds for some FARs."""
+    from matchbound.calls.roc import roc
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MatchboundWarning)
+        curve = roc(drawn_from)
+    points = [curve.at_far(float(rate)) for rate in far]
+    return tuple(Cell("frr@far", point.target, point.threshold, point.estimate) for point in points)
 
 
 def _model_cells(
@@ -348,58 +377,51 @@ def _model_cells(
     return tuple(cells)
 
 
-def summary(plan: Plan, made: Outcomes, n_identities: int, fraction: float = 0.0) -> list[CoverageRow]:
+def summary(setup: Setup, made: Outcomes, n_identities: int, fraction: float = 0.0) -> list[CoverageRow]:
     """Rows of a study from the limits of its replications; `fraction` of the population is drawn each time."""
     rows = []
-    for c, cell in enumerate(plan.cells):
-        stretched = _stretched(made.errors[:, c], made.comparisons[:, c], cell.truth, fraction)
+    for c, cell in enumerate(setup.cells):
+        stretched = stretched_truth(made.errors[:, c], made.comparisons[:, c], cell.truth, fraction)
         with np.errstate(invalid="ignore"):
             estimates = made.errors[:, c] / made.comparisons[:, c]
-        for s, (name, _) in enumerate(plan.methods):
-            for k, level in enumerate(plan.levels):
-                low, high = made.limits[:, c, s, k, 0], made.limits[:, c, s, k, 1]
-                defined = np.isfinite(low) & np.isfinite(high)
-                total = int(np.count_nonzero(defined))
-                if not total:
+        for s, (name, _) in enumerate(setup.methods):
+            for k, level in enumerate(setup.levels):
+                limits = made.limits[:, c, s, k]
+                defined = np.isfinite(limits).all(axis=1)
+                if not defined.any():
                     continue
-                low, high = low[defined], high[defined]
-                below, above = float(np.mean(high < cell.truth)), float(np.mean(low > cell.truth))
+                low, high = limits[defined].T
                 coverage = float(np.mean((low <= cell.truth) & (cell.truth <= high)))
-                moved = stretched[defined]
-                adjusted = coverage
-                if fraction > 0.0:
-                    adjusted = float(np.mean((low <= moved) & (moved <= high)))
-                bounds = wilson(coverage, total, 0.025)
-                width = high - low
+                width, moved = high - low, stretched[defined]
                 rows.append(
                     CoverageRow(
-                        cell.metric,
-                        cell.target,
-                        cell.truth,
-                        cell.threshold,
-                        name,
-                        float(level),
-                        n_identities,
-                        total,
-                        coverage,
-                        *bounds,
-                        below,
-                        above,
-                        float(width.mean()),
-                        float(np.median(width)),
-                        adjusted,
-                        float(np.nanmean(estimates)),
+                        metric=cell.metric,
+                        target=cell.target,
+                        truth=cell.truth,
+                        threshold=cell.threshold,
+                        method=name,
+                        level=float(level),
+                        n_identities=n_identities,
+                        replications=int(defined.sum()),
+                        coverage=coverage,
+                        **dict(zip(("coverage_low", "coverage_high"), wilson(coverage, low.size, 0.025), strict=True)),
+                        missed_below=float(np.mean(high < cell.truth)),
+                        missed_above=float(np.mean(low > cell.truth)),
+                        mean_width=float(width.mean()),
+                        median_width=float(np.median(width)),
+                        coverage_adjusted=float(np.mean((low <= moved) & (moved <= high))),
+                        mean_estimate=float(np.nanmean(estimates)),
                     )
                 )
     return rows
 
 
-def _stretched(errors: FloatArray, comparisons: FloatArray, truth: float, fraction: float) -> FloatArray:
+def stretched_truth(errors: FloatArray, comparisons: FloatArray, truth: float, fraction: float) -> FloatArray:
     """The truth moved away from each estimate to where the error of an unlimited population would put it.
 
     Drawing a share f of the identities without replacement makes the error of an estimate smaller by √(1 − f), to first
-    order. The error is stretched by as much on the scale of log-odds, with half an error added so that no errors are
-    a number too.
+    order. The error is stretched by as much on the scale of log-odds, with half an error added so that a data set
+    without errors has log-odds too.
     """
     if fraction <= 0.0 or not 0.0 < truth < 1.0:
         return np.full(errors.shape, truth)
@@ -410,24 +432,22 @@ def _stretched(errors: FloatArray, comparisons: FloatArray, truth: float, fracti
     return result
 
 
-def rows_csv(rows: Sequence[Any], header: Mapping[str, Any]) -> str:
-    """Rows (dataclasses of one kind) as CSV after ``# key: value`` lines."""
+def rows_csv(records: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str:
+    """Records of one kind as CSV after ``# key: value`` lines."""
     import csv
     import io
 
     stream = io.StringIO()
     for key, value in header.items():
         stream.write(f"# {key}: {value}\n")
-    records = [asdict(row) if not isinstance(row, Mapping) else dict(row) for row in rows]
     if records:
         writer = csv.DictWriter(stream, list(records[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: _short(value) for key, value in record.items()} for record in records)
+        for record in records:
+            writer.writerow(
+                {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in record.items()}
+            )
     return stream.getvalue()
-
-
-def _short(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -436,21 +456,33 @@ def _same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+def _targets(rates: Mapping[str, Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    unknown = sorted(set(rates) - {"far", "frr", "frr@far"})
+    if unknown:
+        raise UsageError(f"rates: {unknown[0]!r} is not 'far', 'frr' or 'frr@far'")
+    far, frr, curve = (tuple(rates.get(name, ())) for name in ("far", "frr", "frr@far"))
+    if bool(far or frr) == bool(curve):
+        raise UsageError("rates: name target rates for 'far' and 'frr', or for 'frr@far', not both")
+    return far, frr, curve
+
+
 def _methods(methods: Sequence[str] | Mapping[str, Method] | None, curve: bool) -> tuple[tuple[str, Method], ...]:
-    if methods is None:
-        methods = CURVE_METHODS if curve else METHODS
+    from matchbound.results.points import OperatingPoint
+    from matchbound.results.rates import METHODS as RATE_METHODS
+
     if isinstance(methods, str):
         methods = [methods]
     if isinstance(methods, Mapping):
-        found = tuple(methods.items())
+        chosen = dict(methods)
     else:
-        known = CURVE_KNOWN if curve else tuple(dict.fromkeys((*FAST, *RATE_METHODS)))
-        find = curve_method_named if curve else method_named
-        names = dict.fromkeys(named(name, known, "methods") for name in methods)
-        found = tuple((name, find(name)) for name in names)
-    if not found:
+        special = CURVE_METHODS if curve else {}
+        known = dict.fromkeys((*special, *(OperatingPoint.methods if curve else RATE_METHODS)))
+        asked = (tuple(CURVE_METHODS) if curve else METHODS) if methods is None else methods
+        names = dict.fromkeys(named(name, tuple(known), "methods") for name in asked)
+        chosen = {name: special.get(name, NamedMethod(name)) for name in names}
+    if not chosen:
         raise UsageError("methods: name at least one")
-    return found
+    return tuple(chosen.items())
 
 
 def _levels(levels: Sequence[float]) -> FloatArray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,10 @@ import pytest
 import matchbound as mb
 import naive_search
 from matchbound.errors import DataError
-from matchbound.study.searching import SearchPopulation, search_population, stretched
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "studies"))
+
+from search_population import SearchPopulation, search_population, stretched
 
 
 @pytest.fixture(scope="module")

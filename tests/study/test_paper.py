@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-from conftest import SHARED
-from matchbound.study.paper_figures import pair_moments, predicted_ratio
 from paper_numbers import Numbers, count
 
-ROOT = Path(__file__).resolve().parents[1]
+from conftest import SHARED
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "studies"))
+
+from paper_claims import pair_moments, predicted_ratio  # noqa: E402
+
 PAPER = SHARED / "paper.tex"
 READ = ("src", "docs", "studies", "tests", "benchmarks", "README.md", "CHANGELOG.md")
 OTHERS = re.compile(r"(?:19|20)\d\d|Higham|Drezner")
@@ -153,7 +158,8 @@ def test_biases_of_bootstraps_by_enumeration(seed: int) -> None:
     variance = share @ (y**2) @ share - mean**2
     covariance = share @ (y @ share) ** 2 - mean**2
     true = (2 * variance + 4 * (size - 2) * covariance) / (size * (size - 1))
-    subsets = vertex = double = 0.0
+    subsets = vertex = double = two_level = 0.0
+    compared = (size - 1) * 3**2
     moments = np.zeros(2)
     for types in itertools.product((0, 1), repeat=size):
         weight = np.prod(share[list(types)])
@@ -166,6 +172,8 @@ def test_biases_of_bootstraps_by_enumeration(seed: int) -> None:
         subsets += weight * r / (size**2 * (size - 1) ** 2)
         vertex += weight * (2 * q / (size**3 * (size - 1)) + 4 * (size - 2) * r / (size**4 * (size - 1)))
         double += weight * (4 * r + 2 * q) / (size * (size - 1)) ** 2
+        own = rates.sum(axis=1) / (size - 1)
+        two_level += weight * (own.var() + np.mean(own * (1 - own)) / compared) / size
     assert size * (subsets - true) == pytest.approx(-true - (variance + 3 * (size - 2) * covariance) / (size - 1))
     on_v = 2 / size - 4 / (size**2 * (size - 1)) + 4 * (size - 2) ** 2 / size**3 - 2 / (size - 1)
     on_c = 4 * (size - 2) ** 2 / size**2 * (1 - 4 / size) - 8 * (size - 2) / (size**2 * (size - 1))
@@ -176,6 +184,36 @@ def test_biases_of_bootstraps_by_enumeration(seed: int) -> None:
     assert moments == pytest.approx([variance, covariance])
     for name, found in (("subsets", subsets), ("vertex", vertex), ("double-or-nothing", double)):
         assert predicted_ratio("far", name, "none", size, variance, covariance) == pytest.approx(found / true)
+    told = predicted_ratio("far", "two-level", "none", size, variance, covariance, rate=float(mean), instances=3)
+    assert told == pytest.approx(two_level / true)
+
+
+@pytest.mark.parametrize("instances", [2, 5])
+def test_bias_of_two_levels_for_frr_by_enumeration(instances: int) -> None:
+    """Over all populations of 4 identities of two types, each with a binomial number of errors.
+
+    The printed formula has 1 − 2/[M(M−1)] where 2/[M(M−1)] belongs, and Var(Y) where Var(Y) − Var(Ȳ11) belongs
+    (docs/explanation/departures.md): with M = 5, FRR 0.1 and the paper's model it predicts 5.3 times the variance.
+    """
+    size, compared = 4, instances * (instances - 1) // 2
+    share, chance = (0.7, 0.3), (0.05, 0.4)
+    law = [
+        (p * math.comb(compared, e) * c**e * (1 - c) ** (compared - e), e / compared)
+        for p, c in zip(share, chance, strict=True)
+        for e in range(compared + 1)
+    ]
+    mean = sum(p * y for p, y in law)
+    variance = sum(p * y * y for p, y in law) - mean**2
+    expected = 0.0
+    for drawn in itertools.combinations_with_replacement(range(len(law)), size):
+        times = math.factorial(size)
+        for one in set(drawn):
+            times //= math.factorial(drawn.count(one))
+        own = np.array([law[i][1] for i in drawn])
+        weight = times * math.prod(law[i][0] for i in drawn)
+        expected += weight * (own.var() + np.mean(own * (1 - own)) / compared) / size
+    told = predicted_ratio("frr", "two-level", "none", size, variance, 0.0, rate=mean, instances=instances)
+    assert told == pytest.approx(expected / (variance / size))
 
 
 # ---- every item of the paper, and where it is

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_lab
 from matchbound.study import CoverageStudy, SyntheticModel, coverage_study
-from matchbound.study.coverage import ModelSampler, _stretched, summary
-from matchbound.study.runner import BLOCK, Outcomes, Plan
-from matchbound.study.samples import Cell
-from matchbound.study.splits import HalfSampler, _thresholds, split_identities
+from matchbound.study.coverage import METHODS, _threshold, split_identities, stretched_truth, summary
+from matchbound.study.replications import BLOCK, Cell, DataSampler, ModelSampler, NamedMethod, Outcomes, Setup
 
 MODEL = SyntheticModel(dimensions=16)
 
@@ -67,8 +65,7 @@ def test_methods_and_replications_do_not_disturb_one_another() -> None:
     assert np.array_equal(longer.outcomes[0].limits[:43], together.outcomes[0].limits)
 
 
-def test_a_stopped_study_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matchbound.study.runner.WRITE_EVERY", 0.0)
+def test_a_stopped_study_resumes(tmp_path: Path) -> None:
     path = tmp_path / "study.npz"
 
     def stop(done: int, total: int) -> None:
@@ -101,8 +98,8 @@ def test_summary_counts_one_by_one(seed: int, fraction: float) -> None:
     if seed % 3 == 0:
         limits[4] = np.nan
     errors, comparisons = rng.integers(0, 50, (15, 1)).astype(float), np.full((15, 1), 100.0)
-    plan = Plan(ModelSampler(MODEL, 5), (cell,), (("wilson", lambda *_: limits[0]),), np.array([0.9]), 10, 0)
-    (row,) = summary(plan, Outcomes(limits, errors, comparisons), 5, fraction)
+    setup = Setup(ModelSampler(MODEL, 5), (cell,), (("wilson", lambda *_: []),), np.array([0.9]), 10, 0)
+    (row,) = summary(setup, Outcomes(limits, errors, comparisons), 5, fraction)
     kept = [r for r in range(15) if not np.isnan(limits[r]).any()]
     pairs = [(float(limits[r, 0, 0, 0, 0]), float(limits[r, 0, 0, 0, 1])) for r in kept]
     assert (row.coverage, row.missed_below, row.missed_above) == pytest.approx(naive_lab.coverage(pairs, 0.12))
@@ -140,8 +137,6 @@ def test_several_numbers_of_identities(tmp_path: Path) -> None:
 
 
 def test_tables_round_trip(tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
     study = small(replications=4)
     study.to_csv(tmp_path / "rows.csv", {"command": "as written"})
     lines = (tmp_path / "rows.csv").read_text().splitlines()
@@ -149,16 +144,12 @@ def test_tables_round_trip(tmp_path: Path) -> None:
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     assert len(rows) == len(study.rows) == 2 * 3 * 2
     assert float(rows[0]["coverage"]) == pytest.approx(study.rows[0].coverage)
-    study.to_parquet(tmp_path / "rows.parquet")
-    table = pq.read_table(tmp_path / "rows.parquet")
-    assert table.to_pydict() == study.columns()
-    assert table.schema.metadata[b"seed"] == b"5"
     assert [row.method for row in study.select(metric="far", level=0.95)] == ["wilson", "vertex", "two-level"]
     with pytest.raises(mb.UsageError, match="no field"):
         study.select(colour="red")
 
 
-@pytest.mark.parametrize("kind", ["nominal", "rate", "identities", "width"])
+@pytest.mark.parametrize("kind", ["nominal", "rate", "identities"])
 def test_plots(kind: str) -> None:
     study = small(replications=3, G=[5, 8])
     panels = study.plot(kind)  # type: ignore[arg-type]
@@ -175,21 +166,76 @@ def people(count: int, seed: int = 0) -> mb.Embeddings:
     return SyntheticModel(dimensions=16, sizes=(1, 3, 12)).sample(count, rng=seed)
 
 
-def test_halves_share_nobody() -> None:
-    data = people(31)
+def limits_by_hand(data: mb.Embeddings, cell: Cell, name: str, level: float, seed: int) -> tuple[float, float]:
+    """What a user would type."""
+    rate = getattr(mb.evaluate(data, cell.threshold), cell.metric)
+    if name in ("subsets", "two-level", "vertex", "double-or-nothing"):
+        interval = rate.interval(name, level, n_resamples=39, rng=seed)
+    else:
+        interval = rate.interval(name, level)
+    return interval.low, interval.high
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_limits_are_those_of_the_library() -> None:
+    """A study calls the methods, and neither changes nor repeats them."""
+    cells = (Cell("far", 0.1, 1.25, 0.1), Cell("frr", 0.2, 1.3, 0.2))
+    methods = tuple((name, NamedMethod(name)) for name in METHODS)
+    setup = Setup(ModelSampler(MODEL.with_sizes(4), 12), cells, methods, np.array([0.8, 0.95]), 39, 7)
+    found = setup.replicate([3])
+    stream = [np.random.default_rng(np.random.SeedSequence(7, spawn_key=(3, which))) for which in (0, 1)]
+    data, seed = MODEL.with_sizes(4).sample(12, stream[0]), int(stream[1].integers(0, 2**62))
+    for c, cell in enumerate(cells):
+        for s, name in enumerate(METHODS):
+            for k, level in enumerate((0.8, 0.95)):
+                assert tuple(found.limits[0, c, s, k]) == limits_by_hand(data, cell, name, level, seed), (cell, name)
+        rate = getattr(mb.evaluate(data, cell.threshold), cell.metric)
+        assert (found.errors[0, c], found.comparisons[0, c]) == (pytest.approx(rate.errors), rate.comparisons)
+
+
+@pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
+def test_rates_without_comparisons_have_no_limits() -> None:
+    setup = Setup(
+        ModelSampler(MODEL.with_sizes(1), 6),
+        (Cell("frr", 0.1, 1.0, 0.1),),
+        tuple((name, NamedMethod(name)) for name in METHODS),
+        np.array([0.9]),
+        39,
+        0,
+    )
+    assert np.isnan(setup.replicate([0]).limits).all()
+
+
+def test_a_method_of_ones_own() -> None:
+    def whole(number: mb.results.Rate, levels: np.ndarray, n_resamples: int, seed: int) -> list[tuple[float, float]]:
+        return [(0.0, 1.0) for _ in levels]
+
+    study = small(methods={"all of it": whole}, replications=3)
+    assert {(row.method, row.coverage, row.mean_width) for row in study.rows} == {("all of it", 1.0, 1.0)}
+
+
+@pytest.mark.parametrize("as_scores", [False, True])
+def test_halves_share_nobody(as_scores: bool) -> None:
+    data = people(31).comparisons() if as_scores else people(31)
     one, other = split_identities(data, seed=3, most=10)
-    assert one.n_identities + other.n_identities == 31
-    assert max(one.sizes.max(), other.sizes.max()) == 10
-    rows = {row.tobytes() for row in data.vectors}
-    assert {row.tobytes() for row in one.vectors} | {row.tobytes() for row in other.vectors} <= rows
-    assert not {row.tobytes() for row in one.vectors} & {row.tobytes() for row in other.vectors}
+    assert sorted([*one.identities, *other.identities]) == sorted(data.identities)
+    if isinstance(one, mb.Embeddings):
+        assert isinstance(other, mb.Embeddings)
+        assert max(one.instance_counts.max(), other.instance_counts.max()) == 10
+        rows = {row.tobytes() for row in people(31).vectors}
+        assert {row.tobytes() for row in one.vectors} | {row.tobytes() for row in other.vectors} <= rows
     again, _ = split_identities(data, seed=3, most=10)
-    assert repr(again) == repr(one) != repr(other)
-    sample = HalfSampler(one, 6).sample(np.random.default_rng(1), ())
+    assert repr(DataSampler(again, 5)) == repr(DataSampler(one, 5)) != repr(DataSampler(other, 5))
+    sample = DataSampler(one, 6).sample(np.random.default_rng(1))
     assert sample.n_identities == 6
-    assert len({row.tobytes() for row in sample.vectors}) == int(sample.sizes.sum())
-    whole = HalfSampler(one, one.n_identities).sample(np.random.default_rng(1), ())
-    assert np.array_equal(whole.vectors, one.vectors)
+    whole = DataSampler(one, one.n_identities).sample(np.random.default_rng(1))
+    assert len(whole) == len(one)
+
+
+def test_scores_and_embeddings_give_the_same_study() -> None:
+    data = SyntheticModel(dimensions=16).sample(60, rng=2)
+    asked: dict = {"methods": ["wilson"], "G": 15, "rates": {"far": [0.05], "frr": [0.2]}, "replications": 5, "rng": 1}
+    assert coverage_study(data, **asked).rows == coverage_study(data.comparisons(), **asked).rows
 
 
 def test_truth_of_real_data_is_the_rate_of_the_half() -> None:
@@ -211,7 +257,9 @@ def test_thresholds_of_a_half_give_its_rates() -> None:
     """Counted again by the engine: the target rate, to the nearest comparison."""
     one, _ = split_identities(people(60), seed=2, most=4)
     for metric, rates in (("far", [0.01, 0.3]), ("frr", [0.1, 0.5])):
-        counted = mb.tally(one.embeddings(), np.array(_thresholds(one, metric, rates)) + 1e-9)
+        assert isinstance(one, mb.Embeddings)
+        thresholds = [_threshold(one.comparisons(), metric, rate) for rate in rates]
+        counted = mb.tally(one, np.array(thresholds) + 1e-9)
         part = counted.impostor if metric == "far" else counted.genuine
         total = int(part.comparisons.sum())
         step = 2.0 / total
@@ -232,7 +280,7 @@ def test_a_limited_population_flatters_and_the_adjustment_does_not() -> None:
     error = np.sqrt(2 * there.coverage * (1 - there.coverage) / 600)
     assert abs(row.coverage_adjusted - there.coverage) < 4 * error + 0.02
     assert there.coverage_adjusted == there.coverage
-    assert _stretched(np.array([5.0]), np.array([50.0]), 0.2, 0.0).tolist() == [0.2]
+    assert stretched_truth(np.array([5.0]), np.array([50.0]), 0.2, 0.0).tolist() == [0.2]
 
 
 def test_points_of_curves() -> None:

@@ -1,0 +1,312 @@
+"""The replications of a coverage study: draw a data set, call the interval methods on it, keep the limits.
+
+A study draws its data sets from a `Sampler`. Each replication has random streams of its own, so that an answer depends
+neither on who makes it nor on which other methods are asked. Finished replications are kept in one file, from which a
+stopped study resumes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchbound._version import __version__
+from matchbound.arraytypes import FloatArray
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.data.subsets import among
+from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly
+from matchbound.files.writing import whole_file
+from matchbound.stats.resampling import BOOTSTRAPS
+from matchbound.study.models import SyntheticModel
+
+Metric = Literal["far", "frr", "frr@far"]
+Data = Comparisons | Embeddings
+Method = Callable[[Any, FloatArray, int, int], Sequence[tuple[float, float]]]
+"""``method(number, levels, n_resamples, seed)`` gives (low, high) at each level for a rate or a point of a curve."""
+Progress = Callable[[int, int], None]
+
+DATA_STREAM, RESAMPLING_STREAM = 0, 1
+"""Streams of random numbers of one replication."""
+BLOCK = 20
+"""Replications that one task makes."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One rate that a study asks about.
+
+    metric
+        ``"far"``, ``"frr"``, or ``"frr@far"``: FRR at the sample's own threshold for a FAR.
+    target
+        The rate that the threshold was meant to give; the FAR of ``"frr@far"``.
+    threshold
+        In the units of the scores; the population's, for ``"frr@far"``.
+    truth
+        The rate of the population at this threshold: what an interval must cover.
+    """
+
+    metric: Metric
+    target: float
+    threshold: float
+    truth: float
+
+
+class Sampler(Protocol):
+    """Draws the data set of a replication; picklable, and its `repr` tells everything that decides its draws."""
+
+    def sample(self, rng: np.random.Generator) -> Data:
+        """One data set."""
+
+
+@dataclass(frozen=True)
+class ModelSampler:
+    """Data sets of G new people of a model."""
+
+    model: SyntheticModel
+    n_identities: int
+
+    def sample(self, rng: np.random.Generator) -> Data:
+        """One data set."""
+        return self.model.sample(self.n_identities, rng)
+
+
+@dataclass(frozen=True, repr=False)
+class DataSampler:
+    """Data sets of G identities of some data, drawn without replacement, with all their instances or comparisons."""
+
+    data: Data = field(repr=False)
+    n_identities: int
+
+    def sample(self, rng: np.random.Generator) -> Data:
+        """One data set."""
+        return among(self.data, np.sort(rng.choice(self.data.n_identities, self.n_identities, replace=False)))
+
+    def __repr__(self) -> str:
+        data = self.data
+        arrays = (data.vectors, data.codes) if isinstance(data, Embeddings) else (data.score, data.a, data.b)
+        digest = hashlib.sha256(b"".join(np.ascontiguousarray(values).tobytes() for values in arrays)).hexdigest()
+        return f"DataSampler({self.n_identities} of {data.n_identities} identities, {digest[:16]})"
+
+
+@dataclass(frozen=True)
+class NamedMethod:
+    """A method of ``interval`` by name, with options; a bootstrap is drawn once for all levels."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, number: Any, levels: FloatArray, n_resamples: int, seed: int) -> Sequence[tuple[float, float]]:
+        options = dict(self.options)
+        if self.name in BOOTSTRAPS:
+            drawn = number.bootstrap(self.name, n_resamples, seed, **options)
+            intervals = [drawn.interval(float(level)) for level in levels]
+        else:
+            intervals = [number.interval(self.name, float(level), **options) for level in levels]
+        return [(interval.low, interval.high) for interval in intervals]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What the intervals of R replications were.
+
+    limits : float64 array, shape (R, cells, methods, levels, 2)
+        NaN where a data set has no comparisons of the kind.
+    errors, comparisons : float64 arrays, shape (R, cells)
+    """
+
+    limits: FloatArray = field(repr=False)
+    errors: FloatArray = field(repr=False)
+    comparisons: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What every replication of a study does; replication r draws from ``SeedSequence(seed, spawn_key=(r,))``."""
+
+    sampler: Sampler
+    cells: tuple[Cell, ...]
+    methods: tuple[tuple[str, Method], ...]
+    levels: FloatArray
+    n_resamples: int
+    seed: int
+
+    def fingerprint(self) -> str:
+        """A digest of everything that decides the answer; the number of replications does not."""
+        decides = (
+            __version__,
+            repr(self.sampler),
+            self.cells,
+            [name for name, _ in self.methods],
+            self.levels.tolist(),
+            self.n_resamples,
+            self.seed,
+        )
+        return hashlib.sha256(repr(decides).encode()).hexdigest()
+
+    def replicate(self, replications: Sequence[int]) -> Outcomes:
+        """Some replications, one after the other."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, user_api="blas"):
+            rows = [self._once(number) for number in replications]
+        return Outcomes(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def _once(self, number: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        def stream(which: int) -> np.random.Generator:
+            return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, which)))
+
+        numbers = self._numbers(self.sampler.sample(stream(DATA_STREAM)))
+        seed = int(stream(RESAMPLING_STREAM).integers(0, 2**62))
+        limits = np.full((len(self.cells), len(self.methods), self.levels.size, 2), np.nan)
+        errors, comparisons = np.zeros(len(self.cells)), np.zeros(len(self.cells))
+        for c, (rate, total) in enumerate(numbers):
+            if total:
+                errors[c], comparisons[c] = rate.estimate * total, total
+                limits[c] = [method(rate, self.levels, self.n_resamples, seed) for _, method in self.methods]
+        return limits, errors, comparisons
+
+    def _numbers(self, data: Data) -> list[tuple[Any, int]]:
+        """The rate of each cell in a data set, and its comparisons."""
+        from matchbound.calls.evaluate import evaluate
+        from matchbound.calls.roc import roc
+
+        if self.cells[0].metric == "frr@far":
+            curve = roc(data, workers=1)
+            points = [curve.at_far(cell.target) for cell in self.cells]
+            return [(point, int(point.counts[1] or 0)) for point in points]
+        measured = evaluate(data, [cell.threshold for cell in self.cells], workers=1)
+        rates = [getattr(one, cell.metric) for one, cell in zip(measured, self.cells, strict=True)]
+        return [(rate, int(rate.comparisons)) for rate in rates]
+
+
+def run(
+    setup: Setup,
+    replications: int,
+    *,
+    workers: int = 1,
+    executor: Any = None,
+    resume: Path | None = None,
+    progress: Progress | None = None,
+) -> Outcomes:
+    """All replications; the answer does not depend on who makes them. Parameters as in `coverage_study`."""
+    kept = _Kept(setup, replications, resume)
+    missing = kept.missing()
+    blocks = [missing[start : start + BLOCK] for start in range(0, len(missing), BLOCK)]
+    if progress is not None:
+        progress(replications - len(missing), replications)
+    # warnings are ignored here and not in each replication: filters belong to the process, and threads share them
+    with warnings.catch_warnings():
+        _ignore_warnings()
+        for block, outcomes in _outcomes(setup, blocks, min(workers, max(len(blocks), 1)), executor):
+            kept.put(block, outcomes)
+            kept.write()
+            if progress is not None:
+                progress(replications - len(kept.missing()), replications)
+    return kept.outcomes(replications)
+
+
+def _outcomes(
+    setup: Setup, blocks: list[list[int]], workers: int, executor: Any
+) -> Iterator[tuple[list[int], Outcomes]]:
+    if executor is None and workers == 1:
+        for block in blocks:
+            yield block, setup.replicate(block)
+        return
+    with _pool(workers, executor) as pool:
+        waiting: dict[Future[Outcomes], list[int]] = {pool.submit(setup.replicate, block): block for block in blocks}
+        try:
+            for future in as_completed(list(waiting)):
+                yield waiting.pop(future), future.result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+@contextmanager
+def _pool(workers: int, executor: Any) -> Iterator[Executor]:
+    """An executor of `concurrent.futures`: the one given, that of a Dask client, or new processes."""
+    if executor is not None:
+        client = getattr(executor, "client", executor)
+        yield client if isinstance(client, Executor) else client.get_executor()
+        return
+    import multiprocessing
+
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_ignore_warnings) as pool:
+        yield pool
+
+
+def _ignore_warnings() -> None:
+    """What an interval on one data set warns of is part of what is studied."""
+    warnings.simplefilter("ignore", MatchboundWarning)
+
+
+def read_kept(path: Path) -> dict[str, NDArray[Any]]:
+    """What a stopped study left in a file; empty where there is no file."""
+    if not path.exists():
+        return {}
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            return {name: archive[name] for name in ("fingerprint", "done", "limits", "errors", "comparisons")}
+    except Exception as error:  # a damaged archive makes numpy raise nearly anything
+        raise DataError(
+            f"{path}: cannot be read as a study to resume ({plainly(error, 200)}); delete it to start afresh"
+        ) from None
+
+
+class _Kept:
+    """Finished replications, in memory and, where asked, in a file."""
+
+    def __init__(self, setup: Setup, replications: int, path: Path | None) -> None:
+        self._path, self._wanted = path, replications
+        self._fingerprint = setup.fingerprint()
+        found = {} if path is None else read_kept(path)
+        if found and str(found["fingerprint"]) != self._fingerprint:
+            raise UsageError(
+                f"{path}: holds another study (other data, methods, levels, rates or seed); name another file"
+            )
+        size = max(replications, int(found["done"].size) if found else 0)
+        cells = len(setup.cells)
+        self._done = np.zeros(size, dtype=bool)
+        limits = np.full((size, cells, len(setup.methods), setup.levels.size, 2), np.nan)
+        self._arrays = (limits, np.zeros((size, cells)), np.zeros((size, cells)))
+        if found:
+            rows = np.flatnonzero(found["done"])
+            self.put(rows.tolist(), Outcomes(*(found[name][rows] for name in ("limits", "errors", "comparisons"))))
+
+    def missing(self) -> list[int]:
+        return [int(row) for row in np.flatnonzero(~self._done[: self._wanted])]
+
+    def put(self, rows: list[int], outcomes: Outcomes) -> None:
+        made = (outcomes.limits, outcomes.errors, outcomes.comparisons)
+        for array, values in zip(self._arrays, made, strict=True):
+            array[rows] = values
+        self._done[rows] = True
+
+    def outcomes(self, replications: int) -> Outcomes:
+        return Outcomes(*(array[:replications] for array in self._arrays))
+
+    def write(self) -> None:
+        if self._path is None:
+            return
+        limits, errors, comparisons = self._arrays
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(self._path) as place, open(place, "wb") as stream:
+            np.savez(
+                stream,
+                fingerprint=np.array(self._fingerprint),
+                done=self._done,
+                limits=limits,
+                errors=errors,
+                comparisons=comparisons,
+            )
