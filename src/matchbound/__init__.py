@@ -83,9 +83,8 @@ if TYPE_CHECKING:
     from matchbound.results.group_gaps import GroupGap as GroupGap
     from matchbound.results.groups import GroupRates as GroupRates
     from matchbound.results.groups import GroupRow as GroupRow
-    from matchbound.results.hter import HalfTotalError as HalfTotalError
     from matchbound.results.interval import Interval as Interval
-    from matchbound.results.latent import LatentInterval as LatentInterval
+    from matchbound.results.linkage import HalfTotalError as HalfTotalError
     from matchbound.results.linkage import LinkageMeasure as LinkageMeasure
     from matchbound.results.linkage import Recall as Recall
     from matchbound.results.linkage_curve import LinkageCurve as LinkageCurve
@@ -174,10 +173,9 @@ _HOME = {
     "GroupGap": "results.group_gaps",
     "GroupRates": "results.groups",
     "GroupRow": "results.groups",
-    "HalfTotalError": "results.hter",
+    "HalfTotalError": "results.linkage",
     "Hub": "results.searches",
     "Interval": "results.interval",
-    "LatentInterval": "results.latent",
     "LatentModel": "stats.latent.model",
     "LatentSettings": "stats.latent.model",
     "LinkageCurve": "results.linkage_curve",

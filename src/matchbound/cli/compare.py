@@ -62,14 +62,14 @@ def compare(
     from matchbound.calls.comparison import compare as run
     from matchbound.calls.comparison import compare_all
     from matchbound.readers.loading import in_memory
-    from matchbound.results.comparison import METHODS
+    from matchbound.results.comparison import RateDifference
     from matchbound.show.comparison import comparison_records, comparison_text, systems_records
 
     if len(files) < 2:
         raise UsageError("name two files or more, one per system")
     if sum(option is not None for option in (threshold or None, far, frr)) != 1:
         raise UsageError("give one of --threshold, --far or --frr")
-    allowed = METHODS if len(files) == 2 else ("auto", "dyadic", "latent")
+    allowed = RateDifference.methods if len(files) == 2 else ("auto", "dyadic", "latent")
     method = named(method, allowed, "--method")
     if threshold and len(threshold) not in (1, len(files)):
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")

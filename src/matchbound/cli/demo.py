@@ -41,8 +41,8 @@ def demo(
         return _write_files(files, quiet)
     from matchbound.calls.evaluate import evaluate
     from matchbound.data.example import demo_data
+    from matchbound.results.number import records_of
     from matchbound.show.numbers import percent
-    from matchbound.show.records import rate_record
     from matchbound.show.text import rates_table
 
     with common.listening(True) as told:
@@ -50,7 +50,7 @@ def demo(
         rates = evaluate(data, threshold, workers=workers)
         records: list[Record] = []
         for method in ("auto", "naive-wilson"):
-            records += [rate_record(rate, rate.interval(method, level)) for rate in (rates.far, rates.frr)]
+            records += records_of([rates.far, rates.frr], method, level)
         own, naive = rates.far.interval("auto", level), rates.far.interval("naive-wilson", level)
     if not quiet:
         for note in rates.warnings:

@@ -40,8 +40,7 @@ from matchbound.errors import UsageError
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import AT_A_THRESHOLD, judge_all
 from matchbound.results.interval import check_prior, named
-from matchbound.results.points import CurveStatistic
-from matchbound.results.rates import METHODS, VARIANCES
+from matchbound.results.rates import VARIANCES, Rate
 from matchbound.stats.resampling import BOOTSTRAPS
 
 Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.")]
@@ -100,10 +99,10 @@ def evaluate(
     """
     from matchbound.calls.evaluate import evaluate as run
     from matchbound.calls.roc import roc
-    from matchbound.show.costs import cost_records, linkage_records, linkage_table
-    from matchbound.show.curve import curve_records, curve_table
-    from matchbound.show.failures import generalised_records, generalised_table, hter_record
-    from matchbound.show.records import rate_record
+    from matchbound.results.number import Number, records_of
+    from matchbound.show.costs import linkage_table
+    from matchbound.show.curve import curve_table
+    from matchbound.show.failures import generalised_table
     from matchbound.show.text import rates_table
 
     claims = read_claims(claim)
@@ -115,7 +114,7 @@ def evaluate(
     for value in prior or ():
         check_prior(value)
     priors: list[float | None] = [*([None] if linkage else []), *(prior or [])]
-    method = named(method, METHODS, "--method")
+    method = named(method, Rate.methods, "--method")
     if settings is not None and method not in ("auto", "latent"):
         raise UsageError("--settings goes with --method latent")
     chosen: dict[str, Any] = {} if settings is None else {"settings": settings}
@@ -134,24 +133,22 @@ def evaluate(
         with running.started(quiet) as how:
             series = run(data, threshold, weighting=weighting, **how) if threshold else ()
             curve = roc(_in_order(data), **how) if needs_curve(claims) else None
+            own = {"n_resamples": resamples, "rng": seed, **chosen}
             records, linked, general = [], [], []
             for rates in series:
-                for rate in (rates.far, rates.frr):
-                    interval = None
-                    if rate.comparisons:
-                        interval = rate.interval(method, level, n_resamples=resamples, rng=seed, **chosen)
-                    records.append(rate_record(rate, interval))
-                if priors:
-                    own = {"n_resamples": resamples, "rng": seed, **chosen}
-                    linked += linkage_records(rates, priors, method, level, **own)
-                if threshold_from is not None and rates.far.comparisons and rates.frr.comparisons:
-                    general += [hter_record(rates, level)]
+                both = rates.far.comparisons and rates.frr.comparisons
+                records += records_of([rates.far, rates.frr], method, level, **own)
+                if priors and both:
+                    measures = [rates.precision(p) for p in priors] + [rates.f1(p) for p in priors]
+                    linked += records_of(measures, "auto", level) + records_of([rates.recall()], method, level, **own)
+                further: list[Number] = [rates.hter()] if threshold_from is not None and both else []
                 if failed is not None:
-                    general += generalised_records(rates.generalised(failed), level)
+                    generalised = rates.generalised(failed)
+                    further += [number for number in (generalised.gfar, generalised.gfrr) if number.rate.comparisons]
+                general += records_of(further, "auto", level)
             asked = [said for _, said in claims if said.metric not in AT_A_THRESHOLD]
             read = [] if curve is None else [curve.claimed(said) for said in asked]
-            points = curve_records([point for point in read if isinstance(point, CurveStatistic)], "default", level)
-            points += cost_records([point for point in read if not isinstance(point, CurveStatistic)], "auto", level)
+            points = records_of(read, "auto", level)
             made = with_plans(judge_all(claims, series, curve, level=level, method=method, failures=failed), data)
     source = common.provenance(
         files,

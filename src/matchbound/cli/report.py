@@ -43,7 +43,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.files.names import own_names
 from matchbound.results.interval import named
-from matchbound.results.rates import METHODS
+from matchbound.results.rates import Rate
 from matchbound.show.claims import claim_lines
 from matchbound.show.terms import worded
 
@@ -128,7 +128,7 @@ def report(
     failures.check()
     check_rates("--far", far)
     priors = read_priors("--min-dcf", min_dcf)
-    method = named(method, METHODS, "--method")
+    method = named(method, Rate.methods, "--method")
     chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     if weighting == "identities" and (priors or cllr):
         raise UsageError("costs and Cllr are of pooled comparisons: leave out --min-dcf and --cllr, or --weighting")

@@ -106,9 +106,9 @@ def roc(
     """
     from matchbound.calls.roc import roc as run
     from matchbound.files.writing import write_atomically
+    from matchbound.results.number import records_of
     from matchbound.results.points import OperatingPoint
-    from matchbound.show.costs import cost_records
-    from matchbound.show.curve import curve_records, curve_table
+    from matchbound.show.curve import curve_table
 
     method = named(method, (*OperatingPoint.methods, "log-t"), "--method")
     chosen = _chosen(method, level_far, smooth)
@@ -130,12 +130,10 @@ def roc(
             points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
             points += [point for point in curve.points() if isinstance(point, OperatingPoint)] if every else []
             numbers = [*points, curve.eer(), curve.auc()]
-            records = curve_records(
-                numbers, method, level, n_resamples=resamples, rng=seed, workers=running.workers or 1, **chosen
-            )
             costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
             costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
-            records += cost_records(costs, method, level)
+            drawing = {"n_resamples": resamples, "rng": seed, "workers": running.workers or 1}
+            records = records_of([*numbers, *costs], method, level, **drawing, **chosen)
             made = judge_all(claims, (), curve, level=level)
         picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:], answer.terms)
     source = common.provenance(

@@ -16,7 +16,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
 from matchbound.results.latent import FEWEST_IDENTITIES
-from matchbound.stats.intervals import careful_wilson
+from matchbound.stats.intervals import fallback_wilson
 from matchbound.stats.latent import LatentModel, settings_named
 from matchbound.stats.latent.fit import FAR_POOL, FEWEST, TRUSTED
 from matchbound.stats.latent.model import Clusters, Curve, Design, OwnVariance, kurtosis
@@ -99,7 +99,7 @@ class PlannedLimits:
         linked = float(model.design.sharing) + float(model.design.within)
         if people < FEWEST_IDENTITIES or linked < model.comparisons:
             floor = people // 2 if model.metric == "far" else people
-            return careful_wilson(0.0, 0.0, floor, model.comparisons, tail, people - 1.0)[1]
+            return fallback_wilson(0.0, 0.0, floor, model.comparisons, tail, people - 1.0)[1]
         return float(model.limit(0.0, model.deviate(1.0 - 2.0 * tail), True)[0])
 
     def _relative(self, errors: FloatArray) -> FloatArray:

@@ -40,13 +40,13 @@ from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import named, tail_of
+from matchbound.results.number import records_of
 from matchbound.results.points import CurveStatistic
-from matchbound.results.rates import METHODS, Rate
+from matchbound.results.rates import Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
-from matchbound.results.weighted import METHODS as IDENTITY_METHODS
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
-from matchbound.show.costs import cost_records, name_text
+from matchbound.show.costs import name_text
 from matchbound.show.histogram import histogram_edges, score_histogram
 from matchbound.show.terms import Terms
 from matchbound.stats.intervals import wilson
@@ -230,7 +230,7 @@ def make_report(
     """
     tail_of(level, "two-sided")
     data = in_memory(data)
-    method = named(method, METHODS)
+    method = named(method, Rate.methods)
     weighting = named(weighting, WEIGHTINGS, "weighting")
     if weighting == "identities" and (len(min_dcf) or cllr):
         raise UsageError("costs and Cllr are of pooled comparisons: leave out min_dcf and cllr, or the weighting")
@@ -297,7 +297,7 @@ def _costs(curve: RocCurve, priors: Sequence[float | str], cllr: bool, level: fl
     numbers += [curve.min_cllr()] if cllr else []
     return tuple(
         ReportedCost(name_text(record), record["estimate"], record["low"], record["high"], record["method"])
-        for record in cost_records(numbers, "auto", level)
+        for record in records_of(numbers, "auto", level)
     )
 
 
@@ -387,7 +387,7 @@ class _Maker:
 
     def _rate(self, rate: Rate) -> ReportedNumber:
         """A rate at a fixed threshold."""
-        method = self.method if rate.weighting == "comparisons" or self.method in IDENTITY_METHODS else "auto"
+        method = self.method if self.method in rate.methods else "auto"
         made = rate.interval(method, self.level, n_resamples=self.n_resamples, rng=self.rng)
         bound = rate.interval(method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
         beside = rate.interval("wilson", self.level)

@@ -20,7 +20,7 @@ from matchbound.readers.loading import in_memory
 from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import reading_of_number
 from matchbound.report.systems import SystemCurve, SystemRow, SystemsSection, finite
-from matchbound.results.comparison import DEFAULT_METHOD, Comparison, Difference
+from matchbound.results.comparison import Comparison, Difference
 from matchbound.results.interval import Interval
 from matchbound.results.systems import SystemsTable
 from matchbound.show.histogram import panel_points
@@ -156,11 +156,11 @@ def _rows(
     if len(table.comparisons) == 1:
         pair, comparison = next(iter(table.comparisons.items()))
         difference: Difference = getattr(comparison, name)
-        chosen = method if method in difference.methods else DEFAULT_METHOD
+        chosen = method if method in difference.methods else "auto"
         interval = difference.interval(chosen, level, n_resamples=n_resamples, rng=rng)
         found.append((pair, difference, interval, difference.p_value))
     else:
-        chosen = method if method in PAIRED_METHODS else DEFAULT_METHOD
+        chosen = method if method in PAIRED_METHODS else "auto"
         for row in table.differences(name, level, method=chosen, rng=rng):
             found.append(((row.a, row.b), row.difference, row.interval, row.p_value))
     return [_row(where, pair, difference, interval, p, level) for pair, difference, interval, p in found]
@@ -169,7 +169,7 @@ def _rows(
 def _row(
     where: Where, pair: tuple[str, str], difference: Difference, interval: Interval, p_value: float, level: float
 ) -> SystemRow:
-    ratio = difference.ratio_interval(DEFAULT_METHOD, level)
+    ratio = difference.ratio_interval("auto", level)
     known = finite(difference.ratio) is not None or difference.rate_a > 0.0
     metric: Any = difference.metric
     fixed = metric in ("far", "frr")

@@ -33,6 +33,13 @@ OVERSTATED = 1.5
 SWAPS = ("rate", "random", "recentre")
 WITH_REPLACEMENT = ("vertex", "subsets", "two-level")
 ADVISED_AGAINST = {
+    "naive-wilson": (
+        Note(
+            "advised-against",
+            "naive-wilson treats comparisons that share a person as independent: its intervals can be several times "
+            "too narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'",
+        )
+    ),
     "naive-bootstrap": (
         Note(
             "advised-against",
@@ -55,7 +62,7 @@ ADVISED_AGAINST = {
         )
     ),
 }
-"""What to say of bootstraps that are there to be compared with."""
+"""What to say of methods that are there to be compared with."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-
-import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
@@ -16,7 +14,8 @@ from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap
 from matchbound.results.error_rates import ErrorRates
-from matchbound.results.interval import Interval, Side, limits_record, named, one_side, tail_of
+from matchbound.results.interval import Interval, Side, limits_record
+from matchbound.results.number import Ask, Limits, Number, Rule, bootstrap_rules
 from matchbound.results.rates import Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown
@@ -24,7 +23,6 @@ from matchbound.stats import differences as stats
 from matchbound.stats.differences import PointTerms, Spread
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.latent.differences import DifferenceModel
-from matchbound.stats.resampling import percentile, seed_of
 from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 
 if TYPE_CHECKING:
@@ -32,16 +30,64 @@ if TYPE_CHECKING:
 
     from matchbound.show.tables import Table
 
-METHODS = ("auto", "dyadic", "latent", "vertex", "double-or-nothing")
-DEFAULT_METHOD = "auto"
 NOTHING = 1e-9
 """A variance below this share of the binomial one is rounding: nothing in the data tells the systems apart."""
 Models = Callable[[str], DifferenceModel | None]
 """The latent model of the difference of FAR (``"far"``) or FRR (``"frr"``), fitted when first asked for."""
 
 
+def _student(kind: str, away: str | None = None) -> Callable[[Difference, Ask], Limits]:
+    """± t standard errors by one variance, and by another one away from 0."""
+
+    def limits(difference: Difference, ask: Ask) -> Limits:
+        none = difference._without_errors(ask)
+        if none is not None:
+            return none
+        t = t_quantile(ask.tail, difference.freedom)
+        near = difference._variance(kind)
+        wide = near if away is None else difference._variance(away)
+        below, above = _halves(difference.estimate, t * math.sqrt(near), t * math.sqrt(wide))
+        low, high = max(difference.estimate - below, -1.0), min(difference.estimate + above, 1.0)
+        return Limits(low, high, kind if away is None else f"{kind}+{away}")
+
+    return limits
+
+
+def _log_student(kind: str, away: str | None = None) -> Callable[[Ratio, Ask], Limits]:
+    """The ratio on the log scale; the limit towards 1 is test-based (Miettinen 1976).
+
+    log r·(1 − t/T) with T the size of the difference over its standard error, so that the interval leaves out 1 exactly
+    when that of the difference leaves out 0. (The usual variance of log r would vanish where the errors of both systems
+    are those of the same identity.) The limit away from 1 is the farther of that and of the other variance's.
+    """
+
+    def limits(ratio: Ratio, ask: Ask) -> Limits:
+        difference = ratio.difference
+        if difference.rate_a == 0.0 and difference.rate_b == 0.0:
+            note = Note("no-errors", "no error in either system: the ratio is undefined")
+            return Limits(0.0, math.inf, notes=(note,))
+        t = t_quantile(ask.tail, difference.freedom)
+        centre, wide = difference._log_ratio(away or kind)
+        near = wide
+        if difference.estimate != 0.0:
+            near = centre**2 * difference._variance(kind) / difference.estimate**2
+        below, above = _halves(centre, t * math.sqrt(near), t * math.sqrt(max(near, wide)))
+        low, high = math.exp(centre - below), math.exp(min(centre + above, 700.0))
+        return Limits(low, high, kind if away is None else f"{kind}+{away}")
+
+    return limits
+
+
+DYADIC = Rule("dyadic", _student("dyadic"))
+DIFFERENCE_RULES = (
+    DYADIC,
+    Rule("latent", _student("latent")),
+    Rule("default", _student("dyadic", "latent"), hidden=True),
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference(Shown):
+class Difference(Number):
     """An error rate of system A minus the same rate of system B.
 
     metric
@@ -69,7 +115,8 @@ class Difference(Shown):
     rate_a: float
     rate_b: float
     freedom: float
-    methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
+    rules: ClassVar[tuple[Rule, ...]] = DIFFERENCE_RULES
+    defaults: ClassVar[tuple[str, ...]] = ("default",)
     tested: ClassVar[tuple[str, ...]] = ("auto", "dyadic")
     """Methods whose limit towards 0 is the one that the p-value tests."""
 
@@ -80,21 +127,31 @@ class Difference(Shown):
         name = self.metric.upper()
         return f"{name} {percent(self.rate_a)} − {percent(self.rate_b)} = {points(self.estimate)} points"
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """The difference with its default interval."""
-        made = None if math.isnan(self.estimate) else self.interval()
-        return [
-            {
-                "metric": f"difference of {self.metric}",
-                "rate_a": self.rate_a,
-                "rate_b": self.rate_b,
-                "estimate": self.estimate,
-                **limits_record(made),
-                "ratio": self.ratio,
-                "p_value": self.p_value,
-                "variance": self.variance,
-            }
-        ]
+    @property
+    def label(self) -> str:
+        """Its name in tables."""
+        return f"difference of {self.metric}"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Differences of rates lie between −1 and 1."""
+        return (-1.0, 1.0)
+
+    def record(self, interval: Interval | None) -> dict[str, Any]:
+        """The difference with the limits of an interval."""
+        return {
+            "metric": self.label,
+            "rate_a": self.rate_a,
+            "rate_b": self.rate_b,
+            "estimate": self.estimate,
+            **limits_record(interval),
+            "ratio": self.ratio,
+            "p_value": self.p_value,
+            "variance": self.variance,
+        }
+
+    def _tables(self) -> list[Table]:
+        return list(Shown._tables(self))
 
     @property
     def estimate(self) -> float:
@@ -144,85 +201,31 @@ class Difference(Shown):
         """The difference over its dyadic standard error, and the degrees of freedom of that."""
         return self.estimate / math.sqrt(self.variance), self.freedom
 
-    def interval(
-        self,
-        method: str = DEFAULT_METHOD,
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-    ) -> Interval:
-        """A confidence interval for the difference.
+    def as_ratio(self) -> Ratio:
+        """rate_a / rate_b as a number with intervals and claims."""
+        return Ratio(self)
 
-        Parameters
-        ----------
-        method
-            ``"dyadic"``: the difference ± t standard errors from identity pairs, corrected for bias. It is right for
-            systems that are nearly equal; where they truly differ, real data lie beyond its far limit too often.
-            ``"latent"``: the same with the latent model's variance where that is larger; safe, and wide for nearly
-            equal systems. ``"auto"``: the dyadic limit towards 0, the latent one away from 0, so that the interval
-            leaves out 0 when the p-value says so. ``"vertex"``, ``"double-or-nothing"``: bootstraps in which both
-            systems meet the same people.
-        level, side
-            Coverage, and whether both limits are claimed.
-        n_resamples, rng
-            For bootstraps.
-        """
-        tail = tail_of(level, side)
-        self._check(method)
-        low, high = self._limits(method, tail, n_resamples, rng)
-        low, high = max(low, -1.0), min(high, 1.0)
-        return Interval(*one_side(low, high, side, (-1.0, 1.0)), level, method, side, self.notes)
+    def ratio_interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
+        """A confidence interval for rate_a / rate_b; see `as_ratio`."""
+        return self.as_ratio().interval(method, level, side=side)
 
-    def ratio_interval(
-        self, method: str = DEFAULT_METHOD, level: float = 0.95, *, side: Side = "two-sided"
-    ) -> Interval:
-        """A confidence interval for rate_a / rate_b, on the log scale; [0, ∞) where neither system erred.
+    def _ratio_rules(self) -> Mapping[str, Callable[[Ratio, Ask], Limits]]:
+        return {
+            "auto": _log_student("dyadic", "latent"),
+            "dyadic": _log_student("dyadic"),
+            "latent": _log_student("latent"),
+        }
 
-        The limit towards 1 is test-based (Miettinen 1976): log r·(1 − t/T) with T the size of the difference over its
-        standard error, so that the interval leaves out 1 exactly when that of the difference leaves out 0. (The
-        usual variance of log r would vanish where the errors of both systems are those of the same identity.) The limit
-        away from 1 is the farther of that and of the latent model's.
-
-        Parameters
-        ----------
-        method
-            As for `interval`.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        """
-        tail = tail_of(level, side)
-        self._check(method)
-        method = named(method, ("auto", "dyadic", "latent"), "method for a ratio")
-        if self.rate_a == 0.0 and self.rate_b == 0.0:
-            nothing = Note("no-errors", "no error in either system: the ratio is undefined")
-            return Interval(0.0, math.inf, level, method, side, (nothing,))
-        t = t_quantile(tail, self.freedom)
-        centre, wide = self._log_ratio("dyadic" if method == "dyadic" else "latent")
-        near = wide
-        if self.estimate != 0.0:
-            near = centre**2 * self._variance("latent" if method == "latent" else "dyadic") / self.estimate**2
-        below, above = _halves(centre, t * math.sqrt(near), t * math.sqrt(max(near, wide)))
-        low, high = math.exp(centre - below), math.exp(min(centre + above, 700.0))
-        low, high = one_side(low, high, side, (0.0, math.inf))
-        return Interval(low, high, level, method, side, self.notes)
-
-    def _check(self, method: str) -> None:
+    def _must_be_defined(self) -> None:
         if math.isnan(self.estimate):
             raise DataError(f"the data hold no comparisons for {self.metric.upper()}, so there is no difference of it")
-        method = named(method, self.methods)
 
-    def _limits(
-        self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
-    ) -> tuple[float, float]:
-        t = t_quantile(tail, self.freedom)
-        near = self._variance("latent" if method == "latent" else "dyadic")
-        wide = self._variance("latent") if method == "auto" else near
-        below, above = _halves(self.estimate, t * math.sqrt(near), t * math.sqrt(wide))
-        return self.estimate - below, self.estimate + above
+    def _defined(self) -> bool:
+        return not math.isnan(self.estimate)
+
+    def _without_errors(self, ask: Ask) -> Limits | None:
+        """Limits where neither system erred; None where one did."""
+        return None
 
     @property
     def _never_differ(self) -> bool:
@@ -244,6 +247,55 @@ def _halves(estimate: float, near: float, far: float) -> tuple[float, float]:
     return (far, near) if estimate < 0.0 else (near, far)
 
 
+def _ratio_limits(name: str) -> Callable[[Ratio, Ask], Limits]:
+    def limits(ratio: Ratio, ask: Ask) -> Limits:
+        found = ratio.difference._ratio_rules().get(name)
+        if found is None:
+            raise UsageError(f"method {name!r} is not for this ratio; use method='auto'")
+        return found(ratio, ask)
+
+    return limits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ratio(Number):
+    """An error rate of system (or group) A over the same rate of B; [0, ∞) where neither erred."""
+
+    difference: Difference
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *(Rule(name, _ratio_limits(name)) for name in ("dyadic", "latent", "wilson")),
+        Rule("default", _ratio_limits("auto"), hidden=True),
+    )
+    defaults: ClassVar[tuple[str, ...]] = ("default",)
+    method_argument: ClassVar[str] = "method for a ratio"
+
+    def __repr__(self) -> str:
+        return f"Ratio({self.label}={self.estimate:.6g})"
+
+    @property
+    def metric(self) -> str:
+        """Such as ``"far ratio"``."""
+        return f"{self.difference.metric} ratio"
+
+    @property
+    def estimate(self) -> float:
+        """rate_a / rate_b; infinite or NaN where rate_b is 0."""
+        return self.difference.ratio
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """0 and infinity."""
+        return (0.0, math.inf)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Those of the difference."""
+        return self.difference.notes
+
+    def _must_be_defined(self) -> None:
+        self.difference._must_be_defined()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RateDifference(Difference):
     """FAR or FRR of A minus that of B, each at its own fixed threshold.
@@ -258,7 +310,7 @@ class RateDifference(Difference):
     b: Rate = field(kw_only=True)
     joint: JointTally = field(kw_only=True)
     models: Models = field(kw_only=True)
-    methods: ClassVar[tuple[str, ...]] = METHODS
+    rules: ClassVar[tuple[Rule, ...]] = (*DIFFERENCE_RULES, *bootstrap_rules(("vertex", "double-or-nothing")))
 
     @property
     def disagreements(self) -> int:
@@ -277,19 +329,14 @@ class RateDifference(Difference):
         of = stats.far_influence if self.metric == "far" else stats.frr_influence
         return of(self.joint)
 
-    def bootstrap(
-        self,
-        method: str = "vertex",
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-        *,
-        workers: int = 1,
-    ) -> Bootstrap:
-        """Replicates of the difference: each draw of identities serves both systems."""
-        method = named(method, ("vertex", "double-or-nothing"))
-        seed = seed_of(rng)
+    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
         drawn = [rate.bootstrap(method, n_resamples, seed, workers=workers).replicates for rate in (self.a, self.b)]
         return Bootstrap(drawn[0] - drawn[1], self.estimate, method, seed)
+
+    def _no_width(self) -> str:
+        return "the systems never disagree"
 
     @property
     def _never_differ(self) -> bool:
@@ -305,16 +352,11 @@ class RateDifference(Difference):
         of = stats.far_spread if self.metric == "far" else stats.frr_spread
         return of(self.joint, 0, u, v)
 
-    def _limits(
-        self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
-    ) -> tuple[float, float]:
-        if self.a.errors == 0 and self.b.errors == 0:
-            level = 1.0 - 2.0 * tail
-            return -self.b.interval("latent", level).high, self.a.interval("latent", level).high
-        if method in ("vertex", "double-or-nothing") and not self._never_differ:
-            made = self.bootstrap(method, n_resamples, rng).replicates
-            return percentile(made, tail), percentile(made, 1.0 - tail)
-        return super()._limits(method, tail, n_resamples, rng)
+    def _without_errors(self, ask: Ask) -> Limits | None:
+        if self.a.errors or self.b.errors:
+            return None
+        level = ask.two_sided_level
+        return Limits(-self.b.interval(level=level).high, self.a.interval(level=level).high)
 
     def _variance(self, method: str) -> float:
         spread = self._spread()
@@ -353,11 +395,10 @@ class RateDifference(Difference):
 class IdentityDifference(RateDifference):
     """The same with every identity counted once; the joint tally is of units (`unit_joint`)."""
 
-    methods: ClassVar[tuple[str, ...]] = ("auto", "dyadic", "latent")
+    rules: ClassVar[tuple[Rule, ...]] = DIFFERENCE_RULES
 
-    def bootstrap(self, *args: Any, **options: Any) -> Bootstrap:
-        """Not for this weighting."""
-        raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
+    def _no_bootstrap(self) -> str:
+        return "bootstraps are of pooled rates; use weighting='comparisons'"
 
     def _least(self, u: float, v: float) -> float:
         return 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,14 +11,13 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.results.claims import Claimable
 from matchbound.results.cost_sums import pair_square, residual_sums
-from matchbound.results.interval import Interval, Side, check_prior, named, one_side, tail_of
+from matchbound.results.interval import Side, check_prior, named
 from matchbound.results.latent_pair import CurveModels, PairFit
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.results.rates import Rate
-from matchbound.show.costs import cost_records
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
@@ -37,7 +35,6 @@ from matchbound.stats.curve.rates import crossing
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.variance import effective_identities
 
-METHODS = ("auto", "latent", "log-t")
 CARRIED = 0.5
 """Cllr warns when so large a share of its variance rests on `CARRIERS` identities."""
 CARRIERS = 5
@@ -71,8 +68,64 @@ def weights_of(
     return (weights,), None
 
 
+def _latent(cost: CostStatistic, ask: Ask) -> Limits:
+    """The latent models of FAR and FRR, which share one budget of error."""
+    if cost._reason is not None:
+        raise CannotFit(cost._reason)
+    return Limits(*cost._latent(ask), cost._fit.method)
+
+
+def _log_t(cost: CostStatistic, ask: Ask) -> Limits:
+    """estimate·exp(±t·sd/estimate): quick, and too narrow where a few people make most errors."""
+    if not (cost.estimate > 0.0 and cost.variance > 0.0):
+        raise CannotFit(
+            Note(
+                "no-width",
+                f"{cost.label} = {cost.estimate:g}: the estimate or its variance is zero, and log-t would have width "
+                "zero. Use method='auto'",
+            )
+        )
+    return Limits(*log_t(cost.estimate, cost.variance, t_quantile(ask.tail, cost.effective_identities - 1.0)))
+
+
+def _wider(cost: LogCost, ask: Ask) -> Limits:
+    """The wider of both on either side: the models do not see how large single losses are."""
+    limits = _latent(cost, ask)
+    if not (cost.estimate > 0.0 and cost.variance > 0.0):
+        return limits
+    quick = _log_t(cost, ask)
+    high = min(max(limits.high, quick.high), cost.ends[1])
+    return Limits(min(limits.low, quick.low), high, f"{limits.method}+log-t")
+
+
+def _both_rates(cost: DetectionCost, ask: Ask) -> Limits:
+    """The default limits of FAR and FRR put into the cost, both at once: careful, and never of width zero."""
+    sides: tuple[Side, Side] = ("two-sided", "two-sided") if ask.side == "two-sided" else ("lower", "upper")
+    low = high = 0.0
+    for point in cost.points:
+        k = max(point.index, 1) if cost.metric == "mindcf" else point.index
+        at = cost.curve.thresholds[k : k + 1]
+        tally = cost.models.recount.tally(at)
+        far, frr = (
+            [Rate(metric, float(at[0]), tally, 0).interval(level=ask.level, side=side) for side in sides]
+            for metric in ("far", "frr")
+        )
+        low += point.weights.false_accept * far[0].low + point.weights.miss * frr[0].low
+        high += point.weights.false_accept * far[1].high + point.weights.miss * frr[1].high
+    return Limits(low / len(cost.points), min(high / len(cost.points), cost.ends[1]), "wilson")
+
+
+def _disjoint(cost: LogCost, ask: Ask) -> Limits:
+    """Limits that count only comparisons that share nobody."""
+    return Limits(*cost._integrated(cost.models.disjoint(), ask), "wilson")
+
+
+LATENT = Rule("latent", _latent, warns=True)
+LOG_T = Rule("log-t", _log_t, warns=True)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CostStatistic(Claimable):
+class CostStatistic(Number):
     """A cost read from a curve.
 
     curve, models
@@ -98,15 +151,16 @@ class CostStatistic(Claimable):
     models: CurveModels = field(repr=False)
     estimate: float
     metric: str
-    methods: ClassVar[tuple[str, ...]] = METHODS
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, LOG_T)
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "log-t")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
 
     @property
-    def label(self) -> str:
-        """Its name in tables."""
-        return self.metric
+    def ends(self) -> tuple[float, float]:
+        """0, and 1 for the least costs, which the better of the two trivial decisions bounds."""
+        return 0.0, 1.0 if self.metric in ("mindcf", "mincllr") else math.inf
 
     @cached_property
     def _sums(self) -> DyadicSums:
@@ -122,71 +176,23 @@ class CostStatistic(Claimable):
         """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
         return corrected_variance(self._sums, self.effective_identities)
 
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What a reader must know about the number; empty when there is nothing to say."""
-        return ()
+    def _fields(self) -> dict[str, Any]:
+        preset = getattr(self, "preset", None)
+        return {
+            "target": getattr(self, "target", None),
+            "threshold": getattr(self, "threshold", None),
+            "errors": None,
+            "comparisons": None,
+            "identities": self.curve.n_identities,
+            "variance": self.variance,
+            "effective_n": None,
+            "design_effect": None,
+            **({} if preset is None else {"preset": preset}),
+        }
 
-    def interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """A confidence interval.
-
-        Parameters
-        ----------
-        method
-            ``"auto"``: what `methods` says is best for this number; ``"latent"``: the latent models of FAR and FRR,
-            which share one budget of error; ``"log-t"``: estimate·exp(±t·sd/estimate), quick, and too narrow where a
-            few people make most errors.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        """
-        tail_of(level, side)
-        name = named(method, METHODS)
-        for note in self.notes:
-            warnings.warn(note, MatchboundWarning, stacklevel=2)
-        if name == "log-t":
-            low, high = self._log_t(level, side)
-        elif name == "latent":
-            low, high = self._latent(level, side)
-            name = self._fit.method
-        else:
-            low, high, name = self._auto(level, side)
-        low, high = one_side(float(low), float(high), side, (0.0, self._top))
-        told = (self._reason,) if method == "auto" and self._reason is not None else ()
-        return Interval(low, high, level, name, side, (*self.notes, *told))
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The number with its default interval."""
-        return cost_records([self], "auto", 0.95)
-
-    @property
-    def _top(self) -> float:
-        """The largest value that can be."""
-        return math.inf
-
-    def _quantile(self, level: float, side: Side) -> float:
-        return t_quantile(tail_of(level, side), self.effective_identities - 1.0)
-
-    def _log_t(self, level: float, side: Side) -> tuple[float, float]:
-        if not (self.estimate > 0.0 and self.variance > 0.0):
-            raise DataError(
-                f"{self.label} = {self.estimate:g}: the estimate or its variance is zero, and log-t would have width "
-                "zero. Use method='auto'"
-            )
-        return log_t(self.estimate, self.variance, self._quantile(level, side))
-
-    def _latent(self, level: float, side: Side) -> tuple[float, float]:
+    def _latent(self, ask: Ask) -> tuple[float, float]:
+        """Limits by the latent models of both rates."""
         raise NotImplementedError
-
-    def _auto(self, level: float, side: Side) -> tuple[float, float, str]:
-        if self._reason is None:
-            return *self._latent(level, side), self._fit.method
-        return self._without_models(level, side)
-
-    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
-        """Limits where the latent models cannot be fitted."""
-        return *self._log_t(level, side), "log-t"
 
     @cached_property
     def _reason(self) -> Note | None:
@@ -247,6 +253,8 @@ class DetectionCost(CostStatistic):
     0.221
     """
 
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, LOG_T, Rule("both rates", _both_rates, hidden=True, warns=True))
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "both rates")
     points: tuple[CostPoint, ...]
     preset: str | None = None
 
@@ -306,10 +314,6 @@ class DetectionCost(CostStatistic):
                 )
         return ()
 
-    @property
-    def _top(self) -> float:
-        return 1.0 if self.metric == "mindcf" else math.inf
-
     @cached_property
     def _sums(self) -> DyadicSums:
         order = np.unique([point.index for point in self.points])
@@ -330,7 +334,7 @@ class DetectionCost(CostStatistic):
         square = pair_square(self.curve, [point.index for point in self.points], weights)
         return DyadicSums(own + shared, own, square)
 
-    def _latent(self, level: float, side: Side) -> tuple[float, float]:
+    def _latent(self, ask: Ask) -> tuple[float, float]:
         fit = self._fit
         miss = np.array([[point.weights.miss] for point in self.points])
         false = np.array([[point.weights.false_accept] for point in self.points])
@@ -340,8 +344,8 @@ class DetectionCost(CostStatistic):
             return result
 
         errors = [Operating(*self._errors(point)) for point in self.points]
-        low, high = shared_limits(fit.far, fit.frr, errors, fit.deviates(level, side), cost)
-        return low, min(high, self._top)
+        low, high = shared_limits(fit.far, fit.frr, errors, fit.deviates(ask.level, ask.side), cost)
+        return low, min(high, self.ends[1])
 
     def _errors(self, point: CostPoint) -> tuple[float, float]:
         """(matched, missed); where nothing matches, those at the largest score: minDCF = 1 is not known exactly."""
@@ -352,21 +356,6 @@ class DetectionCost(CostStatistic):
     @property
     def _index(self) -> int:
         return self.points[0].index
-
-    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
-        """The default limits of FAR and FRR put into the cost, both at once: careful, and never of width zero."""
-        low = high = 0.0
-        for point in self.points:
-            k = max(point.index, 1) if self.metric == "mindcf" else point.index
-            at = self.curve.thresholds[k : k + 1]
-            tally = self.models.recount.tally(at)
-            ends = [
-                [Rate(metric, float(at[0]), tally, 0).interval(level=level, side=end) for end in _ends(side)]
-                for metric in ("far", "frr")
-            ]
-            low += point.weights.false_accept * ends[0][0].low + point.weights.miss * ends[1][0].low
-            high += point.weights.false_accept * ends[0][1].high + point.weights.miss * ends[1][1].high
-        return low / len(self.points), min(high / len(self.points), self._top), "wilson"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -394,6 +383,13 @@ class LogCost(CostStatistic):
     0.036
     """
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        LATENT,
+        LOG_T,
+        Rule("wider", _wider, hidden=True, warns=True),
+        Rule("disjoint", _disjoint, hidden=True, warns=True),
+    )
+    defaults: ClassVar[tuple[str, ...]] = ("wider", "log-t", "disjoint")
     genuine_loss: float
     impostor_loss: float
     llr: FloatArray = field(repr=False)
@@ -426,10 +422,6 @@ class LogCost(CostStatistic):
             )
         return tuple(said)
 
-    @property
-    def _top(self) -> float:
-        return 1.0 if self.metric == "mincllr" else math.inf
-
     @cached_property
     def _sums(self) -> DyadicSums:
         lost = [np.where(count > 0, loss, 0.0) for loss, count in zip(log_losses(self.llr), self._counts, strict=True)]
@@ -441,20 +433,14 @@ class LogCost(CostStatistic):
     def _counts(self) -> tuple[FloatArray, FloatArray]:
         return self.genuine, self.impostor
 
-    def _latent(self, level: float, side: Side) -> tuple[float, float]:
-        return self._integrated(self._fit, level, side)
+    def _latent(self, ask: Ask) -> tuple[float, float]:
+        return self._integrated(self._fit, ask)
 
-    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
-        """log-t, or where it has no width, limits that count only comparisons that share nobody."""
-        if self.estimate > 0.0 and self.variance > 0.0:
-            return *self._log_t(level, side), "log-t"
-        return *self._integrated(self.models.disjoint(), level, side), "wilson"
-
-    def _integrated(self, fit: PairFit, level: float, side: Side) -> tuple[float, float]:
+    def _integrated(self, fit: PairFit, ask: Ask) -> tuple[float, float]:
         llr = self._finite()
         steps = [Steps(llr[count > 0], count[count > 0]) for count in self._counts]
-        low, high = integrated_limits(fit.tables(level, side), steps[0], steps[1])
-        return min(low, self.estimate), min(max(high, self.estimate), self._top)
+        low, high = integrated_limits(fit.tables(ask.level, ask.side), steps[0], steps[1])
+        return min(low, self.estimate), min(max(high, self.estimate), self.ends[1])
 
     @property
     def _index(self) -> int:
@@ -465,20 +451,6 @@ class LogCost(CostStatistic):
         if self.metric == "cllr":
             return self.llr
         return Calibration(np.empty(0, dtype=np.int64), self.genuine, self.impostor, self.llr).capped()
-
-    def _auto(self, level: float, side: Side) -> tuple[float, float, str]:
-        if self._reason is not None:
-            return self._without_models(level, side)
-        low, high = self._latent(level, side)
-        if not (self.estimate > 0.0 and self.variance > 0.0):
-            return low, high, self._fit.method
-        quick = self._log_t(level, side)
-        return min(low, quick[0]), min(max(high, quick[1]), self._top), f"{self._fit.method}+log-t"
-
-
-def _ends(side: Side) -> tuple[Side, Side]:
-    """The sides at which a lower and an upper limit are asked for."""
-    return ("two-sided", "two-sided") if side == "two-sided" else ("lower", "upper")
 
 
 def min_dcf(

@@ -14,7 +14,7 @@ from matchbound.results import latent
 from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.curve.rates import index_at_far
-from matchbound.stats.intervals import careful_wilson, effective_n, wilson, wilson_limits
+from matchbound.stats.intervals import effective_n, fallback_wilson, wilson, wilson_limits
 from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _wilson_at(
     for p, v in zip(estimate[points].tolist(), spread[points].tolist(), strict=True):
         if careful:
             known = v * factor if np.isfinite(factor) else 0.0
-            limits.append(careful_wilson(p, known, floor, total, tail, identities - 1.0))
+            limits.append(fallback_wilson(p, known, floor, total, tail, identities - 1.0))
         else:
             limits.append(wilson(p, effective_n(p, v, floor), tail))
     low, high = np.array(limits).reshape(-1, 2).T

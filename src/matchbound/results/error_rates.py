@@ -18,9 +18,8 @@ from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.results.claims import AT_A_THRESHOLD, Claim, parse_claim
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
-from matchbound.results.hter import HalfTotalError
 from matchbound.results.interval import few_identities, named
-from matchbound.results.linkage import LinkageMeasure, Recall, refuse_partial
+from matchbound.results.linkage import HalfTotalError, LinkageMeasure, Recall, refuse_partial
 from matchbound.results.rates import Rate
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.numbers import count_text, percent, threshold_text

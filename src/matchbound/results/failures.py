@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,9 +13,8 @@ from matchbound.data.failures import Failures
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError
 from matchbound.notes import Note
-from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, one_side, tail_of
-from matchbound.show.costs import linkage_record
+from matchbound.results.interval import Interval, Side
+from matchbound.results.number import Ask, Limits, Number, Rule
 from matchbound.show.shown import Shown
 from matchbound.stats.failures import (
     Attempts,
@@ -40,8 +39,26 @@ NOT_BY_PERSON = Note(
 )
 
 
+def _limits(number: GeneralisedRate, ask: Ask) -> Limits:
+    rate, people = number.rate, number._people
+    few = bool(rate.errors) and rate.errors < FEW_ERRORS and rate.estimate < RARE
+    if number.metric == "gfrr" and not few:
+        low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
+        return Limits(low, high, "wilson, influences by person")
+    options = ask.options["limits_of_rate"]
+    sides: tuple[Side, Side] = ("two-sided", "two-sided") if ask.side == "two-sided" else ("lower", "upper")
+    lower, upper = (rate.interval(level=ask.level, side=side, **options) for side in sides)
+    own = (lower.low, upper.high)
+    if number.metric == "gfar":
+        kept = (1.0 - number.fte) * (1.0 - number.fta)
+        low, high = gfar_limits(rate.estimate, own, kept, number._square, people, ask.tail)
+    else:
+        low, high = gfrr_mover(number.estimate, rate.estimate, own, number._square, people, ask.tail)
+    return Limits(low, high, f"{upper.method}, MOVER")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class GeneralisedRate(Claimable):
+class GeneralisedRate(Number):
     """GFAR = (1−FTE)(1−FTA)·FMR or GFRR = 1 − (1−FTE)(1−FTA)(1−FNMR), for a single attempt.
 
     metric
@@ -67,6 +84,8 @@ class GeneralisedRate(Claimable):
     metric: str
     rate: Rate = field(repr=False)
     failures: Failures = field(repr=False)
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("by person", _limits, frozenset({"limits_of_rate"}), hidden=True),)
+    defaults: ClassVar[tuple[str, ...]] = ("by person",)
 
     def __repr__(self) -> str:
         return f"GeneralisedRate({self.metric}={self.estimate:.6g}, FTE={self.fte:.4g}, FTA={self.fta:.4g})"
@@ -148,54 +167,31 @@ class GeneralisedRate(Claimable):
         return () if self.failures.by_person else (NOT_BY_PERSON,)
 
     def interval(
-        self, method: str | None = None, level: float = 0.95, *, side: Side = "two-sided", **options: Any
+        self, method: str | float = "auto", level: float = 0.95, *, side: Side = "two-sided", **options: Any
     ) -> Interval:
-        """A confidence interval.
+        """A confidence interval; `method` and `options` are those of FMR's (FNMR's) own limits, see `Rate.interval`.
 
         GFRR: Wilson's formula with the variance of influences added up by person and Student's t; with few false
         non-matches, FNMR's own limits take the place of its term. GFAR: FMR's limits times (1−FTE)(1−FTA), widened by
         the uncertainty of both on the log scale (MOVER).
-
-        Parameters
-        ----------
-        method
-            Of FMR's (FNMR's) own limits; see `Rate.interval`.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        options
-            As for `Rate.interval`.
         """
-        tail = tail_of(level, side)
-        if method is not None:
-            options["method"] = method
-        if self.metric == "gfar":
-            own = self._own(level, side, options)
-            kept = (1.0 - self.fte) * (1.0 - self.fta)
-            low, high = gfar_limits(self.rate.estimate, (own.low, own.high), kept, self._square, self._people, tail)
-            name = f"{own.method}, MOVER"
-        elif self.rate.errors and self.rate.errors < FEW_ERRORS and self.rate.estimate < RARE:
-            own = self._own(level, side, options)
-            edges = self.rate.estimate, (own.low, own.high)
-            low, high = gfrr_mover(self.estimate, *edges, self._square, self._people, tail)
-            name = f"{own.method}, MOVER"
-        else:
-            low, high = gfrr_limits(self.estimate, self.variance, self._people, tail)
-            name = "wilson, influences by person"
-        return Interval(*one_side(low, high, side), level, name, side, self.notes)
+        return super().interval("auto", level, side=side, limits_of_rate={"method": method, **options})
 
-    def _own(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
-        """The limits of FMR or FNMR, both of them."""
-        if side == "two-sided":
-            return self.rate.interval(level=level, **options)
-        lower = self.rate.interval(level=level, side="lower", **options)
-        upper = self.rate.interval(level=level, side="upper", **options)
-        return Interval(lower.low, upper.high, level, upper.method)
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "threshold": self.threshold,
+            "errors": None,
+            "comparisons": None,
+            "identities": self.failures.people or self.rate.n_identities,
+            "variance": self.variance,
+            "effective_n": None,
+            "design_effect": None,
+            "fte": self.fte,
+            "fta": self.fta,
+        }
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """The number with its default interval."""
-        return [linkage_record(self)]
+    def _defined(self) -> bool:
+        return self.rate.comparisons > 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,24 +3,64 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError
 from matchbound.notes import Note
-from matchbound.results.comparison import Difference
-from matchbound.results.interval import Interval, Side, limits_record, one_side, tail_of
+from matchbound.results.comparison import DYADIC, Difference, Ratio
+from matchbound.results.interval import Interval, limits_record
+from matchbound.results.number import Ask, Limits, Number, Rule
 from matchbound.results.rates import Rate
-from matchbound.show.shown import Shown
 from matchbound.stats import differences as stats
 from matchbound.stats.gaps import GroupMoments, decided, difference_limits, gap_statistic, ratio_limits
 from matchbound.stats.group_differences import CellRate
 from matchbound.stats.intervals import effective_n, wilson
 
-GAP_METHODS = ("auto", "dyadic", "wilson", "latent")
+
+def _mover(method: str) -> Callable[[GroupGap, Ask], Limits]:
+    """The limits of the two rates by one method, combined (MOVER)."""
+
+    def limits(gap: GroupGap, ask: Ask) -> Limits:
+        one, two = gap._rate_limits(method, ask)
+        low, high = stats.mover(gap.rate_a, (one.low, one.high), gap.rate_b, (two.low, two.high))
+        return Limits(max(low, -1.0), min(high, 1.0), one.method if method == "auto" else method)
+
+    return limits
+
+
+def _tested(gap: GroupGap, ask: Ask) -> Limits:
+    """MOVER, where the score test of the p-value decides on which side of 0 the limit towards 0 lies."""
+    limits = _mover("auto")(gap, ask)
+    if gap._never_differ:
+        return limits
+    low, high = decided(0.0, difference_limits(*gap.moments, ask.tail), (limits.low, limits.high))
+    return Limits(max(low, -1.0), min(high, 1.0), f"{limits.method}+score")
+
+
+def _mover_ratio(method: str) -> Callable[[Ratio, Ask], Limits]:
+    def limits(ratio: Ratio, ask: Ask) -> Limits:
+        gap = ratio.difference
+        assert isinstance(gap, GroupGap)
+        one, two = gap._rate_limits(method, ask)
+        low, high = stats.mover_ratio(gap.rate_a, (one.low, one.high), gap.rate_b, (two.low, two.high))
+        if method != "auto" or gap._never_differ:
+            return Limits(low, high, one.method if method == "auto" else method)
+        return Limits(*decided(1.0, ratio_limits(*gap.moments, ask.tail), (low, high)), f"{one.method}+score")
+
+    return limits
+
+
+def _dyadic(gap: GroupGap, ask: Ask) -> Limits:
+    return _mover("auto")(gap, ask) if gap._never_differ else DYADIC.limits(gap, ask)
+
+
+def _cross_wilson(rate: CrossRate, ask: Ask) -> Limits:
+    """Wilson's interval with Student's t, degrees of freedom from the smaller side."""
+    freedom = max(min(rate.cell.sizes) - 1.0, 1.0)
+    return Limits(*wilson(rate.estimate, rate.effective_n, ask.tail, freedom))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +102,12 @@ class GroupGap(Difference):
     variances: tuple[float, float] = field(kw_only=True)
     moments: tuple[GroupMoments, GroupMoments] = field(kw_only=True)
     tested: ClassVar[tuple[str, ...]] = ("auto",)
-    methods: ClassVar[tuple[str, ...]] = GAP_METHODS
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("dyadic", _dyadic),
+        Rule("wilson", _mover("wilson")),
+        Rule("latent", _mover("latent")),
+        Rule("default", _tested, hidden=True),
+    )
 
     def __repr__(self) -> str:
         return f"GroupGap({self.metric}: {self.group_a} {self.rate_a:.6g} − {self.group_b} {self.rate_b:.6g})"
@@ -82,70 +127,13 @@ class GroupGap(Difference):
         """The same as the variance: the groups have nobody in common."""
         return self.variance
 
-    def interval(
-        self,
-        method: str = "auto",
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-    ) -> Interval:
-        """A confidence interval for the gap.
+    def _rate_limits(self, method: str, ask: Ask) -> tuple[Interval, Interval]:
+        """The intervals of both rates with the tail that is asked for on either side."""
+        return self.a.interval(method, ask.two_sided_level), self.b.interval(method, ask.two_sided_level)
 
-        Parameters
-        ----------
-        method
-            ``"auto"``: the default limits of the two rates, combined (MOVER), where the test of the p-value decides on
-            which side of 0 the limit towards 0 lies. ``"wilson"`` or ``"latent"``: the limits by that method, combined.
-            ``"dyadic"``: ± t standard errors from the groups' own variances (Satterthwaite's degrees of freedom); where
-            one group is small it finds gaps that are not there.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        n_resamples, rng
-            As for `Difference.interval`.
-        """
-        return super().interval(method, level, side=side, n_resamples=n_resamples, rng=rng)
-
-    def ratio_interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """A confidence interval for rate_a / rate_b: by the same test (``"auto"``), or from both rates' limits.
-
-        By ``"auto"`` it leaves out 1 exactly when `interval` leaves out 0; ``"dyadic"`` is on the log scale.
-
-        Parameters
-        ----------
-        method
-            As for `interval`.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        """
-        if method == "dyadic":
-            return super().ratio_interval(method, level, side=side)
-        self._check(method)
-        tail = tail_of(level, side)
-        within = 1.0 - 2.0 * tail
-        one, two = self.a.interval(method, within), self.b.interval(method, within)
-        low, high = stats.mover_ratio(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
-        if method == "auto" and not self._never_differ:
-            low, high = decided(1.0, ratio_limits(*self.moments, tail), (low, high))
-        return Interval(*one_side(low, high, side, (0.0, math.inf)), level, method, side)
-
-    def _limits(
-        self, method: str, tail: float, n_resamples: int, rng: int | np.random.Generator | None
-    ) -> tuple[float, float]:
-        if method == "dyadic" and (self.a.errors > 0 or self.b.errors > 0):
-            return super()._limits(method, tail, n_resamples, rng)
-        level = 1.0 - 2.0 * tail
-        name = "auto" if method == "dyadic" else method  # without an error there is nothing dyadic
-        one, two = self.a.interval(name, level), self.b.interval(name, level)
-        low, high = stats.mover(self.rate_a, (one.low, one.high), self.rate_b, (two.low, two.high))
-        if method != "auto" or self._never_differ:
-            return low, high
-        return decided(0.0, difference_limits(*self.moments, tail), (low, high))
+    def _ratio_rules(self) -> Mapping[str, Callable[[Ratio, Ask], Limits]]:
+        """By ``"auto"`` the ratio leaves out 1 exactly when the gap leaves out 0; ``"dyadic"`` is on the log scale."""
+        return {**super()._ratio_rules(), **{name: _mover_ratio(name) for name in ("auto", "wilson", "latent")}}
 
     @property
     def _never_differ(self) -> bool:
@@ -168,7 +156,7 @@ class GroupGap(Difference):
 
 
 @dataclass(frozen=True, eq=False)
-class CrossRate(Shown):
+class CrossRate(Number):
     """The impostor rate between two groups (or within one).
 
     group_a, group_b
@@ -195,22 +183,22 @@ class CrossRate(Shown):
     group_a: str
     group_b: str
     cell: CellRate = field(repr=False)
+    metric: ClassVar[str] = "far"
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("wilson", _cross_wilson),)
+    defaults: ClassVar[tuple[str, ...]] = ("wilson",)
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """The rate with its interval."""
-        made = self.interval() if self.comparisons else None
-        return [
-            {
-                "metric": "far",
-                "group_a": self.group_a,
-                "group_b": self.group_b,
-                "estimate": self.estimate,
-                **limits_record(made),
-                "errors": self.errors,
-                "comparisons": self.comparisons,
-                "variance": self.variance,
-            }
-        ]
+    def record(self, interval: Interval | None) -> dict[str, Any]:
+        """The rate with the limits of an interval."""
+        return {
+            "metric": self.metric,
+            "group_a": self.group_a,
+            "group_b": self.group_b,
+            "estimate": self.estimate,
+            **limits_record(interval),
+            "errors": self.errors,
+            "comparisons": self.comparisons,
+            "variance": self.variance,
+        }
 
     @property
     def estimate(self) -> float:
@@ -238,18 +226,9 @@ class CrossRate(Shown):
         least = min(self.cell.sizes) / (2.0 if self.group_a == self.group_b else 1.0)
         return effective_n(self.estimate, self.variance, max(math.floor(least), 1))
 
-    def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """Wilson's interval with Student's t, degrees of freedom from the smaller side.
+    def _defined(self) -> bool:
+        return self.comparisons > 0
 
-        Parameters
-        ----------
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        """
+    def _must_be_defined(self) -> None:
         if not self.comparisons:
             raise DataError(f"no impostor comparisons between {self.group_a} and {self.group_b}")
-        freedom = max(min(self.cell.sizes) - 1.0, 1.0)
-        low, high = wilson(self.estimate, self.effective_n, tail_of(level, side), freedom)
-        return Interval(*one_side(low, high, side), level, "wilson", side)

@@ -302,7 +302,7 @@ class GroupRates(Shown):
         made = self._family(metric)
         worst = self.worst_to_best(metric, level).gap
         found = worst.ratio_interval(method, Together(made, _gaussian(made)).adjusted(level))
-        return Interval(found.low, found.high, level, f"{method}, max-t")
+        return Interval(found.low, found.high, level, f"{found.method}, max-t")
 
     def intervals(
         self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto", simultaneous: bool = True

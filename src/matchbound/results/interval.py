@@ -37,6 +37,8 @@ class Interval(Shown):
         ``"two-sided"``, ``"upper"`` (only `high` is a claim) or ``"lower"``.
     notes
         What a reader must know, if anything: each note has a code and a text.
+    details
+        Parameters of the model behind the limits, such as ``rho_pair``; empty for most methods.
 
     See Also
     --------
@@ -59,6 +61,7 @@ class Interval(Shown):
     method: str
     side: Side = "two-sided"
     notes: tuple[Note, ...] = field(default=(), compare=False)
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))

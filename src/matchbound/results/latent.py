@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,8 @@ from matchbound.counts.tally import AllPairs, Tally
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError
 from matchbound.notes import Note
-from matchbound.results.interval import Interval, Side
+from matchbound.results.interval import Side
+from matchbound.results.number import Limits
 from matchbound.stats.curve.rates import crossing_of
 
 if TYPE_CHECKING:
@@ -23,39 +24,6 @@ if TYPE_CHECKING:
 
 MOST_IDENTITIES, MOST_ROWS = 250, 800
 """Of larger sets of embeddings, correlations are estimated among so many identities and about so many rows."""
-
-
-@dataclass(frozen=True)
-class LatentInterval(Interval):
-    """An interval from the latent model, with what it rests on.
-
-    rho_identity, rho_pair
-        ρ_s, the latent correlation of comparisons that share one identity (NaN for FRR), and ρ_w, that of comparisons
-        of one identity pair (FRR: one identity), at the upper limit.
-    beta
-        How much ρ_s rises with the probit rate when identities are left out (NaN for FRR).
-    erring_pairs
-        How many identity pairs (FRR: identities) are expected to hold the errors.
-    effective_identities
-        How many equally large identities would weigh as much.
-
-    See Also
-    --------
-    Interval, LatentSettings
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> interval = mb.evaluate(mb.demo_data(), 0.6).far.interval(method="latent")
-    >>> interval.method
-    'latent'
-    """
-
-    rho_identity: float = float("nan")
-    rho_pair: float = float("nan")
-    beta: float = float("nan")
-    erring_pairs: float = float("nan")
-    effective_identities: float = float("nan")
 
 
 POINTS_ALONG = 40
@@ -258,19 +226,8 @@ def _beside(recount: Recount) -> IntArray | None:
     return np.array([correlation_points(curve, far, 0.5)[0] for far in (0.0, at_eer, 1.0)])
 
 
-def interval(model: LatentModel, errors: float, level: float, side: Side) -> LatentInterval:
-    """The model's interval for a number of errors."""
-    made = model.limits(errors, level, side)
-    return LatentInterval(
-        made.low,
-        made.high,
-        level,
-        "latent",
-        side,
-        made.notes,
-        made.rho_identity,
-        made.rho_pair,
-        made.beta,
-        made.erring_pairs,
-        made.effective_identities,
-    )
+def limits(model: LatentModel, errors: float, level: float, side: Side) -> Limits:
+    """The model's limits for a number of errors."""
+    found = model.limits(errors, level, side)
+    names = ("rho_identity", "rho_pair", "beta", "erring_pairs", "effective_identities")
+    return Limits(found.low, found.high, notes=found.notes, details={name: getattr(found, name) for name in names})

@@ -1,11 +1,11 @@
-"""Precision, recall and F1 of decisions at a threshold, with intervals that know which comparisons share people."""
+"""Numbers made of FAR and FRR at one threshold: precision, recall, F1 and the half total error rate."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,23 +13,20 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
-from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, check_prior, named, one_side, opposite, tail_of
+from matchbound.results.interval import Interval, Side, check_prior, opposite
 from matchbound.results.latent_pair import Independent
-from matchbound.show.costs import linkage_record
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
+from matchbound.results.rates import RATE_RULES, Rate
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
-from matchbound.stats.costs import logit_t
+from matchbound.stats.costs import log_t, logit_t
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, precision_of, precision_sums
 from matchbound.stats.variance import effective_identities
 
 if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
-    from matchbound.results.rates import Rate
     from matchbound.stats.latent import LatentModel
-
-METHODS = ("auto", "latent", "logit-t")
 
 
 def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
@@ -72,7 +69,75 @@ def refuse_partial(recount: Recount | None, what: str) -> None:
         )
 
 
-class AtThreshold(Claimable):
+def _latent(number: OfBothRates, ask: Ask) -> Limits:
+    """The latent models of FAR and FRR, which share one budget of error (without identities: Wilson's limits)."""
+    from matchbound.results import latent
+
+    rates = (number.far, number.frr)
+    models: list[LatentModel | Independent] = []
+    for rate in rates:
+        if rate.recount is not None and rate.recount.anonymous:
+            models.append(Independent(rate.comparisons))
+            continue
+        reason = latent.why_not(rate.metric, rate.tally, rate.errors, rate.recount)
+        if reason is not None:
+            raise CannotFit(reason)
+        models.append(rate.latent_model())
+    far, frr = models
+
+    def value(p: FloatArray, q: FloatArray) -> FloatArray:
+        return np.nan_to_num(number.value(p[0], q[0]), nan=0.0)
+
+    low, high = shared_limits(
+        far,
+        frr,
+        [Operating(number.far.errors, number.frr.errors)],
+        (far.deviate(ask.level, ask.side), frr.deviate(ask.level, ask.side)),
+        value,
+        rising=number.rising,
+    )
+    return Limits(low, high, "naive" if isinstance(far, Independent) else "latent")
+
+
+def _both_rates(number: OfBothRates, ask: Ask) -> Limits:
+    """The default limits of FAR and FRR, both at once: careful, and never of width zero."""
+    side = ask.side if number.rising else opposite(ask.side)
+    far, frr = (rate.interval(level=ask.level, side=side) for rate in (number.far, number.frr))
+    ends = ((far.low, frr.low), (far.high, frr.high))
+    low, high = (
+        float(np.nan_to_num(number.value(np.array(p), np.array(q)), nan=0.0))
+        for p, q in (ends if number.rising else ends[::-1])
+    )
+    return Limits(low, high, far.method)
+
+
+def _logit_t(number: LinkageMeasure, ask: Ask) -> Limits:
+    """t limits on the logit scale with the dyadic variance."""
+    if not number.logit_variance > 0.0:
+        raise CannotFit(
+            Note(
+                "no-width",
+                f"{number.metric} = {number.estimate:g}: on the logit scale it has no finite value, and so no logit-t "
+                "interval. Use method='auto'",
+            )
+        )
+    quantile = t_quantile(ask.tail, number.effective_identities - 1.0)
+    return Limits(*logit_t(number.estimate, number.logit_variance, quantile))
+
+
+def _log_t(number: OfBothRates, ask: Ask) -> Limits:
+    """t limits on the log scale with the dyadic variance."""
+    if not (number.estimate > 0.0 and number.variance > 0.0):
+        raise CannotFit(Note("no-width", "no comparison erred, so that log-t has no width. Use method='auto'"))
+    low, high = log_t(number.estimate, number.variance, t_quantile(ask.tail, number.effective_identities - 1.0))
+    return Limits(low, min(high, 1.0))
+
+
+LATENT = Rule("latent", _latent)
+BOTH_RATES = Rule("both rates", _both_rates, hidden=True)
+
+
+class AtThreshold(Number):
     """A number made of FRR, and perhaps of FAR, at one threshold."""
 
     frr: Rate
@@ -81,28 +146,59 @@ class AtThreshold(Claimable):
         return f"{type(self).__name__}({self.metric}={self.estimate:.6g})"
 
     @property
-    def metric(self) -> str:
-        """What it is, such as ``"recall"``."""
+    def threshold(self) -> float:
+        """The decision threshold, in the units of the scores."""
+        return self.frr.threshold
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimate."""
+        raise NotImplementedError
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "threshold": self.threshold,
+            "errors": None,
+            "comparisons": None,
+            "identities": self.frr.tally.n_identities,
+            "variance": self.variance,
+            "effective_n": None,
+            "design_effect": None,
+        }
+
+    def _defined(self) -> bool:
+        return not math.isnan(self.estimate)
+
+
+class OfBothRates(AtThreshold):
+    """A number that rises, or falls, with both FAR and FRR."""
+
+    far: Rate
+    rising: ClassVar[bool] = True
+
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """The number at rates of any shape."""
         raise NotImplementedError
 
     @property
     def estimate(self) -> float:
         """Its value."""
-        raise NotImplementedError
+        return float(self.value(np.array(self.far.estimate), np.array(self.frr.estimate)))
 
-    @property
-    def threshold(self) -> float:
-        """The decision threshold, in the units of the scores."""
-        return self.frr.threshold
+    @cached_property
+    def counts(self) -> LinkageCounts:
+        """The decisions behind it."""
+        return linkage_counts(self.far.tally, self.far.index)
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """The number with its default interval."""
-        return [linkage_record(self)]
+    @cached_property
+    def effective_identities(self) -> float:
+        """T²/Σg_i²: how many equally large identities would weigh as much."""
+        return effective_identities(self.counts.genuine)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkageMeasure(Claimable):
-    """Precision or F1 at one threshold.
+class LinkageMeasure(OfBothRates):
+    """Precision or F1 at one threshold; see `ErrorRates.precision` and `ErrorRates.f1`.
 
     metric
         ``"precision"`` or ``"f1"``.
@@ -110,23 +206,15 @@ class LinkageMeasure(Claimable):
         The rates it is made of.
     given_prior
         The prior that was asked for; None for the sample's own prevalence.
-
-    See Also
-    --------
-    ErrorRates.precision, ErrorRates.f1
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
-    >>> round(rates.precision(prior=0.01).estimate, 3)
-    0.904
     """
 
     metric: Literal["precision", "f1"]
     far: Rate = field(repr=False)
     frr: Rate = field(repr=False)
     given_prior: float | None = None
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("logit-t", _logit_t), BOTH_RATES)
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "logit-t", "both rates")
+    rising: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.given_prior is not None:
@@ -134,16 +222,6 @@ class LinkageMeasure(Claimable):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g}, prior={self.prior:.4g})"
-
-    @cached_property
-    def counts(self) -> LinkageCounts:
-        """The decisions behind it."""
-        return linkage_counts(self.far.tally, self.far.index)
-
-    @property
-    def threshold(self) -> float:
-        """The decision threshold, in the units of the scores."""
-        return self.far.threshold
 
     @property
     def prior(self) -> float:
@@ -155,19 +233,9 @@ class LinkageMeasure(Claimable):
         """Its name in tables."""
         return self.metric if self.given_prior is None else f"{self.metric}@prior={self.given_prior:g}"
 
-    @property
-    def estimate(self) -> float:
-        """Its value; NaN for the precision of a threshold at which nothing matches."""
-        return float(self._value(np.array(self.far.estimate), np.array(self.frr.estimate)))
-
-    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
-        made = precision_of if self.metric == "precision" else f1_of
-        return made(far, frr, self.prior)
-
-    @cached_property
-    def effective_identities(self) -> float:
-        """T²/Σg_i²: how many equally large identities would weigh as much."""
-        return effective_identities(self.counts.genuine)
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """Precision or F1 at rates of any shape; NaN for the precision of a threshold at which nothing matches."""
+        return (precision_of if self.metric == "precision" else f1_of)(far, frr, self.prior)
 
     @cached_property
     def _sums(self) -> DyadicSums | None:
@@ -205,118 +273,50 @@ class LinkageMeasure(Claimable):
             ),
         )
 
-    def interval(self, method: str = "auto", level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """A confidence interval.
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "prior": self.prior}
 
-        Parameters
-        ----------
-        method
-            ``"auto"`` and ``"latent"``: the latent models of FAR and FRR, which share one budget of error;
-            ``"logit-t"``: t limits on the logit scale with the dyadic variance. Where the models cannot be fitted,
-            ``"auto"`` is ``"logit-t"`` and says so.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        """
-        tail = tail_of(level, side)
-        name = named(method, METHODS)
+    def _must_be_defined(self) -> None:
         if math.isnan(self.estimate):
             raise DataError(f"nothing matches at threshold {self.threshold:g}, so that precision is not defined")
-        notes: tuple[Note, ...] = self.notes
-        if name == "auto" and self._reason is not None:
-            notes = (*notes, self._reason)
-            low, high, name = self._without_models(level, side)
-        elif name == "auto":
-            try:
-                low, high = self._latent(level, side)
-                name = "naive" if self._anonymous else "latent"
-            except DataError as error:
-                told = Note("no-model", f"the latent model cannot be fitted ({error}); logit-t was used")
-                name, notes = "logit-t", (*notes, told)
-                low, high = self._logit_t(tail)
-        elif name == "latent":
-            low, high = self._latent(level, side)
-        else:
-            low, high = self._logit_t(tail)
-        return Interval(*one_side(low, high, side), level, name, side, notes)
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """The number with its default interval."""
-        return [linkage_record(self)]
 
-    def _logit_t(self, tail: float) -> tuple[float, float]:
-        variance = self.logit_variance
-        if not variance > 0.0:
-            raise DataError(
-                f"{self.metric} = {self.estimate:g}: on the logit scale it has no finite value, and so no logit-t "
-                "interval. Use method='auto'"
-            )
-        return logit_t(self.estimate, variance, t_quantile(tail, self.effective_identities - 1.0))
+@dataclass(frozen=True, eq=False, repr=False)
+class HalfTotalError(OfBothRates):
+    """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set); see `ErrorRates.hter`.
 
-    def _without_models(self, level: float, side: Side) -> tuple[float, float, str]:
-        """logit-t, or where that is not defined the default limits of FAR and FRR, both at once."""
-        if self.logit_variance > 0.0:
-            return *self._logit_t(tail_of(level, side)), "logit-t"
-        far, frr = (rate.interval(level=level, side=opposite(side)) for rate in (self.far, self.frr))
-        low, high = (
-            float(np.nan_to_num(self._value(np.array(p), np.array(q)), nan=0.0))
-            for p, q in ((far.high, frr.high), (far.low, frr.low))
-        )
-        return low, high, "wilson"
+    far, frr
+        The two rates.
+    """
+
+    far: Rate = field(repr=False)
+    frr: Rate = field(repr=False)
+    metric: ClassVar[str] = "hter"
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("log-t", _log_t), BOTH_RATES)
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "both rates")
+
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """(FAR + FRR)/2."""
+        return (far + frr) / 2.0
 
     @cached_property
-    def _reason(self) -> Note | None:
-        """Why the latent models cannot be fitted, or None where they can (or where nobody is known)."""
-        from matchbound.results import latent
-
-        if self._anonymous:
-            return None
-        found = [latent.why_not(rate.metric, rate.tally, rate.errors, rate.recount) for rate in (self.far, self.frr)]
-        return found[0] or found[1]
-
-    @property
-    def _anonymous(self) -> bool:
-        return self.far.recount is not None and self.far.recount.anonymous
-
-    def _latent(self, level: float, side: Side) -> tuple[float, float]:
-        far: LatentModel | Independent
-        frr: LatentModel | Independent
-        if self._anonymous:
-            far, frr = Independent(self.far.comparisons), Independent(self.frr.comparisons)
-        else:
-            far, frr = self.far.latent_model(), self.frr.latent_model()
-        errors = [Operating(self.far.errors, self.frr.errors)]
-        deviates = far.deviate(level, side), frr.deviate(level, side)
-
-        def value(p: FloatArray, q: FloatArray) -> FloatArray:
-            return np.nan_to_num(self._value(p[0], q[0]), nan=0.0)
-
-        return shared_limits(far, frr, errors, deviates, value, rising=False)
+    def variance(self) -> float:
+        """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
+        counts = self.counts
+        q, p = counts.missed / counts.total, counts.false_matches / counts.impostor_total
+        own = (counts.misses - q * counts.genuine) / (2.0 * counts.total)
+        shared = (counts.matched - p * counts.impostor) / (2.0 * counts.impostor_total)
+        square = (counts.nn - 2.0 * p * counts.nm + p * p * counts.mm) / (2.0 * counts.impostor_total) ** 2
+        return corrected_variance(DyadicSums(own + shared, own, max(square, 0.0)), self.effective_identities)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recall(AtThreshold):
-    """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored.
-
-    See Also
-    --------
-    ErrorRates.recall, LinkageMeasure
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
-    >>> round(rates.recall().estimate, 3)
-    0.871
-    """
+    """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored; see `ErrorRates.recall`."""
 
     frr: Rate = field(repr=False)
-
-    @property
-    def metric(self) -> str:
-        """``"recall"``."""
-        return "recall"
+    metric: ClassVar[str] = "recall"
+    rules: ClassVar[tuple[Rule, ...]] = RATE_RULES
 
     @property
     def estimate(self) -> float:
@@ -329,20 +329,11 @@ class Recall(AtThreshold):
         return self.frr.variance
 
     def interval(
-        self, method: str | None = None, level: float = 0.95, *, side: Side = "two-sided", **options: Any
+        self, method: str | float = "auto", level: float = 0.95, *, side: Side = "two-sided", **options: Any
     ) -> Interval:
-        """1 minus the limits of FRR; see `Rate.interval` for the methods.
+        """1 minus the limits of FRR; see `Rate.interval` for the methods."""
+        interval = self.frr.interval(method, level, side=opposite(side), **options)
+        return replace(interval, low=1.0 - interval.high, high=1.0 - interval.low, side=side)
 
-        Parameters
-        ----------
-        method, options
-            As for `Rate.interval`.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        """
-        if method is not None:
-            options["method"] = method
-        made = self.frr.interval(level=level, side=opposite(side), **options)
-        return Interval(1.0 - made.high, 1.0 - made.low, level, made.method, side, made.notes)
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "prior": None}

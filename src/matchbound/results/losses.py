@@ -5,26 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap
-from matchbound.results.interval import Interval, Side, limits_record, named, one_side, tail_of
+from matchbound.results.number import Ask, Limits, Number, Rule, bootstrap_rules
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import effective_n, t_quantile, wilson
-from matchbound.stats.resampling import seed_of
 
-LOSS_METHODS = ("t", "vertex", "double-or-nothing")
 Draw = Callable[[str, int, int], FloatArray]
 """``draw(method, n_resamples, seed)`` gives replicates."""
 
 
+def _t(loss: MeanLoss, ask: Ask) -> Limits:
+    half = t_quantile(ask.tail, loss.freedom) * math.sqrt(loss.variance)
+    return Limits(max(loss.estimate - half, loss.ends[0]), min(loss.estimate + half, loss.ends[1]))
+
+
+def _wilson(rate: UnitRate, ask: Ask) -> Limits:
+    return Limits(*wilson(rate.estimate, rate.effective_n, ask.tail, rate.freedom))
+
+
 @dataclass(frozen=True, eq=False)
-class MeanLoss(Shown):
+class MeanLoss(Number):
     """The mean of a loss over comparisons.
 
     estimate
@@ -54,6 +59,9 @@ class MeanLoss(Shown):
     (0.00199, 203203)
     """
 
+    metric: ClassVar[str] = "mean loss"
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("t", _t), *bootstrap_rules(("vertex", "double-or-nothing")))
+    defaults: ClassVar[tuple[str, ...]] = ("t",)
     estimate: float
     genuine: float
     impostor: float
@@ -67,77 +75,32 @@ class MeanLoss(Shown):
     draw: Draw | None = field(repr=False)
     warnings: tuple[Note, ...] = field(repr=False, default=())
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """The mean loss with its default interval."""
-        made = self.interval()
-        return [
-            {
-                "metric": "mean loss",
-                "estimate": self.estimate,
-                **limits_record(made),
-                "genuine": self.genuine,
-                "impostor": self.impostor,
-                "prior": self.prior,
-                "comparisons": self.n_comparisons,
-                "units": self.n_units,
-                "unit": self.unit,
-                "variance": self.variance,
-            }
-        ]
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and largest loss that can be."""
+        return self.support
 
-    def interval(
-        self,
-        method: str = "t",
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-    ) -> Interval:
-        """A confidence interval: ± t standard errors, or a bootstrap (``"vertex"``, ``"double-or-nothing"``).
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "genuine": self.genuine,
+            "impostor": self.impostor,
+            "prior": self.prior,
+            "comparisons": self.n_comparisons,
+            "units": self.n_units,
+            "unit": self.unit,
+            "variance": self.variance,
+        }
 
-        Parameters
-        ----------
-        method
-            ``"t"``, ``"vertex"`` or ``"double-or-nothing"``.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        n_resamples, rng
-            For bootstraps: replicates, seed or generator.
-        """
-        tail = tail_of(level, side)
-        if method == "t":
-            half = t_quantile(tail, self.freedom) * math.sqrt(self.variance)
-            low, high = self.estimate - half, self.estimate + half
-        else:
-            found = self.bootstrap(method, n_resamples, rng).interval(1.0 - 2.0 * tail)
-            low, high = found.low, found.high
-        low, high = max(low, self.support[0]), min(high, self.support[1])
-        return Interval(*one_side(low, high, side, self.support), level, method, side)
-
-    def bootstrap(
-        self, method: str = "vertex", n_resamples: int = 2000, rng: int | np.random.Generator | None = None
-    ) -> Bootstrap:
-        """Replicates of the mean loss.
-
-        Parameters
-        ----------
-        method
-            ``"vertex"`` or ``"double-or-nothing"``.
-        n_resamples, rng
-            Replicates, seed or generator.
-        """
-        method = named(method, LOSS_METHODS[1:])
+    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
+        if options:
+            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
         if self.draw is None:
             raise UsageError("bootstraps need units that each comparison has one or two of; use method='t'")
-        seed = seed_of(rng)
         return Bootstrap(self.draw(method, n_resamples, seed), self.estimate, method, seed)
 
 
 @dataclass(frozen=True, eq=False)
-class UnitRate(Shown):
+class UnitRate(Number):
     """FAR or FRR with another unit than the identity.
 
     errors, comparisons
@@ -158,23 +121,8 @@ class UnitRate(Shown):
     n_units: int
     floor: float
     freedom: float
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The rate with its interval."""
-        made = self.interval() if self.comparisons else None
-        return [
-            {
-                "metric": self.metric,
-                "estimate": self.estimate,
-                **limits_record(made),
-                "errors": self.errors,
-                "comparisons": self.comparisons,
-                "units": self.n_units,
-                "variance": self.variance,
-                "effective_n": self.effective_n,
-                "design_effect": self.design_effect,
-            }
-        ]
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("wilson", _wilson),)
+    defaults: ClassVar[tuple[str, ...]] = ("wilson",)
 
     @property
     def estimate(self) -> float:
@@ -193,12 +141,22 @@ class UnitRate(Shown):
         """comparisons / effective_n."""
         return self.comparisons / self.effective_n if self.comparisons else float("nan")
 
-    def interval(self, level: float = 0.95, *, side: Side = "two-sided") -> Interval:
-        """Wilson's interval at the effective number of trials, with Student's t."""
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "errors": self.errors,
+            "comparisons": self.comparisons,
+            "units": self.n_units,
+            "variance": self.variance,
+            "effective_n": self.effective_n,
+            "design_effect": self.design_effect,
+        }
+
+    def _defined(self) -> bool:
+        return self.comparisons > 0
+
+    def _must_be_defined(self) -> None:
         if not self.comparisons:
             raise DataError(f"the data hold no comparisons for {self.metric.upper()}")
-        low, high = wilson(self.estimate, self.effective_n, tail_of(level, side), self.freedom)
-        return Interval(*one_side(low, high, side), level, "wilson", side)
 
 
 @dataclass(frozen=True, eq=False)

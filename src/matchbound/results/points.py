@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -14,11 +13,11 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import UnitCurve
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
-from matchbound.results.bootstraps import ADVISED_AGAINST, Bootstrap, scheme_of
-from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, check_rate, named, one_side, tail_of
+from matchbound.results.bootstraps import Bootstrap, scheme_of
+from matchbound.results.interval import Interval, check_rate, named, tail_of
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, bootstrap_rules
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -29,7 +28,6 @@ from matchbound.stats.curve.union import Calibration
 from matchbound.stats.resampling import Scheme, seed_of
 
 if TYPE_CHECKING:
-    from matchbound.show.tables import Table
     from matchbound.stats.curve.latent import LatentPair
     from matchbound.stats.latent import LatentSettings
 
@@ -45,8 +43,40 @@ HINTS = dict.fromkeys(
 """What to say to somebody who asks a curve for an interval of a rate at a fixed threshold."""
 
 
+def _latent(point: CurveStatistic, ask: Ask) -> Limits:
+    """The latent models of FAR and FRR together."""
+    reason = point._no_latent()
+    if reason is not None:
+        raise CannotFit(reason)
+    models = point._models(ask.options.get("settings", "default"))
+    deviates = models.far.deviate(ask.level, ask.side), models.frr.deviate(ask.level, ask.side)
+    return Limits(*point._latent_limits(models, deviates))
+
+
+def _influence(point: CurveStatistic, ask: Ask) -> Limits:
+    """Wilson's formula with the variance of the influence function and Student's t."""
+    return Limits(*wilson_t(point._rate, ask.tail))
+
+
+def _union(point: OperatingPoint, ask: Ask) -> Limits:
+    """The paper's rule: Wilson's intervals at both ends of the threshold's range."""
+    name = next((key for key in ("level_far", "level_frr") if key in ask.options), "level_far")
+    other = check_rate(ask.options.get(name, LEVEL_OF_THRESHOLD), name, "0.1", zero=True)
+    base = named(ask.options.get("base", "wilson"), ("wilson", "wald"), "base")
+    limits = curves_union.union_limits if point.given == "far" else curves_union.union_limits_far
+    found = curves_union.rates_and_variances(point.curve, base)
+    low, high = limits(found, point.target, ask.tail, (1.0 - other) / 2.0)
+    return Limits(low, high, "union" if base == "wilson" else "union (wald)")
+
+
+LATENT = Rule("latent", _latent, frozenset({"settings"}))
+INFLUENCE = Rule("influence", _influence, warns=True)
+UNION = Rule("union", _union, frozenset({"level_far", "level_frr", "base"}))
+CURVE_RULES = bootstrap_rules(CURVE_BOOTSTRAPS)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CurveStatistic(Claimable):
+class CurveStatistic(Number):
     """A statistic of a curve.
 
     curve
@@ -74,21 +104,11 @@ class CurveStatistic(Claimable):
     recount: Recount = field(repr=False)
     estimate: float
     index: int
-    methods: ClassVar[tuple[str, ...]] = ("auto", "influence", *CURVE_BOOTSTRAPS)
+    rules: ClassVar[tuple[Rule, ...]] = (INFLUENCE, *CURVE_RULES)
+    defaults: ClassVar[tuple[str, ...]] = ("influence",)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The number with its default interval."""
-        from matchbound.show.curve import curve_records
-
-        return curve_records([self])
-
-    def _tables(self) -> list[Table]:
-        from matchbound.show.curve import curve_tables
-
-        return curve_tables(self.to_records())
 
     @property
     def metric(self) -> str:
@@ -134,98 +154,13 @@ class CurveStatistic(Claimable):
         """What a reader must know about the number; empty when there is nothing to say."""
         return ()
 
-    def interval(
-        self,
-        method: str = "auto",
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-        smooth: Smooth | None = None,
-        workers: int = 1,
-        **options: Any,
-    ) -> Interval:
-        """A confidence interval that accounts for the estimated threshold.
-
-        Parameters
-        ----------
-        method
-            ``"auto"``: ``"latent"`` wherever both models can be fitted, else ``"influence"``; the result's `method` and
-            `notes` say which and why. ``"latent"`` (not for areas): the latent-correlation models of FAR and FRR
-            together; ``"influence"``: Wilson's formula with the variance of the influence function and Student's t;
-            ``"union"`` (not for EER and areas): the paper's rule; or a bootstrap of whole curves: ``"vertex"``,
-            ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        n_resamples, rng, workers
-            For bootstraps: replicates, seed or generator, threads.
-        smooth
-            For bootstraps: read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
-            The interval then belongs to the smoothed estimate, `smoothed`.
-        options
-            ``level_far`` (or ``level_frr``; 0.9 as in the authors' program, another level, or ``"calibrate"`` to choose
-            it by simulation) and ``base`` (``"wilson"`` or ``"wald"``) for ``"union"``; ``settings`` for
-            ``"latent"``; ``swap``, ``weights``, ``tau``, ``fixed_sizes`` and ``correction`` for bootstraps.
-        """
-        tail = tail_of(level, side)
-        method = named(method, self.methods, hints=HINTS if "union" in self.methods else None)
-        if smooth is not None and method not in CURVE_BOOTSTRAPS:
-            raise UsageError("smooth goes with the bootstraps")
-        why: tuple[Note, ...] = ()
-        if method == "auto":
-            why = self._no_latent
-            method = "influence" if why else "latent"
-            options = {} if why else options
-        if method == "union":
-            return self._union(level, side, options, rng)
-        if method == "latent":
-            return self._latent(level, side, options)
-        if options and method == "influence":
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method {method!r}")
-        if method == "influence":
-            low, high = wilson_t(self._rate, tail)
-            return Interval(*one_side(low, high, side), level, method, side, (*self._said(), *why))
-        drawn = self.bootstrap(method, n_resamples, rng, smooth=smooth, workers=workers, **options)
-        made = drawn.interval(level, side=side)
-        for note in made.notes:
-            warnings.warn(note, MatchboundWarning, stacklevel=2)
-        return made
-
-    def bootstrap(
-        self,
-        method: str = "vertex",
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-        *,
-        smooth: Smooth | None = None,
-        workers: int = 1,
-        **options: Any,
-    ) -> Bootstrap:
-        """Resample identities and read each replicate's curve; it gives intervals of any level afterwards.
-
-        Parameters
-        ----------
-        method
-            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"`` or ``"two-level"``.
-        n_resamples, rng, workers
-            Replicates, seed or generator, threads.
-        smooth
-            Read each replicate from a smoothed curve (``"binormal"``, ``"log-normal"``, ``"kernel"``).
-        options
-            ``swap``, ``weights``, ``tau``, ``fixed_sizes`` and ``correction``, as for `Rate.bootstrap`.
-        """
-        method = named(method, CURVE_BOOTSTRAPS)
-        if method in ADVISED_AGAINST:
-            warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        seed = seed_of(rng)
-        far_targets, frr_targets = self._targets()
-        scheme = curve_scheme(self.curve, method, n_resamples, options)
-        made = replicates(self.curve, scheme, n_resamples, seed, far_targets, frr_targets, smooth, workers)
+    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
+        left = dict(options)
+        smooth = left.pop("smooth", None)
+        scheme = curve_scheme(self.curve, method, n_resamples, left)
+        found = replicates(self.curve, scheme, n_resamples, seed, *self._targets(), smooth, workers)
         name = method if smooth is None else f"{method} ({smooth})"
-        values = self._pick(made)
+        values = self._pick(found)
         estimate = self.estimate if smooth is None else self.smoothed(smooth)
         if scheme.swap == "recentre":
             values = np.clip(values - values.mean() + estimate, 0.0, 1.0)
@@ -244,26 +179,36 @@ class CurveStatistic(Claimable):
         read = CurveReplicates(far, frr, rates.frr_at(far), rates.far_at(frr), rates.eer(), rates.auc())
         return float(self._pick(read)[0])
 
+    def record(self, interval: Interval | None) -> dict[str, Any]:
+        """The number with the limits of an interval; beside a smoothed interval stands the smoothed estimate."""
+        record = super().record(interval)
+        if interval is None or "smooth" not in interval.details:
+            return record
+        return {**record, **interval.details, "empirical_estimate": self.estimate}
+
+    def _no_bootstrap(self) -> str:
+        return "bootstraps are of pooled rates; use weighting='comparisons'"
+
+    def _fields(self) -> dict[str, Any]:
+        errors, comparisons = self.counts
+        effective = self.effective_n
+        return {
+            "target": getattr(self, "target", None),
+            "threshold": None if self.metric == "auc" else self.threshold,
+            "errors": errors,
+            "comparisons": comparisons,
+            "identities": self.curve.n_identities,
+            "variance": self.variance,
+            "effective_n": effective,
+            "design_effect": None if comparisons is None or not effective else comparisons / effective,
+            **({} if self.weighting == "comparisons" else {"weighting": self.weighting}),
+        }
+
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         return NONE, NONE
 
     def _pick(self, made: CurveReplicates) -> FloatArray:
         raise NotImplementedError
-
-    def _union(
-        self, level: float, side: Side, options: dict[str, Any], rng: int | np.random.Generator | None
-    ) -> Interval:
-        raise NotImplementedError
-
-    def _latent(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
-        """The interval of both latent models together."""
-        settings = options.pop("settings", "default")
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'; it takes settings")
-        models = self._models(settings)
-        far, frr = models.far, models.frr
-        low, high = self._latent_limits(models, (far.deviate(level, side), frr.deviate(level, side)))
-        return Interval(*one_side(low, high, side), level, "latent", side, self.notes)
 
     def _models(self, settings: str | LatentSettings = "default") -> LatentPair:
         """The latent models of both rates, fitted once for the data."""
@@ -299,25 +244,17 @@ class CurveStatistic(Claimable):
         """The curve with comparisons as its units."""
         return self.curve.pooled if isinstance(self.curve, UnitCurve) else self.curve
 
-    @cached_property
-    def _no_latent(self) -> tuple[Note, ...]:
-        """Why there is no latent interval; empty where there is one."""
+    def _no_latent(self) -> Note | None:
+        """Why the latent models cannot be fitted, or None where they can."""
         from matchbound.results import latent
 
-        if "latent" not in self.methods:
-            return (Note("area", "areas have no latent interval"),)
         tally = latent.tally_along(self._counted, self.recount)
         counts = {"far": self._counted.false_matches, "frr": self._counted.false_nonmatches}
-        found = [latent.why_not(m, tally, int(seen[self.index]), self.recount) for m, seen in counts.items()]
-        return tuple(dict.fromkeys(note for note in found if note is not None))
+        reasons = (latent.why_not(m, tally, int(seen[self.index]), self.recount) for m, seen in counts.items())
+        return next((note for note in reasons if note is not None), None)
 
     def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
         raise NotImplementedError
-
-    def _said(self) -> tuple[Note, ...]:
-        for note in self.notes:
-            warnings.warn(note, MatchboundWarning, stacklevel=3)
-        return self.notes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -343,7 +280,9 @@ class OperatingPoint(CurveStatistic):
 
     target: float
     given: Literal["far", "frr"]
-    methods: ClassVar[tuple[str, ...]] = ("auto", "latent", "influence", "union", *CURVE_BOOTSTRAPS)
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, INFLUENCE, UNION, *CURVE_RULES)
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "influence")
+    hints: ClassVar[Mapping[str, str]] = HINTS
 
     @property
     def metric(self) -> str:
@@ -409,25 +348,6 @@ class OperatingPoint(CurveStatistic):
         limits = limits_at_far if self.given == "far" else limits_at_frr
         return limits(self.curve, models, self.target, deviates)
 
-    def _union(
-        self, level: float, side: Side, options: dict[str, Any], rng: int | np.random.Generator | None
-    ) -> Interval:
-        name = f"level_{self.given}"
-        other = options.pop(name, curves_union.LEVEL_FAR)
-        base = named(options.pop("base", "wilson"), ("wilson", "wald"), "base")
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'union'; it takes {name} and base")
-        if other == "calibrate":
-            other = self.calibrate_level_far(level, rng=rng).level_far
-        elif isinstance(other, str):
-            raise UsageError(f"{name} must be a level such as 0.9, or 'calibrate'; got {other!r}")
-        check_rate(float(other), name, "0.9", zero=True)
-        limits = curves_union.union_limits if self.given == "far" else curves_union.union_limits_far
-        made = curves_union.rates_and_variances(self.curve, base)
-        low, high = limits(made, self.target, tail_of(level, side), (1.0 - float(other)) / 2.0)
-        label = "union" if base == "wilson" else "union (wald)"
-        return Interval(*one_side(low, high, side), level, label, side, self.notes)
-
 
 def latent_limits(points: Sequence[OperatingPoint], level: float) -> tuple[FloatArray, FloatArray]:
     """The two-sided latent limits of FRR at the FARs of some points of one curve, shape (P,) each, solved together."""
@@ -466,7 +386,8 @@ class Eer(CurveStatistic):
     0.009
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("auto", "latent", "influence", *CURVE_BOOTSTRAPS)
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, INFLUENCE, *CURVE_RULES)
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "influence")
 
     @property
     def metric(self) -> str:

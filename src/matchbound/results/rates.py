@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,15 +15,14 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.results import bootstraps
-from matchbound.results.bootstraps import Bootstrap, Correction, Units, image_pairs, overstated, scheme_of
-from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, check_whole, named, one_side, tail_of
+from matchbound.results.bootstraps import Bootstrap, image_pairs, overstated, scheme_of
+from matchbound.results.interval import check_whole, named
+from matchbound.results.number import DRAWING, SCHEME, Ask, CannotFit, Limits, Number, Rule, bootstrap_rules
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.stats import fixed_sizes, resampling, variance
 from matchbound.stats.images import image_replicates
-from matchbound.stats.intervals import agresti_coull, careful_wilson, effective_n, jeffreys, wald, wilson
-from matchbound.stats.resampling import BOOTSTRAPS, Swap, Weights
+from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
+from matchbound.stats.resampling import BOOTSTRAPS
 
 if TYPE_CHECKING:
     from matchbound.results.erring import Erring
@@ -31,25 +31,67 @@ if TYPE_CHECKING:
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
-METHODS = ("auto", "latent", "wilson", "wald", "agresti-coull", "jeffreys", "naive-wilson", *BOOTSTRAPS)
 
-WARNED = ("strong-correlation",)
-"""Notes of an interval that are also warnings."""
 
-ADVISED_AGAINST = {
-    "naive-wilson": (
-        Note(
-            "advised-against",
-            "naive-wilson treats comparisons that share a person as independent: its intervals can be several times "
-            "too narrow (Fogliato, Patil & Perona 2024, R2). Use method='auto'",
-        )
-    ),
-    **bootstraps.ADVISED_AGAINST,
-}
+def _latent(rate: Rate, ask: Ask) -> Limits:
+    from matchbound.results import latent
+
+    reason = latent.why_not(rate.metric, rate.tally, rate.errors, rate.recount)
+    if reason is not None:
+        raise CannotFit(reason)
+    model = rate.latent_model(ask.options.get("settings", "default"))
+    return latent.limits(model, rate.units_erred, ask.level, ask.side)
+
+
+def _fallback_wilson(rate: Rate, ask: Ask) -> Limits:
+    """Wilson's formula with bias-corrected variance and Student's t, for data without identities."""
+    identities = rate.effective_identities
+    factor = variance.far_bias_factor(identities) if rate.metric == "far" else variance.frr_bias_factor(identities)
+    spread = rate.variance * factor if np.isfinite(factor) else 0.0
+    low, high = fallback_wilson(rate.estimate, spread, rate.floor, rate.units, ask.tail, identities - 1.0)
+    return Limits(low, high, "wilson", (FALLBACK,))
+
+
+def _naive_wilson(rate: Rate, ask: Ask) -> Limits:
+    return Limits(*wilson(rate.estimate, rate.comparisons, ask.tail))
+
+
+def _wald(rate: Rate, ask: Ask) -> Limits:
+    low, high = wald(rate.estimate, rate._spread(ask), ask.tail)
+    if low < high:
+        return Limits(low, high)
+    default = rate.interval(level=ask.level, side=ask.side)
+    bound = f"{default.method}: {percent(default.low)} to {percent(default.high)}"
+    text = f"wald has no width here ({rate._no_width()}); the default interval is right ({bound})"
+    return Limits(low, high, notes=(Note("no-width", text),))
+
+
+def _effective(formula: Callable[[float, float, float], tuple[float, float]]) -> Callable[[Rate, Ask], Limits]:
+    """The rule of a binomial formula at the effective number of comparisons."""
+
+    def limits(rate: Rate, ask: Ask) -> Limits:
+        trials = effective_n(rate.estimate, rate._spread(ask), rate.floor)
+        return Limits(*formula(rate.estimate, trials, ask.tail))
+
+    return limits
+
+
+FALLBACK = Note("wilson", "Wilson's interval with bias-corrected variance and Student's t")
+OF_VARIANCE = frozenset({"variance"}) | SCHEME
+RATE_RULES = (
+    Rule("latent", _latent, frozenset({"settings"})),
+    Rule("wilson", _effective(wilson), OF_VARIANCE),
+    Rule("wald", _wald, OF_VARIANCE, warns=True),
+    Rule("agresti-coull", _effective(agresti_coull), OF_VARIANCE),
+    Rule("jeffreys", _effective(jeffreys), OF_VARIANCE),
+    Rule("naive-wilson", _naive_wilson),
+    *bootstrap_rules(BOOTSTRAPS),
+    Rule("fallback-wilson", _fallback_wilson, hidden=True),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rate(Claimable):
+class Rate(Number):
     """FAR or FRR at one threshold.
 
     metric
@@ -76,7 +118,8 @@ class Rate(Claimable):
     tally: Tally
     index: int
     recount: Recount | None = None
-    methods: ClassVar[tuple[str, ...]] = METHODS
+    rules: ClassVar[tuple[Rule, ...]] = RATE_RULES
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "fallback-wilson")
 
     def __repr__(self) -> str:
         return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"
@@ -86,12 +129,6 @@ class Rate(Claimable):
         return (
             f"{self.metric.upper()} {percent(self.estimate)} ({counts} at threshold {threshold_text(self.threshold)})"
         )
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """The rate with its default interval."""
-        from matchbound.show.records import rate_record
-
-        return [rate_record(self, self.interval() if self.comparisons else None)]
 
     def _tables(self) -> list[Table]:
         from matchbound.show.text import rates_tables
@@ -157,7 +194,7 @@ class Rate(Claimable):
             ``"plug-in"``; ``"jackknife"`` (delete one identity); ``"bias-corrected"`` (the plug-in is too low by a
             known factor); ``"fixed-sizes"`` (given the number of instances of each identity).
         """
-        self._must_have_comparisons()
+        self._must_be_defined()
         kind = named(kind, VARIANCES, "kind")
         far = self.metric == "far"
         if kind == "plug-in":
@@ -225,136 +262,6 @@ class Rate(Claimable):
         """The design effect: comparisons divided by the effective sample size, `effective_n`."""
         return self.comparisons / self.effective_n if self.comparisons else float("nan")
 
-    def interval(
-        self,
-        method: str = "auto",
-        level: float = 0.95,
-        *,
-        side: Side = "two-sided",
-        variance: str | None = None,
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-        **options: Any,
-    ) -> Interval:
-        """A confidence interval for the rate.
-
-        Parameters
-        ----------
-        method
-            ``"auto"``: ``"latent"`` wherever the model can be fitted, else Wilson with bias-corrected variance,
-            Student's t and an effective number of comparisons of at most N; the result's `method` and `notes` say which
-            and why. ``"latent"``: the latent-correlation model. ``"wilson"``: the paper's recommendation. ``"wald"``,
-            ``"agresti-coull"``, ``"jeffreys"``, ``"naive-wilson"``, or a bootstrap: ``"vertex"``,
-            ``"double-or-nothing"``, ``"subsets"``, ``"two-level"``, ``"naive-bootstrap"``.
-        level
-            The confidence level.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        variance
-            For Wilson and Wald: ``"plug-in"`` (the default), ``"jackknife"``, ``"bias-corrected"``, ``"fixed-sizes"``,
-            or the name of a bootstrap whose replicates' variance is to be used. With ``"auto"`` it asks for Wilson.
-        n_resamples, rng, options
-            For bootstraps; see `bootstrap`.
-
-        Notes
-        -----
-        An interval of width zero is never right. Where a bootstrap gives one (no errors), the interval of ``"auto"``
-        takes its place, and a note says so. Wald's is left as the formula gives it, with a warning that names the
-        interval of ``"auto"``.
-        """
-        self._must_have_comparisons()
-        tail = tail_of(level, side)
-        told = "method" if self.methods is METHODS else f"method with weighting={self.weighting!r}"
-        method = named(method, self.methods, told)
-        if method == "auto" and variance is not None:
-            method = "wilson"
-        if method == "auto":
-            return self._auto_interval(level, side, options)
-        if method == "latent":
-            return self._latent_interval(level, side, options)
-        if method in ADVISED_AGAINST:
-            warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        notes: tuple[Note, ...] = ()
-        if method == "naive-wilson":
-            low, high = wilson(self.estimate, self.comparisons, tail)
-        elif method in ("wilson", "wald", "agresti-coull", "jeffreys"):
-            spread = self._spread(variance or "plug-in", n_resamples, rng, options)
-            if method == "wald":
-                low, high = wald(self.estimate, spread, tail)
-            else:
-                rule = {"wilson": wilson, "agresti-coull": agresti_coull, "jeffreys": jeffreys}[method]
-                low, high = rule(self.estimate, effective_n(self.estimate, spread, self.floor), tail)
-        else:
-            drawn = self._bootstrap(method, n_resamples, rng, options)
-            made = drawn.interval(1.0 - 2.0 * tail) if tail < 0.5 else drawn.interval(level, side=side)
-            low, high, notes = made.low, made.high, made.notes
-        if low >= high and method == "wald":
-            right = self._auto_interval(level, side, {})
-            bound = f"{right.method}: {percent(right.low)} to {percent(right.high)}"
-            notes = (Note("no-width", f"{self._no_width(method)}; the default interval is right ({bound})"),)
-        elif low >= high:
-            return self._instead(method, level, side)
-        for note in notes:
-            warnings.warn(note, MatchboundWarning, stacklevel=2)
-        return Interval(*one_side(low, high, side), level, method, side, notes)
-
-    def bootstrap(
-        self,
-        method: str = "vertex",
-        n_resamples: int = 2000,
-        rng: int | np.random.Generator | None = None,
-        *,
-        swap: Swap = "rate",
-        weights: Weights | None = None,
-        tau: float = 1.0,
-        fixed_sizes: bool = False,
-        correction: Correction = "none",
-        units: Units = "identities",
-        workers: int = 1,
-    ) -> Bootstrap:
-        """Resample identities and keep the replicates: they give intervals of any level afterwards.
-
-        Parameters
-        ----------
-        method
-            ``"vertex"``, ``"double-or-nothing"``, ``"subsets"``, ``"two-level"`` or ``"naive-bootstrap"``.
-        n_resamples
-            How many replicates.
-        rng
-            Seed or generator; the same seed gives the same replicates on any number of workers.
-        swap
-            Vertex: what stands for comparisons of an identity with its own copies: ``"rate"`` (the paper's),
-            ``"random"`` (Snijders & Borgatti's) or ``"recentre"`` (Conti & Clémençon's).
-        weights, tau
-            Double-or-nothing: a function ``weights(rng, shape)`` that draws weights of mean 1 and variance `tau`;
-            without it, weights are 0 or 1 + tau.
-        fixed_sizes
-            Exchange identities only for identities with as many instances; sizes that few identities have are pooled
-            with their neighbours.
-        correction
-            Replicates vary too little, by (G−1)/G where FRR is drawn (the paper's Prop. 4). ``"drop-one"`` draws G−1
-            identities; ``"rescale"`` moves replicates away from the estimate by √(G/(G−1)).
-        units
-            With ``swap="recentre"``: ``"images"`` draws the images of each identity instead of identities, as Conti &
-            Clémençon do. Such an interval holds for these identities only.
-        workers
-            Threads.
-        """
-        self._must_have_comparisons()
-        method = named(method, BOOTSTRAPS)
-        if method in ADVISED_AGAINST:
-            warnings.warn(ADVISED_AGAINST[method], MatchboundWarning, stacklevel=2)
-        options = {
-            "swap": swap,
-            "weights": weights,
-            "tau": tau,
-            "fixed_sizes": fixed_sizes,
-            "correction": correction,
-            "units": units,
-            "workers": workers,
-        }
-        return self._bootstrap(method, n_resamples, rng, options)
-
     def erring(self, most: int = 10_000) -> Erring:
         """The comparisons that erred, worst first, with identities and instances: look here for wrong labels.
 
@@ -396,80 +303,54 @@ class Rate(Claimable):
         """
         from matchbound.results import latent
 
-        self._must_have_comparisons()
+        self._must_be_defined()
         if self.recount is None:
             raise DataError("the latent model counts errors at other thresholds too, and the data are not available")
         return latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
 
-    @cached_property
-    def _no_latent(self) -> Note | None:
-        """Why the latent model cannot be fitted, or None where it can."""
-        from matchbound.results import latent
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "threshold": self.threshold,
+            "errors": self.errors,
+            "comparisons": self.comparisons,
+            "identities": self.tally.n_identities,
+            "variance": self.variance,
+            "effective_n": self.effective_n,
+            "design_effect": self.design_effect,
+            **({} if self.weighting == "comparisons" else {"weighting": self.weighting}),
+        }
 
-        return latent.why_not(self.metric, self.tally, self.errors, self.recount)
+    def _defined(self) -> bool:
+        return self.comparisons > 0
 
-    def _auto_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
-        if self._no_latent is None:
-            return self._latent_interval(level, side, options)
-        if set(options) - {"settings"}:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'auto'")
-        identities = self.effective_identities
-        factor = variance.far_bias_factor(identities) if self.metric == "far" else variance.frr_bias_factor(identities)
-        spread = self.variance * factor if np.isfinite(factor) else 0.0
-        low, high = careful_wilson(
-            self.estimate, spread, self.floor, self.units, tail_of(level, side), identities - 1.0
-        )
-        told = Note("wilson", "Wilson's interval with bias-corrected variance and Student's t")
-        return Interval(*one_side(low, high, side), level, "wilson", side, (self._no_latent, told))
+    def _chosen(self, method: str, options: Mapping[str, Any]) -> str:
+        return "wilson" if method == "auto" and options.get("variance") is not None else method
 
-    def _instead(self, method: str, level: float, side: Side) -> Interval:
-        """The default interval where a method gives one without width."""
-        made = self._auto_interval(level, side, {})
-        note = Note("no-width", f"{self._no_width(method)}; this is the default interval ({made.method})")
-        return replace(made, notes=(note, *made.notes))
-
-    def _no_width(self, method: str) -> str:
-        """Why a method gives an interval without width."""
-        why = "no comparison erred" if self.errors == 0 else "every comparison erred"
+    def _no_width(self) -> str:
         if 0 < self.errors < self.comparisons:
-            why = "its variance is not positive"
-        return f"{method} has no width here ({why})"
+            return "its variance is not positive"
+        return "no comparison erred" if self.errors == 0 else "every comparison erred"
 
-    def _latent_interval(self, level: float, side: Side, options: dict[str, Any]) -> Interval:
-        from matchbound.results import latent
-
-        options = dict(options)
-        settings = options.pop("settings", "default")
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r} for method 'latent'")
-        made = latent.interval(self.latent_model(settings), self.units_erred, level, side)
-        for note in made.notes:
-            if note.code in WARNED:
-                warnings.warn(note.about(self.metric.upper()), MatchboundWarning, stacklevel=4)
-        return made
-
-    def _bootstrap(
-        self, method: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]
-    ) -> Bootstrap:
-        options = dict(options)
-        workers = int(options.pop("workers", 1))
+    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         scheme = scheme_of(method, n_resamples, options, self._sizes, self.tally.n_identities)
-        seed = resampling.seed_of(rng)
         if scheme.images:
             if self.recount is None:
                 raise DataError("drawing images needs the single comparisons, and the data are not available")
             pairs = image_pairs(self.recount.comparisons(), self.tally, self.metric, self.threshold)
-            made = image_replicates(pairs, n_resamples, seed)
-            return Bootstrap(made, self.estimate, f"{method} (images)", seed, 1.0, self.floor)
+            return Bootstrap(
+                image_replicates(pairs, n_resamples, seed), self.estimate, f"{method} (images)", seed, 1.0, self.floor
+            )
         if self.metric == "frr":
-            made = resampling.frr_replicates(self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers)
+            drawn = resampling.frr_replicates(
+                self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers
+            )
         else:
-            tally = self._with_pairs if method in ("vertex", "double-or-nothing") else self.tally
-            if method in ("vertex", "double-or-nothing"):
-                told = overstated(tally.impostor, self.index, method)
-                if told is not None:
-                    warnings.warn(told, MatchboundWarning, stacklevel=3)
-            made = resampling.far_replicates(
+            by_pair = method in ("vertex", "double-or-nothing")
+            tally = self._with_pairs if by_pair else self.tally
+            note = overstated(tally.impostor, self.index, method) if by_pair else None
+            if note is not None:
+                warnings.warn(note, MatchboundWarning, stacklevel=4)
+            drawn = resampling.far_replicates(
                 tally.impostor,
                 self.index,
                 scheme,
@@ -478,21 +359,20 @@ class Rate(Claimable):
                 self_comparisons=self._self_comparisons(tally) if method == "vertex" else None,
                 workers=workers,
             )
-        return Bootstrap(made, self.estimate, method, seed, scheme.tau, self.floor)
+        return Bootstrap(drawn, self.estimate, method, seed, scheme.tau, self.floor)
 
-    def _spread(
-        self, kind: str, n_resamples: int, rng: int | np.random.Generator | None, options: dict[str, Any]
-    ) -> float:
-        kind = named(kind, (*VARIANCES, *BOOTSTRAPS), "variance")
-        if kind in BOOTSTRAPS:
-            if kind in ADVISED_AGAINST:
-                warnings.warn(ADVISED_AGAINST[kind], MatchboundWarning, stacklevel=3)
-            return self._bootstrap(kind, n_resamples, rng, options).variance
-        if options:
-            raise UsageError(f"unknown option {sorted(options)[0]!r}")
-        return self.variance if kind == "plug-in" else self.variance_by(kind)
+    def _spread(self, ask: Ask) -> float:
+        """The variance that a closed form is asked to use."""
+        options = dict(ask.options)
+        kind = named(options.pop("variance", None) or "plug-in", (*VARIANCES, *BOOTSTRAPS), "variance")
+        if kind not in BOOTSTRAPS:
+            foreign = sorted(set(options) - DRAWING)
+            if foreign:
+                raise UsageError(f"unknown option {foreign[0]!r}")
+            return self.variance if kind == "plug-in" else self.variance_by(kind)
+        return self.bootstrap(kind, **options).variance
 
-    def _must_have_comparisons(self) -> None:
+    def _must_be_defined(self) -> None:
         if self.comparisons == 0:
             kind = "impostor comparisons (of two different identities)"
             if self.metric == "frr":

@@ -36,6 +36,7 @@ from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.results.latent_pair import CurveModels
 from matchbound.results.linkage import refuse_partial
 from matchbound.results.linkage_curve import LinkageCurve, linkage_curve
+from matchbound.results.number import records_of
 from matchbound.results.points import (
     FEW_ERRORS,
     Auc,
@@ -149,10 +150,8 @@ class RocCurve(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """FRR at FARs of 10%, 1%, … that the data can support, EER and AUC, each with its default interval."""
-        from matchbound.show.curve import curve_records
-
         aims = [far for far in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if far * self.tally.n_impostor >= FEW_ERRORS]
-        return curve_records([*(self.at_far(far) for far in aims), self.eer(), self.auc()])
+        return records_of([*(self.at_far(far) for far in aims), self.eer(), self.auc()])
 
     def to_frame(self, library: Library | None = None) -> Any:
         """The whole curve as a data frame: threshold, FAR, FRR and their variances, one row per threshold.

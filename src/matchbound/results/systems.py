@@ -10,7 +10,7 @@ import numpy as np
 
 from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.results.comparison import DEFAULT_METHOD, Comparison, Difference, RateDifference
+from matchbound.results.comparison import Comparison, Difference, RateDifference
 from matchbound.results.interval import Interval, check_level
 from matchbound.results.together import Together
 from matchbound.show.shown import Shown
@@ -135,7 +135,7 @@ class SystemsTable(Shown):
         metric: str = "far",
         level: float = 0.95,
         *,
-        method: str = DEFAULT_METHOD,
+        method: str = "auto",
         n_resamples: int = 10_000,
         rng: int | np.random.Generator | None = 0,
     ) -> tuple[PairOfSystems, ...]:

@@ -73,7 +73,7 @@ class Together:
                 low = close.low
             elif close.high < 0.0:
                 high = close.high
-        return Interval(low, high, level, f"{method}, max-t", notes=wide.notes)
+        return Interval(low, high, level, f"{wide.method}, max-t", notes=wide.notes)
 
 
 def normal_score(p: float) -> float:

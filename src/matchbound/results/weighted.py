@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from matchbound.errors import UsageError
-from matchbound.results.bootstraps import Bootstrap
 from matchbound.results.interval import named
-from matchbound.results.rates import Rate
+from matchbound.results.number import Rule
+from matchbound.results.rates import RATE_RULES, Rate
 from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
 
 WEIGHTINGS = ("comparisons", "identities")
-METHODS = ("auto", "latent", "wilson", "wald")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +36,10 @@ class IdentityRate(Rate):
     '0.1279, pooled 0.1287'
     """
 
-    methods: ClassVar[tuple[str, ...]] = METHODS
+    rules: ClassVar[tuple[Rule, ...]] = tuple(
+        rule for rule in RATE_RULES if rule.name in ("latent", "wilson", "wald", "fallback-wilson")
+    )
+    method_argument: ClassVar[str] = "method with weighting='identities'"
 
     @property
     def weighting(self) -> str:
@@ -78,13 +79,12 @@ class IdentityRate(Rate):
 
     def variance_by(self, kind: str = "plug-in") -> float:
         """Variance of the estimate: ``"plug-in"`` or ``"bias-corrected"``."""
-        self._must_have_comparisons()
+        self._must_be_defined()
         kind = named(kind, ("plug-in", "bias-corrected"), "kind")
         return self.variance if kind == "plug-in" else self._without_bias()
 
-    def bootstrap(self, method: str = "vertex", *args: Any, **options: Any) -> Bootstrap:
-        """Not for this weighting."""
-        raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
+    def _no_bootstrap(self) -> str:
+        return "bootstraps are of pooled rates; use weighting='comparisons'"
 
     def latent_model(self, settings: str | LatentSettings = "default") -> LatentModel:
         """The latent model with identity pairs (FRR: identities) as its units."""

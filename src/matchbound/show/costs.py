@@ -1,20 +1,14 @@
-"""Costs and linkage measures as records; numbers that are no rates for people."""
+"""Costs and linkage measures for people."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
-from matchbound.notes import PARTIAL_LABELS
 from matchbound.show.numbers import area_text, level_text, percent, target_text
-from matchbound.show.records import Record, number_record
+from matchbound.show.records import Record
 from matchbound.show.terms import metric_name
 from matchbound.show.text import table
-
-if TYPE_CHECKING:
-    from matchbound.results.costs import CostStatistic
-    from matchbound.results.error_rates import ErrorRates
 
 PLAIN = ("auc", "mindcf", "actdcf", "cllr", "mincllr")
 """Metrics that are not written in percent."""
@@ -40,59 +34,6 @@ def name_text(record: Record) -> str:
     if target is None:
         return name
     return f"{name} {target_text(target) if '@' in record['metric'] else f'{target:.3g}'}"
-
-
-def cost_records(statistics: Sequence[CostStatistic], method: str, level: float) -> list[Record]:
-    """One record per cost, with the fields of a point of a curve; `target` is the prior.
-
-    A method that costs do not have is answered by their own default.
-    """
-    records: list[Record] = []
-    for statistic in statistics:
-        interval = statistic.interval(method if method in statistic.methods else "auto", level)
-        made = number_record(statistic, interval, statistic.curve.n_identities)
-        records.append({"metric": statistic.metric, "target": getattr(statistic, "target", None), **made})
-        if getattr(statistic, "preset", None):
-            records[-1]["preset"] = getattr(statistic, "preset", None)
-    return records
-
-
-def linkage_records(
-    rates: ErrorRates, priors: Sequence[float | None], method: str, level: float, **options: Any
-) -> list[Record]:
-    """Precision and F1 at each prior, and recall, with the fields of a rate and `prior`; nothing for a missing kind.
-
-    Where labels cover a part of the scored pairs, precision alone: the warnings say why.
-    """
-    if not (rates.far.comparisons and rates.frr.comparisons):
-        return []
-    records: list[Record] = []
-    partial = any(note.code == PARTIAL_LABELS for note in rates.warnings)
-    made = [rates.precision(prior) for prior in priors] + [rates.f1(prior) for prior in priors if not partial]
-    for measure in made:
-        interval = None if math.isnan(measure.estimate) else measure.interval(level=level)
-        records.append({**number_record(measure, interval, rates.n_identities), "prior": measure.prior})
-    if partial:
-        return records
-    recall = rates.recall()
-    interval = recall.interval(method, level, **options)
-    return [*records, {**number_record(recall, interval, rates.n_identities), "prior": None}]
-
-
-def linkage_record(number: Any) -> Record:
-    """A number at a threshold (precision, F1, recall, HTER, GFAR, GFRR) with its default interval."""
-    interval = None if math.isnan(number.estimate) else number.interval(level=0.95)
-    return {
-        "metric": number.metric,
-        "threshold": number.threshold,
-        "prior": getattr(number, "prior", None),
-        "estimate": number.estimate,
-        "low": getattr(interval, "low", None),
-        "high": getattr(interval, "high", None),
-        "level": getattr(interval, "level", None),
-        "method": getattr(interval, "method", None),
-        "variance": number.variance,
-    }
 
 
 def linkage_table(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:

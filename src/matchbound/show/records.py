@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,6 @@ from matchbound.show.cells import inert
 from matchbound.show.numbers import count_text, level_text, p_text, percent, points, ratio_text, threshold_text
 from matchbound.show.tables import Column, Kind, Table, as_table
 from matchbound.show.terms import metric_name
-
-if TYPE_CHECKING:
-    from matchbound.results.interval import Interval
-    from matchbound.results.rates import Rate
 
 Record = dict[str, Any]
 
@@ -33,7 +29,6 @@ __all__ = [
     "number",
     "p_text",
     "percent",
-    "rate_record",
     "table_of_records",
     "to_csv",
     "to_json",
@@ -66,45 +61,6 @@ PLAIN_TYPES = (str, bool, int, float, np.generic)
 RATE_METRICS = ("far", "frr", "eer", "fpir", "fnir", "cmc", "precision", "recall", "f1")
 NUMBERS = ("variance", "far_variance", "frr_variance")
 COUNTS = ("errors", "comparisons", "identities", "matched", "n_identities", "n_resamples", "searches")
-
-
-def rate_record(rate: Rate, interval: Interval | None) -> Record:
-    """One rate with its interval; without comparisons there is neither, and the fields are None."""
-    return {
-        "metric": rate.metric,
-        "threshold": rate.threshold,
-        "estimate": number(rate.estimate),
-        "low": None if interval is None else number(interval.low),
-        "high": None if interval is None else number(interval.high),
-        "level": None if interval is None else interval.level,
-        "method": None if interval is None else interval.method,
-        "errors": rate.errors,
-        "comparisons": rate.comparisons,
-        "identities": rate.tally.n_identities,
-        "variance": number(rate.variance),
-        "effective_n": number(rate.effective_n),
-        "design_effect": number(rate.design_effect),
-        **weighted(rate),
-    }
-
-
-def number_record(number: Any, interval: Any, identities: int) -> Record:
-    """The fields of a rate for a number that is made of several rates and has no errors of its own."""
-    return {
-        "metric": number.metric,
-        "threshold": getattr(number, "threshold", None),
-        "estimate": number.estimate,
-        "low": getattr(interval, "low", None),
-        "high": getattr(interval, "high", None),
-        "level": getattr(interval, "level", None),
-        "method": getattr(interval, "method", None),
-        "errors": None,
-        "comparisons": None,
-        "identities": identities,
-        "variance": number.variance,
-        "effective_n": None,
-        "design_effect": None,
-    }
 
 
 def weighted(result: Any) -> Record:

@@ -86,7 +86,7 @@ def jeffreys(estimate: float, n: float, tail: float) -> tuple[float, float]:
     return low, 1.0 if estimate >= 1.0 else 1.0 - float(betaincinv(b, a, tail))
 
 
-def careful_wilson(
+def fallback_wilson(
     estimate: float, variance: float, floor: float, comparisons: float, tail: float, degrees: float
 ) -> tuple[float, float]:
     """Wilson's limits with Student's t and floor ≤ N* ≤ N, where the latent model cannot be fitted.

@@ -468,7 +468,7 @@ def _targets(rates: Mapping[str, Sequence[float]]) -> tuple[tuple[float, ...], .
 
 def _methods(methods: Sequence[str] | Mapping[str, Method] | None, curve: bool) -> tuple[tuple[str, Method], ...]:
     from matchbound.results.points import OperatingPoint
-    from matchbound.results.rates import METHODS as RATE_METHODS
+    from matchbound.results.rates import Rate
 
     if isinstance(methods, str):
         methods = [methods]
@@ -476,7 +476,7 @@ def _methods(methods: Sequence[str] | Mapping[str, Method] | None, curve: bool) 
         chosen = dict(methods)
     else:
         special = CURVE_METHODS if curve else {}
-        known = dict.fromkeys((*special, *(OperatingPoint.methods if curve else RATE_METHODS)))
+        known = dict.fromkeys((*special, *(OperatingPoint.methods if curve else Rate.methods)))
         asked = (tuple(CURVE_METHODS) if curve else METHODS) if methods is None else methods
         names = dict.fromkeys(named(name, tuple(known), "methods") for name in asked)
         chosen = {name: special.get(name, NamedMethod(name)) for name in names}

@@ -1,0 +1,379 @@
+"""A number with an interval: the one body of `interval`, bounds, claims, bootstraps and records.
+
+A metric is a subclass of `Number` that knows its estimate and lists its `Rule`s; an interval method is a function
+``(number, ask) -> Limits`` and one `Rule`. ``method="auto"`` is the first of the number's `defaults` that fits: a rule
+that cannot serve these data raises `CannotFit`, and its reason becomes a note of the interval.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.notes import Note
+from matchbound.results.bootstraps import ADVISED_AGAINST, Bootstrap
+from matchbound.results.claims import Claim, claim_of
+from matchbound.results.interval import Interval, Side, limits_record, named, one_side, tail_of
+from matchbound.show.shown import Shown
+from matchbound.stats.resampling import seed_of
+
+if TYPE_CHECKING:
+    from matchbound.show.tables import Table
+
+DRAWING = frozenset({"n_resamples", "rng", "workers"})
+"""Options that every rule takes: those that draw nothing ignore them."""
+SCHEME = frozenset({"swap", "weights", "tau", "fixed_sizes", "correction", "units", "smooth"})
+"""Options of bootstraps."""
+
+
+class CannotFit(DataError):
+    """A rule cannot serve these data; the note says why, and ``"auto"`` goes on to the next rule."""
+
+    def __init__(self, note: Note) -> None:
+        super().__init__(note.text)
+        self.note = note
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is asked of a rule.
+
+    tail
+        The probability left beyond one limit.
+    level, side
+        As for `Number.interval`.
+    options
+        The options that the rule takes, where they were given.
+    """
+
+    tail: float
+    level: float
+    side: Side
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def two_sided_level(self) -> float:
+        """The level of the two-sided interval that has this tail on either side."""
+        return 1.0 - 2.0 * self.tail
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a rule answers.
+
+    method
+        What to call the limits, where that is not the rule's name.
+    notes
+        What a reader must know about them.
+    details
+        Parameters of the model behind them.
+    """
+
+    low: float
+    high: float
+    method: str | None = None
+    notes: tuple[Note, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An interval method.
+
+    limits
+        The function that computes the limits.
+    options
+        Names of the options that it takes besides `DRAWING`.
+    hidden
+        Whether only ``"auto"`` may use it.
+    bootstrap
+        Whether it is made of replicates; where these all agree, the default interval takes its place.
+    warns
+        Whether the notes of the interval are also raised as warnings.
+    """
+
+    name: str
+    limits: Callable[[Any, Ask], Limits]
+    options: frozenset[str] = frozenset()
+    hidden: bool = False
+    bootstrap: bool = False
+    warns: bool = False
+
+
+class Number(Shown):
+    """A number with intervals, one-sided bounds and claims.
+
+    Subclasses have an `estimate` and a `metric` (``"far"``, ``"eer"``, …), and list their interval methods in `rules`
+    and those that ``method="auto"`` tries, in order, in `defaults`.
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    defaults: ClassVar[tuple[str, ...]] = ()
+    hints: ClassVar[Mapping[str, str]] = {}
+    """What to say about method names that belong somewhere else."""
+    method_argument: ClassVar[str] = "method"
+
+    if TYPE_CHECKING:
+
+        @property
+        def metric(self) -> str: ...
+
+        @property
+        def estimate(self) -> float: ...
+
+    @property
+    def label(self) -> str:
+        """Its name in tables."""
+        return self.metric
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and largest value that the number can have."""
+        return (0.0, 1.0)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader must know about the number; empty when there is nothing to say."""
+        return ()
+
+    methods: ClassVar[tuple[str, ...]] = ("auto",)
+    """The names that `interval` takes as its method."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.methods = ("auto", *(rule.name for rule in cls.rules if not rule.hidden))
+
+    def __float__(self) -> float:
+        return float(self.estimate)
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self.estimate), spec) if spec else str(self)
+
+    def interval(
+        self, method: str | float = "auto", level: float = 0.95, *, side: Side = "two-sided", **options: Any
+    ) -> Interval:
+        """A confidence interval.
+
+        Parameters
+        ----------
+        method
+            ``"auto"``, the default method for this number, or one of `methods`. The result's `method` and `notes`
+            say which one was used and why. A number instead of a name is the level.
+        level
+            The confidence level.
+        side
+            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+        options
+            ``n_resamples``, ``rng`` and ``workers`` for bootstraps, and what the method itself takes.
+        """
+        if isinstance(method, (int, float, np.number)) and not isinstance(method, bool):
+            method, level = "auto", float(method)
+        tail = tail_of(level, side)
+        self._must_be_defined()
+        name = named(method, self.methods, self.method_argument, self.hints)
+        name = self._chosen(name, options)
+        ask = Ask(tail, level, side, options)
+        reasons: tuple[Note, ...] = ()
+        if name == "auto":
+            limits, rule, reasons = self._first_that_fits(ask)
+        else:
+            rule = self._rule(name)
+            self._advise(name)
+            limits = rule.limits(self, self._asked(rule, ask, strict=True))
+            if rule.bootstrap and limits.low >= limits.high:
+                return self._instead(name, level, side)
+        notes = tuple(dict.fromkeys((*self.notes, *limits.notes, *reasons)))
+        for note in notes if rule.warns else limits.notes if rule.bootstrap else ():
+            warnings.warn(note, MatchboundWarning, stacklevel=2)
+        low, high = one_side(float(limits.low), float(limits.high), side, self.ends)
+        return Interval(low, high, level, limits.method or rule.name, side, notes, limits.details)
+
+    def upper_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
+        """The one-sided bound that the number stays below with the given confidence; arguments as for `interval`."""
+        return self.interval(method, level, side="upper", **options).high
+
+    def lower_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
+        """The one-sided bound that the number stays above with the given confidence; see `upper_bound`."""
+        return self.interval(method, level, side="lower", **options).low
+
+    def claim(
+        self,
+        below: float | None = None,
+        above: float | None = None,
+        level: float = 0.95,
+        method: str | None = None,
+        **options: Any,
+    ) -> Claim:
+        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`.
+
+        Parameters
+        ----------
+        below, above
+            The target; one of the two.
+        level
+            The confidence of the bounds.
+        method, options
+            As for `interval`.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
+        >>> rates.far.claim(below=0.5).verdict
+        'shown'
+        """
+        return claim_of(self, below=below, above=above, level=level, method=method, **options)
+
+    def bootstrap(
+        self,
+        method: str = "vertex",
+        n_resamples: int = 2000,
+        rng: int | np.random.Generator | None = None,
+        *,
+        workers: int = 1,
+        **options: Any,
+    ) -> Bootstrap:
+        """Resample identities and keep the replicates: they give intervals of any level afterwards.
+
+        Parameters
+        ----------
+        method
+            A bootstrap among `methods`, such as ``"vertex"`` or ``"double-or-nothing"``.
+        n_resamples
+            Number of replicates.
+        rng
+            Seed or generator; the same seed gives the same replicates on any number of workers.
+        workers
+            Threads.
+        options
+            ``swap`` (vertex: ``"rate"``, the paper's, ``"random"`` or ``"recentre"``), ``weights`` and ``tau``
+            (double-or-nothing: a function that draws weights of mean 1 and variance tau), ``fixed_sizes`` (exchange
+            identities only for identities with as many instances), ``correction`` (``"drop-one"`` or ``"rescale"``,
+            the paper's Prop. 4), ``units`` (rates: ``"images"``) and ``smooth`` (points of a curve).
+        """
+        self._must_be_defined()
+        choices = tuple(rule.name for rule in self.rules if rule.bootstrap)
+        if not choices:
+            raise UsageError(self._no_bootstrap())
+        name = named(method, choices)
+        self._advise(name)
+        return self._drawn(name, n_resamples, seed_of(rng), workers, options)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The number with its default interval, as a list of one dictionary."""
+        return [self.record(self.interval() if self._defined() else None)]
+
+    def record(self, interval: Interval | None) -> dict[str, Any]:
+        """The number as a flat dictionary with the limits of an interval (None: no limits)."""
+        own = dict(self._fields())
+        place: dict[str, Any] = {key: own.pop(key) for key in ("target", "threshold") if key in own}
+        return {"metric": self.metric, **place, "estimate": self.estimate, **limits_record(interval), **own}
+
+    # What a subclass may say.
+
+    def _fields(self) -> Mapping[str, Any]:
+        """What else a record holds: `target`, `threshold`, counts, variance."""
+        return {}
+
+    def _defined(self) -> bool:
+        """Whether there is anything to put an interval on."""
+        return True
+
+    def _must_be_defined(self) -> None:
+        """Raise DataError where the number is not defined."""
+
+    def _chosen(self, method: str, options: Mapping[str, Any]) -> str:
+        """The rule that a method name and its options ask for."""
+        return method
+
+    def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
+        """The replicates of a bootstrap."""
+        raise NotImplementedError
+
+    def _no_bootstrap(self) -> str:
+        return f"{self.label} has no bootstrap"
+
+    def _no_width(self) -> str:
+        """Why replicates all agree."""
+        return "its replicates are all equal"
+
+    # The machinery.
+
+    def _rule(self, name: str) -> Rule:
+        return next(rule for rule in self.rules if rule.name == name)
+
+    def _advise(self, name: str) -> None:
+        if name in ADVISED_AGAINST:
+            warnings.warn(ADVISED_AGAINST[name], MatchboundWarning, stacklevel=3)
+
+    def _asked(self, rule: Rule, ask: Ask, *, strict: bool) -> Ask:
+        """The question with the options that the rule takes; others are refused, or by ``"auto"`` left out."""
+        known = rule.options | DRAWING | (SCHEME if rule.bootstrap else frozenset())
+        unknown = sorted(set(ask.options) - known)
+        if unknown and (strict or not any(unknown[0] in other.options for other in self.rules)):
+            takes = f"; it takes {', '.join(sorted(rule.options))}" if rule.options else ""
+            raise UsageError(f"unknown option {unknown[0]!r} for method {rule.name if strict else 'auto'!r}{takes}")
+        return replace(ask, options={key: value for key, value in ask.options.items() if key in known})
+
+    def _first_that_fits(self, ask: Ask) -> tuple[Limits, Rule, tuple[Note, ...]]:
+        """The limits of the first default rule that fits, that rule, and why those before it did not."""
+        reasons: list[Note] = []
+        for name in self.defaults:
+            rule = self._rule(name)
+            try:
+                return rule.limits(self, self._asked(rule, ask, strict=False)), rule, tuple(reasons)
+            except CannotFit as refused:
+                reasons.append(refused.note)
+        raise DataError(f"{self.label}: no interval can be given: {'; '.join(reasons)}")
+
+    def _instead(self, method: str, level: float, side: Side) -> Interval:
+        """The default interval where the replicates of a bootstrap all agree."""
+        interval = self.interval("auto", level, side=side)
+        text = f"{method} has no width here ({self._no_width()}); this is the default interval ({interval.method})"
+        return replace(interval, notes=(Note("no-width", text), *interval.notes))
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.curve import curve_tables
+
+        return curve_tables(self.to_records())
+
+
+def bootstrap_limits(name: str) -> Callable[[Number, Ask], Limits]:
+    """The rule function of a bootstrap: percentiles of its replicates."""
+
+    def limits(number: Number, ask: Ask) -> Limits:
+        options = dict(ask.options)
+        drawing = {key: options.pop(key) for key in tuple(options) if key in DRAWING}
+        seed, workers = seed_of(drawing.get("rng")), int(drawing.get("workers", 1))
+        drawn = number._drawn(name, drawing.get("n_resamples", 2000), seed, workers, options)
+        interval = drawn.interval(ask.two_sided_level) if ask.tail < 0.5 else drawn.interval(ask.level, side=ask.side)
+        details = {"smooth": options["smooth"], "estimate": drawn.estimate} if options.get("smooth") else {}
+        return Limits(interval.low, interval.high, interval.method, interval.notes, details)
+
+    return limits
+
+
+def bootstrap_rules(names: Iterable[str]) -> tuple[Rule, ...]:
+    """Rules for bootstraps by name."""
+    return tuple(Rule(name, bootstrap_limits(name), bootstrap=True) for name in names)
+
+
+def records_of(
+    numbers: Iterable[Number], method: str = "auto", level: float = 0.95, **options: Any
+) -> list[dict[str, Any]]:
+    """One record per number, with its interval; a method that a number does not have is answered by its default."""
+    records = []
+    for number in numbers:
+        interval = None
+        if number._defined():
+            if method in number.methods:
+                interval = number.interval(method, level, **options)
+            else:
+                interval = number.interval("auto", level)
+        records.append(number.record(interval))
+    return records
