@@ -76,7 +76,7 @@ def test_compare_thresholds_and_bootstrap(capsys: pytest.CaptureFixture[str], fi
 def test_compare_three(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
     document = run_json(capsys, "compare", *files, "--threshold", "0.5")
     assert len(document["results"]) == 6
-    assert {row["method"] for row in document["results"]} == {"auto, max-t"}
+    assert {row["method"] for row in document["results"]} == {"dyadic+latent, max-t"}
     assert main(["compare", *files, "--threshold", "0.5", "-q"]) == 0
     shown = capsys.readouterr().out
     assert "hold together" in shown

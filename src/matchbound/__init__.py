@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from matchbound.results.linkage_curve import LinkageCurve as LinkageCurve
     from matchbound.results.losses import MeanLoss as MeanLoss
     from matchbound.results.losses import UnitRates as UnitRates
+    from matchbound.results.number import Number as Number
     from matchbound.results.points import Auc as Auc
     from matchbound.results.points import CurveStatistic as CurveStatistic
     from matchbound.results.points import Eer as Eer
@@ -187,6 +188,7 @@ _HOME = {
     "MeanLoss": "results.losses",
     "Misses": "results.search_rates",
     "Note": "notes",
+    "Number": "results.number",
     "OperatingPoint": "results.points",
     "PairOfSystems": "results.systems",
     "Plan": "planning.plan",

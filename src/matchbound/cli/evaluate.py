@@ -37,6 +37,7 @@ from matchbound.cli.options import (
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
+from matchbound.notes import PARTIAL_LABELS
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import AT_A_THRESHOLD, judge_all
 from matchbound.results.interval import check_prior, named
@@ -139,8 +140,10 @@ def evaluate(
                 both = rates.far.comparisons and rates.frr.comparisons
                 records += records_of([rates.far, rates.frr], method, level, **own)
                 if priors and both:
-                    measures = [rates.precision(p) for p in priors] + [rates.f1(p) for p in priors]
-                    linked += records_of(measures, "auto", level) + records_of([rates.recall()], method, level, **own)
+                    linked += records_of([rates.precision(p) for p in priors], "auto", level)
+                    if not any(note.code == PARTIAL_LABELS for note in rates.warnings):
+                        linked += records_of([rates.f1(p) for p in priors], "auto", level)
+                        linked += records_of([rates.recall()], method, level, **own)
                 further: list[Number] = [rates.hter()] if threshold_from is not None and both else []
                 if failed is not None:
                     generalised = rates.generalised(failed)

@@ -133,7 +133,14 @@ def roc(
             costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
             costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
             drawing = {"n_resamples": resamples, "rng": seed, "workers": running.workers or 1}
-            records = records_of([*numbers, *costs], method, level, **drawing, **chosen)
+            by_frr = {"level_frr" if name == "level_far" else name: value for name, value in chosen.items()}
+            records = [
+                record
+                for number in (*numbers, *costs)
+                for record in records_of(
+                    [number], method, level, **drawing, **(by_frr if number.metric == "far@frr" else chosen)
+                )
+            ]
             made = judge_all(claims, (), curve, level=level)
         picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:], answer.terms)
     source = common.provenance(

@@ -150,9 +150,6 @@ class Difference(Number):
             "variance": self.variance,
         }
 
-    def _tables(self) -> list[Table]:
-        return list(Shown._tables(self))
-
     @property
     def estimate(self) -> float:
         """rate_a − rate_b."""

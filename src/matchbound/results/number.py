@@ -187,18 +187,32 @@ class Number(Shown):
             limits = rule.limits(self, self._asked(rule, ask, strict=True))
             if rule.bootstrap and limits.low >= limits.high:
                 return self._instead(name, level, side)
-        notes = tuple(dict.fromkeys((*self.notes, *limits.notes, *reasons)))
-        for note in notes if rule.warns else limits.notes if rule.bootstrap else ():
+        notes = tuple(dict.fromkeys((*self.notes, *reasons, *limits.notes)))
+        for note in (*(self.notes if rule.warns else ()), *(limits.notes if rule.warns or rule.bootstrap else ())):
             warnings.warn(note, MatchboundWarning, stacklevel=2)
         low, high = one_side(float(limits.low), float(limits.high), side, self.ends)
         return Interval(low, high, level, limits.method or rule.name, side, notes, limits.details)
 
     def upper_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
-        """The one-sided bound that the number stays below with the given confidence; arguments as for `interval`."""
+        """The one-sided bound that the number stays below with the given confidence.
+
+        Parameters
+        ----------
+        level
+            The confidence.
+        method, options
+            As for `interval`.
+        """
         return self.interval(method, level, side="upper", **options).high
 
     def lower_bound(self, level: float = 0.95, method: str = "auto", **options: Any) -> float:
-        """The one-sided bound that the number stays above with the given confidence; see `upper_bound`."""
+        """The one-sided bound that the number stays above with the given confidence.
+
+        Parameters
+        ----------
+        level, method, options
+            As for `upper_bound`.
+        """
         return self.interval(method, level, side="lower", **options).low
 
     def claim(
@@ -269,7 +283,13 @@ class Number(Shown):
         return [self.record(self.interval() if self._defined() else None)]
 
     def record(self, interval: Interval | None) -> dict[str, Any]:
-        """The number as a flat dictionary with the limits of an interval (None: no limits)."""
+        """The number as a flat dictionary.
+
+        Parameters
+        ----------
+        interval
+            Whose limits it holds; None where there is no interval.
+        """
         own = dict(self._fields())
         place: dict[str, Any] = {key: own.pop(key) for key in ("target", "threshold") if key in own}
         return {"metric": self.metric, **place, "estimate": self.estimate, **limits_record(interval), **own}
@@ -339,8 +359,10 @@ class Number(Shown):
 
     def _tables(self) -> list[Table]:
         from matchbound.show.curve import curve_tables
+        from matchbound.show.records import table_of_records
 
-        return curve_tables(self.to_records())
+        records = self.to_records()
+        return curve_tables(records) if "threshold" in records[0] else [table_of_records(records)]
 
 
 def bootstrap_limits(name: str) -> Callable[[Number, Ask], Limits]:

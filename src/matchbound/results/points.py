@@ -60,8 +60,16 @@ def _influence(point: CurveStatistic, ask: Ask) -> Limits:
 
 def _union(point: OperatingPoint, ask: Ask) -> Limits:
     """The paper's rule: Wilson's intervals at both ends of the threshold's range."""
-    name = next((key for key in ("level_far", "level_frr") if key in ask.options), "level_far")
-    other = check_rate(ask.options.get(name, LEVEL_OF_THRESHOLD), name, "0.1", zero=True)
+    name = f"level_{point.given}"
+    foreign = set(ask.options) & {"level_far", "level_frr"} - {name}
+    if foreign:
+        raise UsageError(f"unknown option {foreign.pop()!r} for method 'union'; it takes {name} and base")
+    other = ask.options.get(name, curves_union.LEVEL_FAR)
+    if other == "calibrate":
+        other = point.calibrate_level_far(ask.level, rng=ask.options.get("rng")).level_far
+    elif isinstance(other, str):
+        raise UsageError(f"{name} must be a level such as 0.9, or 'calibrate'; got {other!r}")
+    other = check_rate(other, name, "0.9", zero=True)
     base = named(ask.options.get("base", "wilson"), ("wilson", "wald"), "base")
     limits = curves_union.union_limits if point.given == "far" else curves_union.union_limits_far
     found = curves_union.rates_and_variances(point.curve, base)

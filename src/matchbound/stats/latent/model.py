@@ -80,7 +80,7 @@ class LatentSettings:
 
     See Also
     --------
-    LatentInterval
+    Interval
 
     Examples
     --------
@@ -315,7 +315,7 @@ class LatentModel:
 
     See Also
     --------
-    LatentInterval, plot_correlations
+    plot_correlations
 
     Examples
     --------
