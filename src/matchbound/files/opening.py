@@ -1,4 +1,8 @@
-"""Open input files: by path, by address or from standard input, plain or gzipped, with limits and a digest."""
+"""Open input files: by path, by address or from standard input, plain or gzipped, with limits and a digest.
+
+A file is opened once. Every stream on it reads from a position of its own, its first bytes are kept, and its digest
+grows as it is read, so that looking at a file before parsing it and naming it in a result cost no second pass.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,19 @@ import io
 import os
 import re
 import sys
+import tempfile
+import threading
+import weakref
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 from matchbound.errors import DataError, plainly
-from matchbound.files.origin import Origin, Stamp, digest_of
+from matchbound.files.origin import Origin, Stamp
 
 if TYPE_CHECKING:
     from matchbound.files.remote import Remote
@@ -35,17 +41,24 @@ SMALL_BYTES = 80 * 2**20
 MAX_LINE = 64 * 2**20
 """How long a line of text may be: a compressed file without line ends must not fill the memory."""
 
+HEAD_BYTES = 1 << 18
+"""The first bytes of a file, which are kept: readers look at them several times."""
+
+READ_BYTES = 1 << 20
+"""How much of a pipe is read at a time."""
+
+SPOOL_BYTES = 64 << 20
+"""Up to this size what comes through a pipe is in memory, beyond it in a temporary file without a name."""
+
 BLANKS = b" \t\r\n\v\f"
 """White space as bytes have it."""
 
 Kind = Literal["text", "parquet", "zip", "npy", "empty"]
 
 _PICKLE = "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet"
+_KINDS: dict[bytes, Kind] = {b"PAR1": "parquet", b"PK\x03\x04": "zip", b"PK\x05\x06": "zip", b"\x93NUMPY": "npy"}
 _FOREIGN = {
-    b"\x80\x02": _PICKLE,
-    b"\x80\x03": _PICKLE,
-    b"\x80\x04": _PICKLE,
-    b"\x80\x05": _PICKLE,
+    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), _PICKLE),
     b"\x89HDF": "an HDF5 file; write its scores as CSV or Parquet, or its embeddings as .npz",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
@@ -60,58 +73,61 @@ _FOREIGN = {
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _LOCAL = "file://"
 
-_watched: ContextVar[list[Input] | None] = ContextVar("watched", default=None)
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
 
-_progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
+_watched: ContextVar[list[Input]] = ContextVar("watched")
 
-_seen: dict[str, tuple[object, str]] = {}
-"""Digests of what can be read only once: standard input (``-``, with its stream) and pipes, by name."""
+_progress: ContextVar[Progress] = ContextVar("progress")
+
+_digests: dict[Hashable, str] = {}
+"""Digests of what this process has read to the end: files by their stamp, pipes by name, standard input as ``-``."""
 
 
-@dataclass(frozen=True)
 class Input:
-    """One input file, or the bytes of standard input, with the name that messages call it by.
+    """One input file, or what came through standard input or a pipe, with the name that messages call it by.
 
-    Attributes
+    Parameters
     ----------
-    name : str
+    name
         What messages say: the path or the address as given, or ``standard input``.
-    path : Path or None
+    path
         Where it is on disk; None for standard input and for files elsewhere.
-    content : bytes
-        Everything in it, for standard input and pipes.
-    max_bytes : int
+    content
+        Everything in it, for standard input and pipes: bytes, or a file that nobody else reads.
+    max_bytes
         How much a compressed file may unpack to.
-    remote : Remote or None
+    remote
         The file elsewhere, where the name is an address.
-    stamp : Stamp or None
-        The file on disk as it was when it was opened.
+    stamp
+        The file on disk as it was when it was found.
+    size
+        Bytes in the file as it is stored; None where a server does not say.
     """
 
-    name: str = field(repr=False)
-    path: Path | None
-    content: bytes = field(default=b"", repr=False)
-    max_bytes: int = MAX_BYTES
-    remote: Remote | None = None
-    stamp: Stamp | None = None
+    def __init__(
+        self,
+        name: str,
+        path: Path | None = None,
+        content: bytes | IO[bytes] = b"",
+        max_bytes: int = MAX_BYTES,
+        remote: Remote | None = None,
+        stamp: Stamp | None = None,
+        size: int | None = None,
+    ) -> None:
+        self.name, self.path, self.max_bytes, self.remote, self.stamp = name, path, max_bytes, remote, stamp
+        self.piped = path is None and remote is None
+        self.size = len(content) if isinstance(content, bytes) and self.piped else size
+        self._file: Any = None
+        if self.piped:
+            self._keep(io.BytesIO(content) if isinstance(content, bytes) else content)
+        self._lock, self._head = threading.Lock(), b""
+        self._sha, self._hashed, self._ended = hashlib.sha256(), 0, False
 
     @property
-    def piped(self) -> bool:
-        """Whether all of it came through standard input or a pipe."""
-        return self.path is None and self.remote is None
-
-    @cached_property
     def origin(self) -> Origin:
-        """Where the data come from, for provenance; it holds none of the bytes."""
-        once = f"sha256:{hashlib.sha256(self.content).hexdigest()}" if self.piped else ""
-        return Origin(self.name, self.path, self.stamp, self.remote, once)
-
-    @property
-    def size(self) -> int | None:
-        """Bytes in the file as it is stored; None where a server does not say."""
-        if self.remote is not None:
-            return self.remote.size
-        return len(self.content) if self.path is None else self.path.stat().st_size
+        """Where the data come from; it holds none of the bytes."""
+        return Origin(self.name, self.path, self.stamp, self.remote)
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -126,22 +142,11 @@ class Input:
             ):
                 yield limited
 
-    @contextmanager
-    def _raw(self) -> Iterator[Any]:
-        if self.path is None and self.remote is None:
-            yield io.BytesIO(self.content)
-            return
-        try:
-            with self.remote.open() if self.remote is not None else open(str(self.path), "rb") as stream:
-                yield stream
-        except OSError as error:
-            raise DataError(f"{self.name}: cannot be read ({error.strerror or error})") from None
-
     def check_unpacked(self) -> None:
         """A DataError where a small compressed file unpacks to more than it may, before anything is made of it."""
         if self.gzipped and self.max_bytes <= SMALL_BYTES:
             with self.open() as stream:
-                while stream.read(1 << 20):
+                while stream.read(READ_BYTES):
                     pass
 
     @contextmanager
@@ -167,14 +172,10 @@ class Input:
         """What the file holds, by its first bytes, whatever its name ends in."""
         with self.open() as stream:
             head = stream.read(4096)
-        if not head:
-            return "empty"
-        if head.startswith(b"PAR1"):
-            return "parquet"
-        if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            return "zip"
-        if head.startswith(b"\x93NUMPY"):
-            return "npy"
+        for magic, kind in _KINDS.items():
+            if head.startswith(magic):
+                self._release()
+                return kind
         for magic, what in _FOREIGN.items():
             if head.startswith(magic):
                 raise DataError(f"{self.name} is {what}")
@@ -183,7 +184,7 @@ class Input:
                 f"{self.name} holds binary data of an unknown kind; give CSV, TSV, Parquet, .npz or .npy, or name "
                 "its reader"
             )
-        return "text"
+        return "text" if head else "empty"
 
     def lines(self, longest: int = MAX_LINE, skipping: bytes = b"") -> Iterator[tuple[int, str]]:
         """Numbered lines of text from 1, without their ends; a byte order mark is dropped.
@@ -214,6 +215,55 @@ class Input:
         """The numbered lines that hold more than white space."""
         return ((number, line) for number, line in self.lines(skipping=BLANKS) if line.strip())
 
+    def digest(self) -> str:
+        """``"sha256:…"`` of the bytes as they are stored; those that no stream has come to are read now."""
+        with self._lock:
+            while not self._ended:
+                self._fetch(self._hashed, READ_BYTES)
+        self.origin.check()
+        return f"sha256:{self._sha.hexdigest()}"
+
+    def _raw(self) -> IO[bytes]:
+        return io.BufferedReader(_Stream(self), 1 << 17)
+
+    def _read(self, at: int, size: int) -> bytes:
+        """At most `size` stored bytes from a position on; none at the end."""
+        with self._lock:
+            if at == 0 and not self._head:
+                self._head = self._fetch(0, HEAD_BYTES)
+            return self._head[at : at + size] if at < len(self._head) else self._fetch(at, size)
+
+    def _fetch(self, at: int, size: int) -> bytes:
+        try:
+            if self._file is None:
+                self._keep(io.FileIO(str(self.path)) if self.remote is None else self.remote.open())
+            self._file.seek(at)
+            part: bytes = self._file.read(size)
+        except MemoryError:
+            raise
+        except Exception as error:  # a package for a file system may raise nearly anything
+            what = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+            raise DataError(f"{self.name}: cannot be read ({plainly(what, 200)})") from None
+        if at <= self._hashed < at + len(part):
+            self._sha.update(memoryview(part)[self._hashed - at :])
+            self._hashed = at + len(part)
+        elif at == self._hashed and not part and not self._ended:
+            self._ended = True
+            if self.stamp is not None and Stamp.of(self._file.fileno()) == self.stamp:
+                _digests[self.stamp] = f"sha256:{self._sha.hexdigest()}"
+        return part
+
+    def _keep(self, file: Any) -> None:
+        self._file = file
+        weakref.finalize(self, file.close)
+
+    def _release(self) -> None:
+        """Close the file until it is read again: thousands of them may make one table."""
+        with self._lock:
+            if self._file is not None and not self.piped:
+                self._file.close()
+                self._file, self._head = None, b""
+
 
 def _skip_lines(stream: Any, skipping: bytes) -> int:
     """Read on over whole lines of nothing but some bytes; how many there were."""
@@ -228,8 +278,38 @@ def _skip_lines(stream: Any, skipping: bytes) -> int:
     return count
 
 
+class _Stream(io.RawIOBase):
+    """A position in the bytes of an input."""
+
+    def __init__(self, source: Input) -> None:
+        super().__init__()
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_END and self._source.size is None:
+            raise DataError(f"{self._source.name}: the server does not say how large it is; fetch it first")
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._source.size or 0}[whence]
+        self._at = max(start + offset, 0)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._source._read(self._at, len(buffer))
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+
 class _Limited(io.RawIOBase):
-    """A gzip stream that stops at a limit and speaks of damage in plain words."""
+    """A gzip stream that stops at a limit and reports damage in plain words."""
 
     def __init__(self, stream: gzip.GzipFile, source: Input) -> None:
         super().__init__()
@@ -264,29 +344,27 @@ def local_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
 
 
 @contextmanager
-def watching() -> Iterator[list[Input]]:
-    """Collect the inputs that are opened inside the block, so that what was read can be told."""
-    opened: list[Input] = []
-    token = _watched.set(opened)
+def _setting(variable: ContextVar[T], value: T) -> Iterator[T]:
+    token = variable.set(value)
     try:
-        yield opened
+        yield value
     finally:
-        _watched.reset(token)
+        variable.reset(token)
 
 
-@contextmanager
-def reporting(progress: Callable[[int, int], None] | None) -> Iterator[None]:
+def watching() -> AbstractContextManager[list[Input]]:
+    """Collect the inputs that are opened inside the block, so that what was read can be named."""
+    return _setting(_watched, [])
+
+
+def reporting(progress: Progress) -> AbstractContextManager[Progress]:
     """Have long files that are read inside the block call ``progress(done, total)``, in bytes (total 0: unknown)."""
-    token = _progress.set(progress)
-    try:
-        yield
-    finally:
-        _progress.reset(token)
+    return _setting(_progress, progress)
 
 
 def report_progress(done: int, total: int) -> None:
     """Say how much of a file has been read, to whoever listens."""
-    progress = _progress.get()
+    progress = _progress.get(None)
     if progress is not None:
         progress(done, total)
 
@@ -304,61 +382,83 @@ def open_input(path: str | os.PathLike[str], max_bytes: int | None = None) -> In
     max_bytes
         How much it may unpack to. By default `MAX_RATIO` times its size and at least `SMALL_BYTES`.
     """
-    source = _find_input(path, MAX_BYTES if max_bytes is None else max_bytes)
-    if max_bytes is None and not source.piped and source.size is not None:
-        source = replace(source, max_bytes=default_limit(source.size))
-    opened = _watched.get()
+    source = _find_input(path, max_bytes)
+    opened = _watched.get(None)
     if opened is not None:
         opened.append(source)
     return source
 
 
-def _find_input(path: str | os.PathLike[str], max_bytes: int) -> Input:
+def _find_input(path: str | os.PathLike[str], max_bytes: int | None) -> Input:
+    def limit(size: int | None) -> int:
+        return max_bytes if max_bytes is not None else MAX_BYTES if size is None else default_limit(size)
+
     if os.fspath(path) == "-":
-        return Input("standard input", None, _standard_input(max_bytes), max_bytes)
+        return _piped("standard input", sys.stdin, max_bytes, limit)
     if is_address(path):
         from matchbound.files.remote import find_remote
 
         found = find_remote(os.fspath(path))
         if found.files is not None:
             raise DataError(f"{found.address} is a directory; a file is needed here")
-        return Input(found.address, None, b"", max_bytes, found)
-    path = local_path(path)
-    where = Path(path)
+        return Input(found.address, None, b"", limit(found.size), found, size=found.size)
+    where, shown = Path(local_path(path)), plainly(local_path(path), 1000)
     try:
-        exists, is_file = "\0" not in str(path) and where.exists(), where.is_file()
+        if "\0" in str(where) or not where.exists():
+            raise DataError(f"{shown}: no such file")
+        if where.is_dir():
+            raise DataError(f"{shown} is a directory; a file is needed here")
+        if not where.is_file():
+            with open(where, "rb") as stream:
+                return _piped(str(where), stream, max_bytes, limit)
+        stamp = Stamp.of(where)
     except (OSError, ValueError) as error:
-        raise DataError(f"{plainly(path, 1000)}: not a usable path ({error})") from None
-    if not exists:
-        raise DataError(f"{plainly(path, 1000)}: no such file")
-    if not is_file and where.is_dir():
-        raise DataError(f"{path} is a directory; a file is needed here")
-    if not is_file:
-        return Input(str(path), None, _pipe(where, max_bytes), max_bytes)
-    return Input(str(path), where, b"", max_bytes, stamp=Stamp.of(where))
+        if isinstance(error, DataError):
+            raise
+        what = getattr(error, "strerror", None) or error
+        raise DataError(f"{shown}: cannot be read ({what})") from None
+    return Input(str(where), where, b"", limit(stamp.size), stamp=stamp, size=stamp.size)
+
+
+def _piped(name: str, stream: Any, max_bytes: int | None, limit: Callable[[int | None], int]) -> Input:
+    """All of standard input, a pipe or a device such as a shell's process substitution: they can be read only once."""
+    if stream is None:
+        raise DataError("standard input is closed; give a file")
+    raw = getattr(stream, "buffer", stream)
+    most, size, digest = max_bytes or MAX_BYTES, 0, hashlib.sha256()
+    spool = tempfile.SpooledTemporaryFile(SPOOL_BYTES, prefix="matchbound-")  # noqa: SIM115  closed with the input
+    try:
+        while part := raw.read(READ_BYTES):
+            part = part.encode() if isinstance(part, str) else part
+            size += len(part)
+            if size > most:
+                raise DataError(f"{name} holds more than {most:,} bytes; write it to a file first")
+            digest.update(part)
+            spool.write(part)
+    except BaseException:
+        spool.close()
+        raise
+    _digests["-" if stream is sys.stdin else name] = f"sha256:{digest.hexdigest()}"
+    return Input(name, None, spool, limit(size), size=size)
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """``"sha256:…"`` of a file's bytes as they are stored, streamed; provenance for results.
+    """``"sha256:…"`` of a file's bytes as they are stored; provenance for results.
 
-    A directory gives the digest of the names and digests of the files in it. Standard input (``-``) and pipes
-    can be read only once: their digest is remembered from when `open_input` read them.
+    What this process has read already is not read again; standard input (``-``) and pipes could not be. A directory
+    gives the digest of the names and digests of the files in it.
     """
-    known = _seen.get(os.fspath(path))
-    if os.fspath(path) == "-":
-        if known is None or known[0] is not sys.stdin:
-            _standard_input(MAX_BYTES)
-        return _seen["-"][1]
+    known = _digests.get(os.fspath(path))
     if known is not None:
-        return known[1]
+        return known
     below = _files_below(path)
     if below is not None:
         total = hashlib.sha256()
         for name, item in below:
             total.update(f"{name}\0{file_digest(item)}\n".encode())
         return f"sha256:{total.hexdigest()}"
-    with open_input(path)._raw() as stream:
-        return digest_of(stream)
+    source = open_input(path)
+    return _digests.get(source.stamp) or source.digest()
 
 
 def _files_below(path: str | os.PathLike[str]) -> list[tuple[str, str | os.PathLike[str]]] | None:
@@ -372,28 +472,3 @@ def _files_below(path: str | os.PathLike[str]) -> list[tuple[str, str | os.PathL
     if not where.is_dir():
         return None
     return [(item.relative_to(where).as_posix(), item) for item in sorted(where.rglob("*")) if item.is_file()]
-
-
-def _standard_input(max_bytes: int) -> bytes:
-    stream = sys.stdin
-    if stream is None:
-        raise DataError("standard input is closed; give a file")
-    raw = getattr(stream, "buffer", None)
-    content: bytes = raw.read(max_bytes + 1) if raw is not None else stream.read().encode()
-    if len(content) > max_bytes:
-        raise DataError(f"standard input holds more than {max_bytes:,} bytes; write it to a file first")
-    _seen["-"] = (stream, f"sha256:{hashlib.sha256(content).hexdigest()}")
-    return content
-
-
-def _pipe(path: Path, max_bytes: int) -> bytes:
-    """All of a pipe or device, such as a shell's process substitution."""
-    try:
-        with open(path, "rb") as stream:
-            content = stream.read(max_bytes + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if len(content) > max_bytes:
-        raise DataError(f"{path} holds more than {max_bytes:,} bytes; write it to a file first")
-    _seen[str(path)] = (None, f"sha256:{hashlib.sha256(content).hexdigest()}")
-    return content

@@ -1,12 +1,11 @@
-"""Where data came from: a file as it was when it was opened, its digest, and whether it has changed since."""
+"""Where data came from: a file as it was when it was opened, and whether it has changed since."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from matchbound.errors import DataError
 
@@ -45,15 +44,12 @@ class Origin:
         The file as it was when it was opened.
     remote : Remote or None
         The file elsewhere, as it was.
-    content : str
-        The digest of what can be read only once: standard input and pipes.
     """
 
     name: str
     path: Path | None = None
     stamp: Stamp | None = None
     remote: Remote | None = None
-    content: str = ""
 
     def check(self) -> None:
         """A DataError where the file is no longer what was opened."""
@@ -75,21 +71,3 @@ class Origin:
                 f"{self.name} changed while it was being used: what was counted is no longer what is in the file. Run "
                 "this again when nothing writes to it"
             )
-
-    def digest(self) -> str:
-        """``"sha256:…"`` of the bytes that the data were read from; a DataError where the file has changed."""
-        if self.path is None and self.remote is None:
-            return self.content
-        self.check()
-        try:
-            with self.remote.open() if self.remote is not None else open(str(self.path), "rb") as stream:
-                found = digest_of(stream)
-        except OSError as error:
-            raise DataError(f"{self.name}: cannot be read ({error.strerror or error})") from None
-        self.check()
-        return found
-
-
-def digest_of(stream: IO[bytes]) -> str:
-    """``"sha256:…"`` of what is left in a stream."""
-    return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"  # type: ignore[arg-type]

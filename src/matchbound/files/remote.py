@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +22,8 @@ class Remote:
         Bytes in the file; None where the server does not say.
     files : tuple of str, or None
         The addresses of the files below, sorted, where it is a directory.
+    open : callable
+        Gives the bytes as a file; it may raise nearly anything.
     version : str
         What tells this file from another at the same address: a tag, a time; empty where the server does not say.
     """
@@ -31,59 +31,8 @@ class Remote:
     address: str = field(repr=False)
     size: int | None
     files: tuple[str, ...] | None
-    _start: Callable[[], Any] = field(repr=False)
+    open: Callable[[], Any] = field(repr=False)
     version: str = ""
-
-    def open(self) -> io.BufferedReader:
-        """The bytes; every call gives a stream of its own. What goes wrong is an OSError."""
-        try:
-            return io.BufferedReader(_Stream(self._start()), 1 << 16)
-        except Exception as error:  # a package for a file system may raise nearly anything
-            raise OSError(_said(error)) from error
-
-
-class _Stream(io.RawIOBase):
-    """A remote file read from a position of its own (fsspec may hand out one file twice)."""
-
-    def __init__(self, file: Any) -> None:
-        super().__init__()
-        self._file, self._at = file, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if whence == os.SEEK_END:
-            try:
-                self._file.seek(0, os.SEEK_END)
-                offset += self._file.tell()
-            except Exception as error:
-                raise OSError(_said(error)) from error
-        elif whence == os.SEEK_CUR:
-            offset += self._at
-        self._at = offset
-        return offset
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            self._file.seek(self._at)
-            got = self._file.read(len(buffer))
-        except Exception as error:
-            raise OSError(_said(error)) from error
-        buffer[: len(got)] = got
-        self._at += len(got)
-        return len(got)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
 
 
 def find_remote(address: str) -> Remote:
