@@ -11,7 +11,7 @@ from conftest import DATA, golden_table
 from matchbound.calls.evaluate import evaluate
 from matchbound.calls.roc import roc
 from matchbound.cli import main
-from matchbound.cli.laboratory import command_line
+from matchbound.cli.command import command_line
 from matchbound.show.records import RATE_FIELDS
 from matchbound.show.terms import say, speaking, worded
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from matchbound.cli import main, options
+from matchbound.cli.progress import COMMAND
 from matchbound.counting import curves as curve_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -54,10 +55,10 @@ class Bar:
 
     def put_on(self, monkeypatch: pytest.MonkeyPatch) -> Bar:
         @contextmanager
-        def bar(quiet: bool) -> Iterator[Any]:
+        def bar(what: str = "") -> Iterator[Any]:
             yield self
 
-        monkeypatch.setattr(options, "_bar", bar)
+        monkeypatch.setattr(options, "bar", bar)
         return self
 
 
@@ -190,7 +191,8 @@ def test_the_bar_shows_share_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setenv("TERM", "xterm")
-    with options.RUNNING.started(False) as how:
+    COMMAND.set(("evaluate",))
+    with options.RUNNING.started() as how:
         executor, progress = how["executor"], how["progress"]
         assert executor is None
         for done in (10, 20, 30):
@@ -198,11 +200,13 @@ def test_the_bar_shows_share_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
             progress(done, 40)
     assert "75%" in shown.getvalue()
     assert re.search(r"\d/s", shown.getvalue())
-    with options.RUNNING.started(True) as how:
+    COMMAND.set(("evaluate", "--quiet"))
+    with options.RUNNING.started() as how:
         progress = how["progress"]
         assert progress is None
+    COMMAND.set(("evaluate",))
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with options.RUNNING.started(False) as how:
+    with options.RUNNING.started() as how:
         progress = how["progress"]
         assert progress is None
 

@@ -17,7 +17,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli.open import maker
-from matchbound.cli.options import READING
+from matchbound.cli.reading import READING
 from matchbound.data.example_files import audit_file, scores_file
 from matchbound.errors import DataError, UsageError
 from matchbound.report.local.server import LocalPage

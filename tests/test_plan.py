@@ -16,6 +16,7 @@ from scipy.special import ndtr, ndtri
 
 import naive_plan
 from matchbound.calls.evaluate import evaluate, tally
+from matchbound.cli import main
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
@@ -577,34 +578,30 @@ def test_pictures() -> None:
 
 @pytest.mark.slow
 def test_command_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from matchbound.cli.options import Answer
-    from matchbound.cli.planning import plan as command
-
     asked = {"frr": 0.05, "width": 0.08, "instances": 3, "claim": 0.15}
-    assert command(**asked, answer=Answer("json"), plot=str(tmp_path / "plan.svg")) == 0
+    words = ["plan", "--frr", "0.05", "--width", "0.08", "--instances", "3", "--claim", "0.15"]
+    assert main([*words, "--format", "json", "--plot", str(tmp_path / "plan.svg")]) == 0
     document = json.loads(capsys.readouterr().out)
     made = plan(**asked)
     assert document["results"][0]["identities"] == made.n_identities
     assert document["results"][0]["claim_power"] == made.claim_power
     assert [r["what"] for r in document["results"]][-2:] == ["rule of 3", "rule of 30"]
     assert (tmp_path / "plan.svg").read_text().lstrip().startswith("<?xml")
-    assert command(**asked) == 0
+    assert main(words) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert f"people {made.n_identities} instances of each 3" in shown
-    with pytest.raises(UsageError, match="not both"):
-        command(far=0.1, width=0.1, design_effect=2.0, pilot="x.csv")
+    assert main(["plan", "--far", "0.1", "--width", "0.1", "--design-effect", "2", "--pilot", "x.csv"]) == 2
+    assert "not both" in capsys.readouterr().err
 
 
 def test_command_plan_from_a_pilot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The command and the function agree, and the words say that the pilot's own uncertainty is in the plan."""
-    from matchbound.cli.options import Answer
-    from matchbound.cli.planning import plan as command
-
     pilot = model_embeddings(40, 3, np.random.default_rng(4))
     path = tmp_path / "pilot.npz"
     np.savez(path, embeddings=pilot.vectors, identity=pilot.identities[pilot.codes])
     asked = {"far": 0.05, "width": 0.06}
-    assert command(**asked, pilot=str(path), answer=Answer("json")) == 0
+    words = ["plan", "--far", "0.05", "--width", "0.06", "--pilot", str(path)]
+    assert main([*words, "--format", "json"]) == 0
     (first, *_) = json.loads(capsys.readouterr().out)["results"]
     made = plan(**asked, pilot=pilot)
     assert first["identities"] == made.n_identities
@@ -612,27 +609,26 @@ def test_command_plan_from_a_pilot(capsys: pytest.CaptureFixture[str], tmp_path:
     assert first["chance"] == pytest.approx(made.expected.chance)
     assert made.expected.chance >= 0.95
     assert plan(**asked, pilot=pilot).expected == made.expected, "the same answer twice"
-    assert command(**asked, pilot=str(path)) == 0
+    assert main(words) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "pilot of 40 identities, off by a factor of" in shown
     assert "The chance is an average over what the correlations may be" in shown
 
 
 def test_command_protocol(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from matchbound.cli.planning import protocol as command
-
     data = model_embeddings(12, 3, np.random.default_rng(1))
     source = tmp_path / "faces.npz"
     np.savez(source, embeddings=data.vectors, identity=data.codes)
     target = tmp_path / "protocol.csv"
-    assert command(str(source), budget=30, output=str(target), scores=True, format="json") == 0
+    words = ["protocol", str(source), "--budget", "30"]
+    assert main([*words, "--output", str(target), "--scores", "--format", "json"]) == 0
     record = json.loads(capsys.readouterr().out)["results"][0]
     assert (record["comparisons"], record["fewest_visits"], record["most_visits"]) == (30, 5, 5)
     lines = target.read_text().splitlines()
     assert len(lines) == 31
     assert lines[0].replace('"', "") == "id_a,instance_a,id_b,instance_b,score"
-    with pytest.raises(UsageError, match=r"--output"):
-        command(str(source), budget=30, output="protocol.txt")
+    assert main([*words, "--output", "protocol.txt"]) == 2
+    assert "--output" in capsys.readouterr().err
 
 
 @settings(max_examples=20, deadline=None)

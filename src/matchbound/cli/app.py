@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import cyclopts
 
 from matchbound._version import __version__
-from matchbound.cli.laboratory import COMMAND
-from matchbound.cli.places import settle
-from matchbound.cli.spoken import as_options, without_percent
+from matchbound.cli.command import execute
+from matchbound.cli.messages import in_options, without_percent, wrong_usage
+from matchbound.cli.progress import COMMAND
 from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
 
 HELP = "Honest error bars for matching systems."
@@ -30,6 +30,12 @@ EXAMPLES = f"""Examples:
 """
 
 VERBS = {
+    "plan": ("planning", "How many people a bound or a width needs.", "plan --far 0.0001 --upper 0.0002"),
+    "protocol": (
+        "planning",
+        "Which comparisons to make with a given budget.",
+        "protocol faces.npz --budget 10000 --output pairs.csv",
+    ),
     "check": ("check", "What the data are, and what they can support.", "check scores.csv"),
     "evaluate": (
         "evaluate",
@@ -46,23 +52,20 @@ VERBS = {
         "Searches in a gallery (1:N): FPIR, FNIR and CMC.",
         "identify --gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01",
     ),
-    "compare": (
-        "compare",
-        "Two systems on the same comparisons: is one better?",
-        "compare old.csv new.csv --far 0.001",
-    ),
-    "groups": ("groups", "Rates by group, and the gaps between groups.", "groups faces.npz --threshold 0.6"),
     "errors": (
         "errors",
         "Which comparisons erred, worst first: where wrong labels hide.",
         "errors scores.csv --threshold 0.5 --most 50",
     ),
-    "protocol": (
-        "planning",
-        "Which comparisons to make with a given budget.",
-        "protocol faces.npz --budget 10000 --output pairs.csv",
+    "groups": ("groups", "Rates by group, and the gaps between groups.", "groups faces.npz --threshold 0.6"),
+    "compare": (
+        "compare",
+        "Two systems on the same comparisons: is one better?",
+        "compare old.csv new.csv --far 0.001",
     ),
-    "plan": ("planning", "How many people a bound or a width needs.", "plan --far 0.0001 --upper 0.0002"),
+    "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "report faces.npz --output report.html"),
+    "open": ("open", "The report in a browser, from a page on this machine.", "open scores.csv --threshold 0.5"),
+    "demo": ("demo", "The main workflow on synthetic data.", "demo --report demo-report.html"),
     "coverage": (
         "coverage",
         "How often intervals cover the true rate, on a model or on your own data.\n\n"
@@ -70,12 +73,9 @@ VERBS = {
         "fig4, fig5, width, roc, diverse, table) and studies/paper_claims.py (dependence, bias, protocol).",
         "coverage --data faces.npz --far 0.01 --identities 50",
     ),
-    "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "report faces.npz --output report.html"),
-    "open": ("open", "The report in a browser, from a page on this machine.", "open scores.csv --threshold 0.5"),
-    "demo": ("demo", "The main job on data made on the spot.", "demo --report demo-report.html"),
     "warm": ("warm", "Compile now, so that the first evaluation need not wait.", "warm"),
 }
-"""Each verb: the module of this package that holds it, what it is for, and an example."""
+"""Each verb, in the order of work: the module of this package that holds it, its purpose, and an example."""
 
 
 def build() -> cyclopts.App:
@@ -92,10 +92,14 @@ def build() -> cyclopts.App:
         suppress_keyboard_interrupt=False,
     )
     app.register_install_completion_command()
-    for verb, (module, told, example) in VERBS.items():
-        epilogue = f"Example: `matchbound {example}`"
+    for order, (verb, (module, purpose, example)) in enumerate(VERBS.items(), start=1):
         app.command(
-            f"matchbound.cli.{module}:{verb}", name=verb, help=told, help_epilogue=epilogue, help_format="markdown"
+            f"matchbound.cli.{module}:{verb}",
+            name=verb,
+            help=purpose,
+            help_epilogue=f"Example: `matchbound {example}`",
+            help_format="markdown",
+            sort_key=order,
         )
     return app
 
@@ -105,14 +109,15 @@ def run(tokens: Sequence[str]) -> int:
     COMMAND.set(tuple(tokens))
     try:
         command, bound, _ = build().parse_args(without_percent(tokens), exit_on_error=False, print_error=False)
-        settle(command, bound)
-        result = command(*bound.args, **bound.kwargs)
+        if command.__module__.startswith("matchbound."):
+            return execute(command, bound)
+        command(*bound.args, **bound.kwargs)  # help, version, completion
     except Exception as error:
         stop = _interrupt_behind(error)
         if stop is not None:
             raise stop from None
         return _explain(error)
-    return int(result or 0) if isinstance(result, (int, type(None))) else 0
+    return 0
 
 
 def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
@@ -123,14 +128,14 @@ def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
 
 
 def _explain(error: Exception) -> int:
-    """Say on stderr what failed, and choose the exit code."""
+    """Write on stderr what failed, and choose the exit code."""
     match error:
         case cyclopts.CycloptsError():
-            return _fail(f"{error} (see matchbound {_verb()}--help)", 2)
+            return _fail(wrong_usage(error, _verb()), 2)
         case UsageError():
-            return _fail(str(error), 2)
+            return _fail(in_options(error), 2)
         case MatchboundError():
-            return _fail(str(error), 1)
+            return _fail(in_options(error), 1)
         case MemoryError():
             return _fail("not enough memory for these data", 1)
         case BrokenPipeError():
@@ -141,14 +146,14 @@ def _explain(error: Exception) -> int:
             return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
     if os.environ.get("MATCHBOUND_TRACEBACK"):
         raise error
-    told = f"a defect of matchbound itself ({type(error).__name__}: {shorten(without_secrets(str(error)), 200)})"
-    return _fail(f"{told}; please report it with the command. MATCHBOUND_TRACEBACK=1 shows where it happened", 70)
+    what = f"a defect of matchbound itself ({type(error).__name__}: {shorten(without_secrets(str(error)), 200)})"
+    return _fail(f"{what}; please report it with the command. MATCHBOUND_TRACEBACK=1 shows where it happened", 70)
 
 
 def _verb() -> str:
-    """The verb that was typed, and a space; nothing where there is none."""
+    """The verb that was typed; nothing where there is none."""
     typed = COMMAND.get()
-    return f"{typed[0]} " if typed and typed[0] in VERBS else ""
+    return typed[0] if typed and typed[0] in VERBS else ""
 
 
 def _forget_output() -> None:
@@ -158,6 +163,5 @@ def _forget_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    text = as_options(without_secrets(" ".join(message.split())))
-    sys.stderr.write(f"matchbound: {text}\n")
+    sys.stderr.write(f"matchbound: {without_secrets(' '.join(message.split()))}\n")
     return code

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from matchbound.cli import STDIN, common
-from matchbound.cli.options import ANSWER, READING, Answer, Files, Quiet, Reading
+from matchbound.cli import STDIN
+from matchbound.cli import options as opt
+from matchbound.cli.command import Outcome, collecting
+from matchbound.cli.progress import quiet as is_quiet
+from matchbound.cli.reading import READING, Reading
 
 
 def check(
-    *files: Files,
+    *files: opt.Files,
     reading: Reading = READING,
-    answer: Answer = ANSWER,
-    quiet: Quiet = False,
-) -> int:
+    answer: opt.Answer = opt.ANSWER,
+    quiet: opt.Quiet = False,
+) -> Outcome:
     """Read the data, describe them, and say what they can support, what looks wrong, and what to run next.
 
     Example: `matchbound check scores.csv`
@@ -21,18 +24,16 @@ def check(
     from matchbound.results.description import describe
     from matchbound.show.description import description_records, description_text
 
-    with common.listening(True) as told:
+    with collecting() as found:
         data = reading.load(files)
         description = describe(data)
         typical = typical_scores(data) if isinstance(data, Embeddings) else (None, None)
-        named = ["-" if name == STDIN else name for name in files]
-        advice = advise(description, named, reading.words(), typical=typical)
-    told.texts.extend(text for text in description.findings if text not in told.texts)
-    source = common.provenance(files, None, {"verb": "check", "reader": reading.reader})
+        typed = ["-" if name == STDIN else name for name in files]
+        advice = advise(description, typed, reading.words(), typical=typical)
+    notes = list(dict.fromkeys([*found, *description.findings]))
     records = [{**description_records(description)[0], **advice.to_record()}]
 
-    def text(colour: bool = False) -> str:
-        return description_text(description, colour=colour) + advice_text([] if quiet else told.texts, advice)
+    def text(colour: bool) -> str:
+        return description_text(description, colour=colour) + advice_text([] if is_quiet() else notes, advice)
 
-    answer.deliver(records, text, told.texts, source)
-    return 0
+    return Outcome(records, text, files, taken=reading.taken(data), notes=notes)

@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from matchbound._version import __version__
-from matchbound.cli import common
-from matchbound.cli.options import (
-    ANSWER,
-    READING,
-    Answer,
-    Dask,
-    Quiet,
-    Reading,
-    Resamples,
-    Seed,
-    Working,
-    at_least,
-    check_rates,
-)
+from matchbound.cli import options as opt
+from matchbound.cli.command import Outcome
+from matchbound.cli.reading import READING, Reading
 from matchbound.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,22 +19,20 @@ if TYPE_CHECKING:
 DataFile = Annotated[
     str | None, Parameter(name="--data", help="Scores or embeddings of your own; without it, the paper's model.")
 ]
-Rates = Annotated[list[float] | None, Parameter(help="Rates to be covered; repeatable.", negative_iterable="")]
+Rates = Annotated[list[float] | None, opt.several("Rates to be covered; repeatable.")]
 CurveRates = Annotated[
     list[float] | None,
-    Parameter(name="--frr-at-far", help="FARs at which to cover FRR of the curve; repeatable.", negative_iterable=""),
+    opt.several("FARs at which to cover FRR of the curve; repeatable.", name="--frr-at-far"),
 ]
-Methods = Annotated[list[str] | None, Parameter(help="Interval method; repeatable.", negative_iterable="")]
-Levels = Annotated[list[float] | None, Parameter(help="Confidence level; repeatable.", negative_iterable="")]
-Identities = Annotated[
-    list[int] | None, Parameter(help="Identities in each data set; repeatable.", negative_iterable="")
-]
+Methods = Annotated[list[str] | None, opt.several("Interval method; repeatable.")]
+Levels = Annotated[list[float] | None, opt.several("Confidence level; repeatable.")]
+Identities = Annotated[list[int] | None, opt.several("Identities in each data set; repeatable.")]
 Instances = Annotated[
     int | None, Parameter(help="Instances of each identity: of a model exactly, of embeddings at most.")
 ]
-Replications = Annotated[int, Parameter(help="Data sets.", validator=at_least(1))]
-Truth = Annotated[int, Parameter(help="Size of the simulated population of a model.", validator=at_least(100))]
-Processes = Annotated[int, Parameter(help="Processes; the numbers do not depend on it.", validator=at_least(1))]
+Replications = Annotated[int, Parameter(help="Data sets.", validator=opt.at_least(1))]
+Truth = Annotated[int, Parameter(help="Size of the simulated population of a model.", validator=opt.at_least(100))]
+Processes = Annotated[int, Parameter(help="Processes; the numbers do not depend on it.", validator=opt.at_least(1))]
 Resume = Annotated[str | None, Parameter(help="File that keeps finished replications; the same command continues.")]
 Plot = Annotated[str | None, Parameter(help="File for a picture (.svg, .png or .pdf).")]
 
@@ -62,17 +48,17 @@ def coverage(
     identities: Identities = None,
     instances: Instances = None,
     replications: Replications = 200,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
+    resamples: opt.Resamples = 1000,
+    seed: opt.Seed = 0,
     truth_identities: Truth = 200_000,
     resume: Resume = None,
     plot: Plot = None,
     reading: Reading = READING,
     workers: Processes = 1,
-    dask: Dask = None,
-    answer: Answer = ANSWER,
-    quiet: Quiet = False,
-) -> int:
+    dask: opt.Dask = None,
+    answer: opt.Answer = opt.ANSWER,
+    quiet: opt.Quiet = False,
+) -> Outcome:
     """How often intervals cover the true rate, and how wide they are, over many data sets.
 
     Example: `matchbound coverage --data faces.npz --far 0.01 --method wilson --method latent --identities 50`
@@ -82,10 +68,10 @@ def coverage(
 
     asked = {"far": far, "frr": frr, "frr@far": frr_at_far}
     for name, rates in asked.items():
-        check_rates(f"--{name.replace('@', '-at-')}", rates)
+        opt.check_rates(f"--{name.replace('@', '-at-')}", rates)
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".png", ".pdf"):
         raise UsageError(f"--plot must end in .svg, .png or .pdf; got {plot}")
-    with common.listening(quiet) as told, Working(workers, dask).started(quiet) as how:
+    with opt.Working(workers, dask).started() as how:
         study = coverage_study(
             SyntheticModel() if data is None else reading.load((data,)),
             methods=method,
@@ -102,14 +88,7 @@ def coverage(
         )
     if plot is not None:
         _draw(study, plot)
-    parameters = {"verb": "coverage", "replications": replications, "resamples": resamples, "instances": instances}
-    source = (
-        common.provenance((data,), seed, parameters)
-        if data
-        else {"version": __version__, "parameters": parameters, "seed": seed, "input": None}
-    )
-    answer.deliver(study.to_records(), partial(coverage_text, study), told.texts, source)
-    return 0
+    return Outcome(study.to_records(), partial(coverage_text, study), () if data is None else (data,))
 
 
 def coverage_text(study: CoverageStudy, *, width: int | None = None, colour: bool = False) -> str:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from matchbound.cli import common
-from matchbound.cli.options import ANSWER, READING, RUNNING, Answer, Files, Quiet, Reading, Running, at_least
+from matchbound.cli import options as opt
+from matchbound.cli.command import Outcome, collecting
+from matchbound.cli.reading import READING, Reading
 from matchbound.errors import UsageError
 
-OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
 Kind = Annotated[Literal["both", "far", "frr"], Parameter(help="false accepts (far), false rejects (frr) or both.")]
-Most = Annotated[int, Parameter(help="How many of either kind, the worst first.", validator=at_least(1, 10_000_000))]
+Most = Annotated[
+    int, Parameter(help="How many of either kind, the worst first.", validator=opt.at_least(1, 10_000_000))
+]
 
 
 def errors(
-    *files: Files,
-    threshold: OneThreshold = None,
+    *files: opt.Files,
+    threshold: opt.OneThreshold = None,
     kind: Kind = "both",
     most: Most = 20,
     reading: Reading = READING,
-    running: Running = RUNNING,
-    answer: Answer = ANSWER,
-    quiet: Quiet = False,
-) -> int:
+    running: opt.Running = opt.RUNNING,
+    answer: opt.Answer = opt.ANSWER,
+    quiet: opt.Quiet = False,
+) -> Outcome:
     """List the comparisons that erred, worst first, with identities and instances: wrong labels are found there.
 
     Example: `matchbound errors scores.csv --threshold 0.5 --kind far --most 50`
@@ -35,23 +38,11 @@ def errors(
 
     if threshold is None:
         raise UsageError("give --threshold")
-    with common.listening(True) as told:
+    with collecting() as notes:
         data = reading.load(files)
-        with running.started(quiet) as how:
+        with running.started() as how:
             rates = evaluate(data, threshold, **how)
-            found = [rate.erring(most) for rate in (rates.far, rates.frr) if kind in ("both", rate.metric)]
-    records = [record for one in found for record in one.to_records()]
-    tables = [erring_table(one.metric, one.to_records(), len(one), one.errors) for one in found]
-    source = common.provenance(
-        files,
-        None,
-        {
-            "verb": "errors",
-            "threshold": threshold,
-            "kind": kind,
-            "most": most,
-            **reading.parameters(data, rates.distance),
-        },
-    )
-    answer.deliver(records, lambda colour=False: joined(tables, colour=colour), told.texts, source)
-    return 0
+            listed = [rate.erring(most) for rate in (rates.far, rates.frr) if kind in ("both", rate.metric)]
+    records = [record for one in listed for record in one.to_records()]
+    tables = [erring_table(one.metric, one.to_records(), len(one), one.errors) for one in listed]
+    return Outcome(records, partial(joined, tables), files, taken=reading.taken(data, rates.distance), notes=notes)

@@ -10,24 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from cyclopts import Parameter
 
-from matchbound.cli import common
 from matchbound.cli.claims import read_claims
-from matchbound.cli.options import (
-    ANSWER,
-    READING,
-    RUNNING,
-    Answer,
-    Level,
-    Method,
-    Quiet,
-    Reading,
-    Running,
-    Threshold,
-    wrote,
-)
+from matchbound.cli.command import Outcome, provenance
+from matchbound.cli.options import ANSWER, RUNNING, Answer, Level, Quiet, Running, Threshold, choice
+from matchbound.cli.progress import wrote
+from matchbound.cli.reading import READING, Reading
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.results.interval import check_level, check_rate, check_whole, named
+from matchbound.files.names import own_names
+from matchbound.results.interval import check_rate, check_whole
+from matchbound.results.search_rates import METHODS
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
@@ -111,7 +103,7 @@ def identify(
     against_gallery: AgainstGallery = None,
     against_probes: AgainstProbes = None,
     fuse: Fuse = "max",
-    method: Method = "auto",
+    method: Annotated[str, choice("Interval method", METHODS)] = "auto",
     level: Level = 0.95,
     target: Target = "random",
     candidates: Lists = None,
@@ -125,7 +117,7 @@ def identify(
     running: Running = RUNNING,
     answer: Answer = ANSWER,
     quiet: Quiet = False,
-) -> int:
+) -> Outcome:
     """FPIR, FNIR and CMC of searches in a gallery, with intervals.
 
     Example: `matchbound identify --gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01 --rank 1 --format json`
@@ -134,12 +126,9 @@ def identify(
     from matchbound.calls.searching import search
     from matchbound.readers.candidates import read_candidates
     from matchbound.results.search_comparison import compare_searches
-    from matchbound.results.search_rates import METHODS
     from matchbound.show.numbers import percent
     from matchbound.show.searches import comparison_rows, groups_table, searches_table
 
-    check_level(level, "--level")
-    chosen = named(method, METHODS, "--method")
     if gallery_size and not threshold:
         raise UsageError("--gallery-size gives FPIR at a threshold; give --threshold too")
     for value in fpir or ():
@@ -153,93 +142,76 @@ def identify(
         raise UsageError("another system has a gallery and probes: give --against-gallery and --against-probes")
     if candidates is not None and against_gallery is not None:
         raise UsageError("two systems are compared by their embeddings; leave out --candidates")
-    with common.listening(quiet) as told:
-        if candidates is not None:
-            if failed_enrolments or failed_probes:
-                raise UsageError("with --candidates, list failed searches among the probes and all enrolled people")
-            similarity = None
-            lists = read_candidates(
-                candidates, probes=probes[0], gallery=gallery[0], distance=True if reading.distance else None
-            )
-            distance = lists.distance
-            found = search(lists, protocol=protocol)
-        else:
-            enrolled = load_embeddings(reading, "gallery", gallery)
-            searched = load_embeddings(reading, "probes", probes, None if people else group)
-            similarity, distance = enrolled.similarity, enrolled.distance
-            with running.started(quiet) as how:
-                depth = max(keep, max(rank or [1]))
-                found = search(
-                    enrolled, searched, fuse, candidates=depth, protocol=protocol,
-                    failed_enrolments=_labels(failed_enrolments, enrolled),
-                    failed_probes=_labels(failed_probes, searched), **how,
-                )  # fmt: skip
-        records = search_records(
-            found, threshold or [], fpir or [], rank or [1], gallery_size or [],
-            method=chosen, level=level, target=target,
+    if candidates is not None:
+        if failed_enrolments or failed_probes:
+            raise UsageError("with --candidates, list failed searches among the probes and all enrolled people")
+        similarity = None
+        lists = read_candidates(
+            candidates, probes=probes[0], gallery=gallery[0], distance=True if reading.distance else None
+        )
+        distance = lists.distance
+        found = search(lists, protocol=protocol)
+    else:
+        enrolled = reading.load_embeddings("gallery", gallery)
+        searched = reading.load_embeddings("probes", probes, None if people else group)
+        similarity, distance = enrolled.similarity, enrolled.distance
+        with running.started() as how:
+            depth = max(keep, max(rank or [1]))
+            found = search(
+                enrolled, searched, fuse, candidates=depth, protocol=protocol,
+                failed_enrolments=_labels(failed_enrolments, enrolled),
+                failed_probes=_labels(failed_probes, searched), **how,
+            )  # fmt: skip
+    records = search_records(
+        found, threshold or [], fpir or [], rank or [1], gallery_size or [],
+        method=method, level=level, target=target,
+    )  # fmt: skip
+    verdicts = [
+        search_claim(found, said, threshold or [], (rank or [1])[0], level=level, method=method, target=target)
+        for said in statements
+    ]
+    receivers = [] if not hubs else [(t, found.hubs(t, hubs), found.people_with_half(t)) for t in threshold or []]
+    if people is not None:
+        found = replace(found, group=_of_people(found, people, group))
+    by_group = found.by_group(threshold[0], (rank or [1])[0]) if (group or people) and threshold else None
+    other = compared = None
+    if against_gallery is not None and against_probes is not None:
+        other = search(
+            reading.load_embeddings("against-gallery", [against_gallery]),
+            reading.load_embeddings("against-probes", [against_probes]),
+            fuse, candidates=max(keep, max(rank or [1])), protocol=protocol,
         )  # fmt: skip
-        verdicts = [
-            search_claim(found, said, threshold or [], (rank or [1])[0], level=level, method=chosen, target=target)
-            for said in statements
+        compared = compare_searches(
+            found, other, fpir=(fpir or [0.01])[0], threshold=threshold[0] if threshold else None,
+            rank=(rank or [1])[0], gallery=target,
+        )  # fmt: skip
+    also: dict[str, Any] = {
+        "hubs": [
+            {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in receivers
         ]
-        receivers = [] if not hubs else [(t, found.hubs(t, hubs), found.people_with_half(t)) for t in threshold or []]
-        if people is not None:
-            found = replace(found, group=_of_people(found, people, group))
-        by_group = found.by_group(threshold[0], (rank or [1])[0]) if (group or people) and threshold else None
-        other = compared = None
-        if against_gallery is not None and against_probes is not None:
-            other = search(
-                load_embeddings(reading, "against-gallery", [against_gallery]),
-                load_embeddings(reading, "against-probes", [against_probes]),
-                fuse, candidates=max(keep, max(rank or [1])), protocol=protocol,
-            )  # fmt: skip
-            compared = compare_searches(
-                found, other, fpir=(fpir or [0.01])[0], threshold=threshold[0] if threshold else None,
-                rank=(rank or [1])[0], gallery=target,
-            )  # fmt: skip
-        also: dict[str, Any] = {
-            "hubs": [
-                {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in receivers
-            ]
-        }
-        if by_group is not None:
-            also |= {"groups": by_group.to_records(), "gaps": by_group.gap_records(level)}
-        if compared is not None:
-            also["comparison"] = compared.to_records()
+    }
+    if by_group is not None:
+        also |= {"groups": by_group.to_records(), "gaps": by_group.gap_records(level)}
+    if compared is not None:
+        also["comparison"] = compared.to_records()
     files = (candidates, failed_enrolments, failed_probes, people, against_gallery, against_probes)
-    source: dict[str, Any] = common.provenance(
-        [*gallery, *probes, *(path for path in files if path is not None)],
-        None,
-        {
-            "verb": "identify",
-            "threshold": threshold,
-            "fpir": fpir,
-            "rank": rank,
-            "gallery_size": gallery_size,
-            "fuse": fuse,
-            "method": chosen,
-            "level": level,
-            "target": target,
-            "keep": keep,
-            "protocol": "rotating" if found.rotating else "separate",
-            "distance": distance,
-            "similarity": similarity,
-            "reader": reading.reader,
-            "group": group,
-            "people": people,
-        },
-    )
+    inputs = [*gallery, *probes, *(path for path in files if path is not None)]
+    taken = {
+        "protocol": "rotating" if found.rotating else "separate",
+        "distance": distance,
+        "similarity": similarity,
+    }
     if report is not None:
         from matchbound.report.make import write_report
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)
             write_report(
-                report, found, threshold=threshold, level=level, show_labels=hubs > 0, provenance=source,
-                claims=claim or (), group=found.group if by_group is not None else None, against=other, fpir=fpir,
-                ranks=rank or [1],
+                report, found, threshold=threshold, level=level, show_labels=hubs > 0, claims=claim or (),
+                provenance=provenance(inputs, **taken), group=found.group if by_group is not None else None,
+                against=other, fpir=fpir, ranks=rank or [1],
             )  # fmt: skip
-        wrote(report, quiet)
+        wrote(report)
     rows = [
         (t, [[str(hub.identity), f"{hub.hits:,}", percent(hub.share)] for hub in listed], half)
         for t, listed, half in receivers
@@ -248,12 +220,11 @@ def identify(
     if by_group is not None:
         extra += groups_table(also["groups"], also["gaps"])
     if compared is not None and against_probes is not None:
-        first, second = common.system_names([probes[-1], against_probes])
+        first, second = own_names([probes[-1], against_probes])
         extra.append(comparison_rows(also["comparison"], (first, second)))
     at = (threshold or [None])[0]  # type: ignore[list-item]
     judged = [(claim, at if claim.metric in ("fpir", "fnir") else None) for claim in verdicts]
-    answer.deliver(records, partial(searches_table, records, rows, extra), told.texts, source, judged, also)
-    return 0 if all(verdicts) else 3
+    return Outcome(records, partial(searches_table, records, rows, extra), inputs, judged, also, taken)
 
 
 def _of_people(found: Searches, path: str, column: str | None) -> dict[Any, str]:
@@ -279,11 +250,3 @@ def _labels(path: str | None, like: Embeddings) -> Any:
         if not text.lstrip("-").isdigit():
             raise DataError(f"{source.name}, line {number}: {text!r} is not a whole number, but the identities are")
     return [int(text) for _, text in found]
-
-
-def load_embeddings(reading: Reading, name: str, files: list[str], group: str | None = None) -> Embeddings:
-    """Embeddings from the files of an option."""
-    data = reading.load(files, group)
-    if not isinstance(data, Embeddings):
-        raise DataError(f"--{name}: {files[0]} holds scores; a search needs embeddings")
-    return data

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from matchbound.cli import common
 from matchbound.cli.claims import ClaimOption, needs_threshold, read_claims
-from matchbound.cli.options import READING, Files, Quiet, Reading, Seed, Threshold, at_least
-from matchbound.cli.report import Group, Targets, Title, grouped, in_options
+from matchbound.cli.command import provenance
+from matchbound.cli.options import Files, GroupColumns, Quiet, Seed, Threshold, at_least
+from matchbound.cli.reading import READING, Reading
+from matchbound.cli.report import Targets, Title, grouped, in_options
 from matchbound.errors import MatchboundWarning, UsageError, without_secrets
 from matchbound.notes import heard
 from matchbound.show.claims import required
@@ -37,7 +38,7 @@ def open(
     *files: Files,
     threshold: Threshold = None,
     far: Targets = None,
-    group: Group = None,
+    group: GroupColumns = None,
     claim: ClaimOption = None,
     title: Title = None,
     reading: Reading = READING,
@@ -94,12 +95,14 @@ def maker(reading: Reading, seed: int) -> Make:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", MatchboundWarning)
             data, attribute = grouped(files, list(settings.group) or None, own)
-            parameters = {
-                "files": common.system_names(files),
-                "far": list(settings.far) or None,
-                "threshold": list(settings.threshold) or None,
-                "group": list(settings.group) or None,
-                **own.parameters(data, data.distance),
+            taken = {
+                "files": list(files),
+                "far": list(settings.far),
+                "threshold": list(settings.threshold),
+                "group": list(settings.group),
+                "claim": list(settings.claim),
+                "seed": seed,
+                **own.taken(data),
             }
             report = make_report(
                 data,
@@ -110,7 +113,7 @@ def maker(reading: Reading, seed: int) -> Make:
                 title=settings.title,
                 progress=progress,
                 rng=seed,
-                provenance=common.provenance(files, seed, parameters),
+                provenance=provenance(files, **taken),
             )
         said = [
             {

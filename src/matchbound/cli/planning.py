@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from matchbound._version import __version__
-from matchbound.cli import common
-from matchbound.cli.options import (
-    ANSWER,
-    READING,
-    Answer,
-    FormatOption,
-    Level,
-    Quiet,
-    Reader,
-    Reading,
-    Seed,
-    Similarity,
-)
+from matchbound.cli.command import Outcome
+from matchbound.cli.options import ANSWER, Answer, FormatOption, Level, Quiet, Seed, flag
+from matchbound.cli.reading import READING, Reader, Reading, Similarity
 from matchbound.errors import UsageError
 
 Data = Annotated[str, Parameter(help="Embeddings, or a CSV or Parquet list of identity and instance.")]
 Budget = Annotated[int, Parameter(help="How many comparisons can be scored.")]
 Kind = Annotated[Literal["impostor", "genuine"], Parameter(help="impostor comparisons for FAR, genuine ones for FRR.")]
-Scores = Annotated[
-    bool,
-    Parameter(
-        help="Score the comparisons too, ready for evaluate.",
-        negative="",
-        show_default=False,
-    ),
+Scores = Annotated[bool, flag("Score the comparisons too, ready for evaluate.")]
+Far = Annotated[
+    float | None, Parameter(help="FAR that the system is thought to have; 0 for no errors at all.", alias="--fmr")
 ]
-Far = Annotated[float | None, Parameter(help="FAR that the system is thought to have; 0 for no errors at all.")]
-Frr = Annotated[float | None, Parameter(help="FRR that the system is thought to have.")]
+Frr = Annotated[float | None, Parameter(help="FRR that the system is thought to have.", alias="--fnmr")]
 Width = Annotated[float | None, Parameter(help="The two-sided interval is to be no wider than this.")]
 Upper = Annotated[float | None, Parameter(help="The one-sided upper bound is to be no higher than this.")]
 Power = Annotated[float, Parameter(help="Probability with which the data meet the goal.")]
@@ -61,7 +44,7 @@ def protocol(
     reader: Reader = None,
     format: FormatOption = "table",
     quiet: Quiet = False,
-) -> int:
+) -> Outcome:
     """Choose which comparisons to score, so that they share as few people as possible.
 
     Example: `matchbound protocol faces.npz --budget 10000 --output protocol.csv`
@@ -73,25 +56,21 @@ def protocol(
 
     if Path(output).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"--output must end in .csv or .parquet; got {output}")
-    with common.listening(quiet) as told:
-        listed = read_instances(file) if reader is None else None
-        if listed is not None:
-            if scores:
-                raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
-            made = design_protocol(listed.identity, budget=budget, kind=kind, instance=listed.instance, rng=seed)
-            write_protocol(made, output)
-        else:
-            data = Reading(similarity=similarity, reader=reader).load((file,))
-            if not isinstance(data, Embeddings):
-                raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
-            shown = data.identities[data.codes]
-            made = design_protocol(shown, budget=budget, kind=kind, instance=data.instance, rng=seed)
-            write_protocol(made, output, score_protocol(made, data) if scores else None)
-    parameters = {"verb": "protocol", "budget": budget, "kind": kind, "scores": scores, "reader": reader}
-    source = common.provenance((file,), seed, parameters)
+    listed = read_instances(file) if reader is None else None
+    if listed is not None:
+        if scores:
+            raise UsageError(f"--scores needs embeddings, and {file} lists instances only")
+        made = design_protocol(listed.identity, budget=budget, kind=kind, instance=listed.instance, rng=seed)
+        write_protocol(made, output)
+    else:
+        data = Reading(similarity=similarity, reader=reader).load((file,))
+        if not isinstance(data, Embeddings):
+            raise UsageError("protocol takes embeddings or a list of instances; these comparisons have scores")
+        shown = data.identities[data.codes]
+        made = design_protocol(shown, budget=budget, kind=kind, instance=data.instance, rng=seed)
+        write_protocol(made, output, score_protocol(made, data) if scores else None)
     record = protocol_record(made, output)
-    Answer(format).deliver([record], partial(protocol_text, record), told.texts, source)
-    return 0
+    return Outcome([record], partial(protocol_text, record), (file,))
 
 
 def plan(
@@ -112,7 +91,7 @@ def plan(
     plot: Plot = None,
     answer: Answer = ANSWER,
     quiet: Quiet = False,
-) -> int:
+) -> Outcome:
     """How many people to recruit so that the interval will be narrow enough, or the bound low enough.
 
     Example: `matchbound plan --far 1e-3 --upper 2e-3 --instances 3`
@@ -124,24 +103,23 @@ def plan(
         raise UsageError("give --design-effect or --pilot, not both")
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".png", ".pdf"):
         raise UsageError(f"--plot must end in .svg, .png or .pdf; got {plot}")
-    with common.listening(quiet) as told:
-        known = design_effect
-        if pilot is not None:
-            known = reading.load((pilot,))  # type: ignore[assignment]
-        made = make(
-            far=far,
-            frr=frr,
-            width=width,
-            upper=upper,
-            level=level,
-            power=power,
-            dependence=known,
-            method=method,
-            instances=instances,
-            claim=claim,
-            rng=seed,
-        )
-        curve = made.cost_curve()
+    known = design_effect
+    if pilot is not None:
+        known = reading.load((pilot,))  # type: ignore[assignment]
+    made = make(
+        far=far,
+        frr=frr,
+        width=width,
+        upper=upper,
+        level=level,
+        power=power,
+        dependence=known,
+        method=method,
+        instances=instances,
+        claim=claim,
+        rng=seed,
+    )
+    curve = made.cost_curve()
     if plot is not None:
         import io
 
@@ -151,24 +129,4 @@ def plan(
         drawn = io.BytesIO()
         cost_figure(made, curve).savefig(drawn, format=Path(plot).suffix.lower().removeprefix("."))
         write_atomically(plot, drawn.getvalue())
-    parameters = {
-        "verb": "plan",
-        "far": far,
-        "frr": frr,
-        "width": width,
-        "upper": upper,
-        "level": level,
-        "power": power,
-        "instances": instances,
-        "claim": claim,
-        "design_effect": design_effect,
-        "method": method,
-    }
-    source = common.provenance((pilot,), seed, parameters) if pilot else _without_input(seed, parameters)
-    answer.deliver(plan_records(made, curve), partial(plan_text, made, curve), told.texts, source)
-    return 0
-
-
-def _without_input(seed: int, parameters: Mapping[str, object]) -> dict[str, object]:
-    kept = {key: value for key, value in parameters.items() if value is not None}
-    return {"version": __version__, "parameters": kept, "seed": seed, "input": None}
+    return Outcome(plan_records(made, curve), partial(plan_text, made, curve), () if pilot is None else (pilot,))

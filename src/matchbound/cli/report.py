@@ -10,40 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from matchbound.cli import common
-from matchbound.cli.claims import ClaimOption, check_failures, exit_code, read_claims
-from matchbound.cli.costs import CllrOption, MinDcf, read_priors
-from matchbound.cli.failures import NO_FAILURES, FailureOptions
-from matchbound.cli.groups import People
-from matchbound.cli.laboratory import LABORATORY, Laboratory
-from matchbound.cli.options import (
-    OUTPUT,
-    READING,
-    RUNNING,
-    Files,
-    Level,
-    Method,
-    Output,
-    Quiet,
-    Reading,
-    Resamples,
-    Running,
-    Seed,
-    TermsOption,
-    Threshold,
-    Weighting,
-    at_least,
-    check_rates,
-    write_out,
-    wrote,
-)
-from matchbound.cli.spoken import spoken
+from matchbound.cli import options as opt
+from matchbound.cli.claims import ClaimOption, check_failures, read_claims
+from matchbound.cli.command import NOT_SHOWN, in_notes, provenance, write_out
+from matchbound.cli.evaluate import Method
+from matchbound.cli.progress import quiet as is_quiet
+from matchbound.cli.progress import wrote
+from matchbound.cli.reading import READING, Reading
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.files.names import own_names
-from matchbound.results.interval import named
-from matchbound.results.rates import Rate
 from matchbound.show.claims import claim_lines
 from matchbound.show.terms import worded
 
@@ -51,181 +28,111 @@ if TYPE_CHECKING:
     from matchbound.report.page import Report
 
 Targets = Annotated[
-    list[float] | None,
-    Parameter(help="FAR at which FRR is reported; repeat it for several.", negative_iterable=""),
+    list[float] | None, opt.several("FAR at which FRR is reported; repeat it for several.", alias="--fmr")
 ]
 ReportFormat = Annotated[
     Literal["html", "markdown", "latex"] | None,
-    Parameter(name="--format", help="By default from the ending of the output, else html.", group=OUTPUT),
+    Parameter(name="--format", help="By default from the ending of the output, else html.", group=opt.OUTPUT),
 ]
 Title = Annotated[str | None, Parameter(help="Title of the report.")]
-AgainstFiles = Annotated[
-    list[str] | None,
-    Parameter(
-        help="Scores or embeddings of another system on the same comparisons, to compare; repeat it for several.",
-        negative_iterable="",
-    ),
-]
-Group = Annotated[
-    list[str] | None,
-    Parameter(help="Column with the group of each person; repeat it for intersections.", negative_iterable=""),
+Against = Annotated[
+    list[str] | None, opt.several("Scores or embeddings of another system on the same comparisons; repeatable.")
 ]
 Suspects = Annotated[
-    int,
-    Parameter(help="List this many of the worst errors by name, to check their labels.", validator=at_least(0, 1000)),
+    int, Parameter(help="List this many of the worst errors by name, to check.", validator=opt.at_least(0, 1000))
 ]
-GalleryOption = Annotated[
-    str | None, Parameter(help="Embeddings of enrolled people, for a section about searches; with --probes.")
-]
-ProbesOption = Annotated[str | None, Parameter(help="Embeddings to search the --gallery with.")]
-ShowLabels = Annotated[
-    bool,
-    Parameter(
-        help="Name the identities that drive the uncertainty.",
-        negative="",
-        show_default=False,
-    ),
-]
+Gallery = Annotated[str | None, Parameter(help="Embeddings of enrolled people, for a section about searches.")]
+Probes = Annotated[str | None, Parameter(help="Embeddings to search the --gallery with.")]
+ShowLabels = Annotated[bool, opt.flag("Name the identities that drive the uncertainty.")]
 
 
 def report(
-    *files: Files,
+    *files: opt.Files,
     far: Targets = None,
-    threshold: Threshold = None,
-    method: Method = "auto",
-    level: Level = 0.95,
-    weighting: Weighting = "comparisons",
-    resamples: Resamples = 2000,
-    seed: Seed = 0,
-    title: Title = None,
-    show_labels: ShowLabels = False,
-    group: Group = None,
-    people: People = None,
-    suspects: Suspects = 0,
-    against: AgainstFiles = None,
-    gallery: GalleryOption = None,
-    probes: ProbesOption = None,
-    reading: Reading = READING,
-    running: Running = RUNNING,
-    format: ReportFormat = None,
-    output: Output = None,
+    threshold: opt.Threshold = None,
     claim: ClaimOption = None,
-    failures: FailureOptions = NO_FAILURES,
-    min_dcf: MinDcf = None,
-    cllr: CllrOption = False,
-    terms: TermsOption = "plain",
-    laboratory: Laboratory = LABORATORY,
-    quiet: Quiet = False,
+    method: Method = "auto",
+    level: opt.Level = 0.95,
+    weighting: opt.Weighting = "comparisons",
+    group: opt.GroupColumns = None,
+    people: opt.People = None,
+    against: Against = None,
+    gallery: Gallery = None,
+    probes: Probes = None,
+    failures: opt.FailureOptions = opt.NO_FAILURES,
+    min_dcf: opt.MinDcf = None,
+    cllr: opt.Cllr = False,
+    suspects: Suspects = 0,
+    show_labels: ShowLabels = False,
+    title: Title = None,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 0,
+    reading: Reading = READING,
+    running: opt.Running = opt.RUNNING,
+    format: ReportFormat = None,
+    output: opt.Output = None,
+    terms: opt.TermsOption = "plain",
+    laboratory: opt.Laboratory = opt.LABORATORY,
+    quiet: opt.Quiet = False,
 ) -> int:
     """Write a report: a self-contained page with curves, tables and a threshold slider, or tables for a paper.
 
     Example: `matchbound report scores.csv --claim "frr@far=1e-3<5%" --output report.html`
     """
+    from matchbound.calls.searching import search
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 
     claims = read_claims(claim)
-    failures.check()
-    check_rates("--far", far)
-    priors = read_priors("--min-dcf", min_dcf)
-    method = named(method, Rate.methods, "--method")
-    chosen = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
+    opt.check_rates("--far", far)
+    priors = opt.read_priors("--min-dcf", min_dcf)
+    form = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
     if weighting == "identities" and (priors or cllr):
         raise UsageError("costs and Cllr are of pooled comparisons: leave out --min-dcf and --cllr, or --weighting")
     if (gallery is None) != (probes is None):
         raise UsageError("searches need both: give --gallery and --probes")
-    if output is None and chosen == "html" and sys.stdout.isatty():
+    if output is None and form == "html" and sys.stdout.isatty():
         raise UsageError("the report is a page for a browser: give --output report.html, or matchbound open")
-    with common.listening(quiet):
-        failed = failures.load()
-        check_failures(claims, failed)
-        data, attribute = grouped(files, group, reading, people)
-        others = [reading.load_or_scan([path]) for path in against or ()]
-        names = common.system_names([files[-1], *(against or ())])
-        source = common.provenance(
-            [*files, *(against or ()), *(path for path in (people, gallery, probes) if path is not None)],
-            seed,
-            {
-                "verb": "report",
-                "files": own_names(files),
-                "far": far or None,
-                "threshold": threshold or None,
-                "method": method,
-                "level": level,
-                "resamples": resamples,
-                **reading.parameters(data, data.distance),
-                "group": group or None,
-                "people": people,
-                "gallery": gallery,
-                "probes": probes,
-                "against": names[1:] or None,
-                "claim": claim or None,
-                "fta": failures.fta,
-                "fte": failures.fte,
-                "failures": failures.failures,
-                "min_dcf": min_dcf or None,
-                "weighting": None if weighting == "comparisons" else weighting,
-            },
-            laboratory,
-        )
-        with running.started(quiet) as how:
-            found = None
-            if gallery is not None and probes is not None:
-                from matchbound.calls.searching import search
-                from matchbound.cli.identify import load_embeddings
-
-                enrolled, searched = (
-                    load_embeddings(reading, name, [path]) for name, path in (("gallery", gallery), ("probes", probes))
-                )
-                found = search(enrolled, searched, workers=running.workers)
-            made = make_report(
-                data,
-                far=far or None,
-                threshold=threshold or None,
-                level=level,
-                method=method,
-                title=title,
-                show_labels=show_labels,
-                group=attribute,
-                suspects=suspects,
-                against=dict(zip(names[1:], others, strict=True)) if others else None,
-                name=names[0],
-                rng=seed,
-                n_resamples=resamples,
-                provenance=source,
-                claims=claim or (),
-                failures=failed,
-                min_dcf=priors,
-                cllr=cllr,
-                searches=found,
-                weighting=weighting,
-                **how,
-            )
-            made = in_options(made)
-        content = render(made, chosen, terms)
-    write_out(content, output)
+    failed = failures.load()
+    check_failures(claims, failed)
+    data, attribute = grouped(files, group, reading, people)
+    others = [reading.load_or_scan([path]) for path in against or ()]
+    names = own_names([files[-1], *(against or ())])
+    found = None
+    if gallery is not None and probes is not None:
+        pair = [reading.load_embeddings(*each) for each in (("gallery", [gallery]), ("probes", [probes]))]
+        found = search(pair[0], pair[1], workers=running.workers)
+    inputs = [*files, *(against or ()), *(path for path in (people, gallery, probes) if path is not None)]
+    with running.started() as how:
+        made = make_report(
+            data, far=far or None, threshold=threshold or None, level=level, method=method, title=title,
+            show_labels=show_labels, group=attribute, suspects=suspects, name=names[0],
+            against=dict(zip(names[1:], others, strict=True)) if others else None,
+            rng=seed, n_resamples=resamples, provenance=provenance(inputs, **reading.taken(data)), claims=claim or (),
+            failures=failed, min_dcf=priors, cllr=cllr, searches=found, weighting=weighting, **how,
+        )  # fmt: skip
+    write_out(render(in_options(made), form, terms), output)
     if output is not None:
-        wrote(output, quiet)
+        wrote(output)
     judged = [(verdict.claim, verdict.threshold) for verdict in made.verdicts]
-    if not quiet and judged:
+    if not is_quiet() and judged:
         sys.stderr.write(worded(claim_lines(judged), terms))
-    return exit_code(judged)
+    return 0 if all(claim.shown for claim, _ in judged) else NOT_SHOWN
 
 
 def in_options(made: Report) -> Report:
     """The report with advice in the words of the command line."""
-    groups = made.groups and replace(made.groups, notes=spoken(made.groups.notes))
-    return replace(made, warnings=spoken(made.warnings), groups=groups)
+    groups = made.groups and replace(made.groups, notes=in_notes(made.groups.notes))
+    return replace(made, warnings=in_notes(made.warnings), groups=groups)
 
 
 def grouped(
     files: Sequence[str], columns: list[str] | None, reading: Reading, people: str | None = None
 ) -> tuple[Comparisons | Embeddings, Any]:
     """The data in memory, and the group of each identity where several columns make it."""
-    from matchbound.cli.groups import load_with_groups
     from matchbound.readers.loading import in_memory
 
     if not columns and people is None:
         return reading.load(files), None
-    data, attribute = load_with_groups(files, columns, reading, people)
+    data, attribute = reading.load_with_groups(files, columns, people)
     return in_memory(data), attribute

@@ -9,180 +9,115 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from matchbound.cli import common
-from matchbound.cli.claims import ClaimOption, exit_code, needs_threshold, read_claims
-from matchbound.cli.costs import ActDcf, CllrOption, MinDcf, read_priors
-from matchbound.cli.laboratory import LABORATORY, Laboratory
-from matchbound.cli.options import (
-    ANSWER,
-    READING,
-    RUNNING,
-    Answer,
-    Files,
-    Level,
-    Quiet,
-    Reading,
-    Resamples,
-    Running,
-    Seed,
-    Weighting,
-    check_rates,
-    wrote,
-)
+from matchbound.cli import options as opt
+from matchbound.cli.claims import ClaimOption, needs_threshold, read_claims
+from matchbound.cli.command import Outcome
+from matchbound.cli.progress import wrote
+from matchbound.cli.reading import READING, Reading
 from matchbound.errors import UsageError
 from matchbound.results.claims import judge_all
-from matchbound.results.interval import check_rate, named
+from matchbound.results.interval import check_rate
+from matchbound.results.points import OperatingPoint
 from matchbound.show.terms import Terms
+from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
+from matchbound.stats.curve.smooth import SMOOTHS
 
 PLOT_FORMATS = (".png", ".svg", ".pdf")
-
-Far = Annotated[
-    list[float] | None, Parameter(help="FAR at which FRR is wanted; repeat it for several.", negative_iterable="")
+PlotKind = Literal["det", "roc", "scores", "precision-recall", "thresholds", "costs"]
+Fars = Annotated[list[float] | None, opt.several("FAR at which FRR is wanted; repeat it for several.", alias="--fmr")]
+Frrs = Annotated[list[float] | None, opt.several("FRR at which FAR is wanted; repeat it for several.", alias="--fnmr")]
+CurveMethod = Annotated[str, opt.choice("Interval method", (*OperatingPoint.methods, "log-t"))]
+Points = Annotated[
+    bool, opt.flag("FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.", name="--points")
 ]
-Frr = Annotated[
-    list[float] | None, Parameter(help="FRR at which FAR is wanted; repeat it for several.", negative_iterable="")
-]
-CurveMethod = Annotated[
-    str,
-    Parameter(help="auto, latent, influence, union, vertex, double-or-nothing, subsets or two-level."),
-]
-Every = Annotated[
-    bool,
-    Parameter(
-        name="--points",
-        help="FRR at FAR 1e-2 … 1e-6 as the data support, and where nothing matches.",
-        negative="",
-        show_default=False,
-    ),
-]
-MinCllr = Annotated[
-    bool,
-    Parameter(
-        help="minCllr, for scores of any scale.",
-        negative="",
-        show_default=False,
-    ),
-]
+MinCllr = Annotated[bool, opt.flag("minCllr, for scores of any scale.")]
 LevelFar = Annotated[
     float | Literal["calibrate"] | None,
-    Parameter(help="Of the union rule: the level of FAR's interval, or calibrate; 0.9 as in the authors' program."),
+    Parameter(help="Of union: level of FAR's interval (0.9 in the authors' program), or calibrate.", group=opt.EXPERT),
 ]
 SmoothOption = Annotated[
-    str | None, Parameter(help="Of the bootstraps: read each curve smoothed by binormal, log-normal or kernel.")
+    str | None, opt.choice("Of the bootstraps: read smoothed curves, and the estimate", SMOOTHS, group=opt.EXPERT)
 ]
 Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.")]
-PlotKind = Literal["det", "roc", "scores", "precision-recall", "thresholds", "costs"]
-Kind = Annotated[PlotKind, Parameter(help="What the picture shows.")]
 
 
 def roc(
-    *files: Files,
-    far: Far = None,
-    frr: Frr = None,
-    weighting: Weighting = "comparisons",
+    *files: opt.Files,
+    far: Fars = None,
+    frr: Frrs = None,
+    claim: ClaimOption = None,
     method: CurveMethod = "auto",
-    level: Level = 0.95,
+    level: opt.Level = 0.95,
+    weighting: opt.Weighting = "comparisons",
+    every: Points = False,
+    min_dcf: opt.MinDcf = None,
+    act_dcf: opt.ActDcf = None,
+    cllr: opt.Cllr = False,
+    min_cllr: MinCllr = False,
+    plot: Plot = None,
+    kind: Annotated[PlotKind, Parameter(help="What the picture shows.")] = "det",
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 0,
     level_far: LevelFar = None,
     smooth: SmoothOption = None,
-    resamples: Resamples = 2000,
-    seed: Seed = 0,
-    every: Every = False,
-    min_dcf: MinDcf = None,
-    act_dcf: ActDcf = None,
-    cllr: CllrOption = False,
-    min_cllr: MinCllr = False,
-    claim: ClaimOption = None,
-    plot: Plot = None,
-    kind: Kind = "det",
     reading: Reading = READING,
-    running: Running = RUNNING,
-    answer: Answer = ANSWER,
-    laboratory: Laboratory = LABORATORY,
-    quiet: Quiet = False,
-) -> int:
+    running: opt.Running = opt.RUNNING,
+    answer: opt.Answer = opt.ANSWER,
+    laboratory: opt.Laboratory = opt.LABORATORY,
+    quiet: opt.Quiet = False,
+) -> Outcome:
     """FRR at given FARs, FAR at given FRRs, EER, AUC, detection costs and Cllr, with intervals.
 
-    Example: `matchbound roc scores.csv --far 0.01 --min-dcf 0.01 --cllr --plot det.png`
+    Example: `matchbound roc scores.csv --far 0.01 --min-dcf 0.01 --plot det.png`
     """
     from matchbound.calls.roc import roc as run
     from matchbound.files.writing import write_atomically
     from matchbound.results.number import records_of
-    from matchbound.results.points import OperatingPoint
     from matchbound.show.curve import curve_table
 
-    method = named(method, (*OperatingPoint.methods, "log-t"), "--method")
-    chosen = _chosen(method, level_far, smooth)
     claims = read_claims(claim)
     if needs_threshold(claims):
         raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
-    priors = {"min_dcf": read_priors("--min-dcf", min_dcf), "actual_dcf": read_priors("--act-dcf", act_dcf)}
-    for name, rates in (("--far", far), ("--frr", frr)):
-        check_rates(name, rates)
-    if plot is not None and Path(plot).suffix.lower() not in PLOT_FORMATS:
+    _of_method(method, level_far, smooth)
+    priors = {"min_dcf": opt.read_priors("--min-dcf", min_dcf), "actual_dcf": opt.read_priors("--act-dcf", act_dcf)}
+    opt.check_rates("--far", far)
+    opt.check_rates("--frr", frr)
+    ending = None if plot is None else Path(plot).suffix.lower()
+    if ending is not None and ending not in PLOT_FORMATS:
         raise UsageError(f"--plot must end in {', '.join(PLOT_FORMATS)}; got {plot}")
-    with common.listening(quiet) as told:
-        data = reading.load_or_scan(files)
-        with running.started(quiet) as how:
-            curve = run(data, weighting=weighting, **how)
-            wanted = far or (
-                [] if frr or every else [f for f in (1e-1, 1e-2, 1e-3) if f * curve.tally.n_impostor >= 1.0]
-            )
-            points = [curve.at_far(rate) for rate in wanted] + [curve.at_frr(rate) for rate in frr or []]
-            points += [point for point in curve.points() if isinstance(point, OperatingPoint)] if every else []
-            numbers = [*points, curve.eer(), curve.auc()]
-            costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
-            costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
-            drawing = {"n_resamples": resamples, "rng": seed, "workers": running.workers or 1}
-            by_frr = {"level_frr" if name == "level_far" else name: value for name, value in chosen.items()}
-            records = [
-                record
-                for number in (*numbers, *costs)
-                for record in records_of(
-                    [number], method, level, **drawing, **(by_frr if number.metric == "far@frr" else chosen)
-                )
-            ]
-            made = judge_all(claims, (), curve, level=level)
-        picture = None if plot is None else _picture(curve, kind, level, Path(plot).suffix.lower()[1:], answer.terms)
-    source = common.provenance(
-        files,
-        seed,
-        {
-            "verb": "roc",
-            "far": wanted or None,
-            "frr": frr or None,
-            "weighting": None if weighting == "comparisons" else weighting,
-            "method": method,
-            "level": level,
-            **chosen,
-            "resamples": resamples,
-            "min_dcf": min_dcf or None,
-            "act_dcf": act_dcf or None,
-            "cllr": cllr or None,
-            "claim": claim or None,
-            **reading.parameters(data, data.distance),
-        },
-        laboratory,
-    )
-    if plot is not None and picture is not None:
-        write_atomically(plot, picture)
-        wrote(plot, quiet)
-    answer.deliver(records, partial(curve_table, records), told.texts, source, made)
-    return exit_code(made)
+    data = reading.load_or_scan(files)
+    with running.started() as how:
+        curve = run(data, weighting=weighting, **how)
+        usual = [] if frr or every else [rate for rate in (1e-1, 1e-2, 1e-3) if rate * curve.tally.n_impostor >= 1.0]
+        points = [curve.at_far(rate) for rate in far or usual] + [curve.at_frr(rate) for rate in frr or []]
+        points += [point for point in curve.points() if isinstance(point, OperatingPoint)] if every else []
+        costs = [getattr(curve, name)(prior) for name, asked in priors.items() for prior in asked]
+        costs += ([curve.cllr()] if cllr else []) + ([curve.min_cllr()] if cllr or min_cllr else [])
+        drawing = {"n_resamples": resamples, "rng": seed, "workers": running.workers or 1}
+        records = []
+        for number in (*points, curve.eer(), curve.auc(), *costs):
+            own = _of_method(method, level_far, smooth, "level_frr" if number.metric == "far@frr" else "level_far")
+            records += records_of([number], method, level, **drawing, **own)
+        verdicts = judge_all(claims, (), curve, level=level)
+    if plot is not None and ending is not None:
+        write_atomically(plot, _picture(curve, kind, level, ending[1:], answer.terms))
+        wrote(plot)
+    taken = reading.taken(data, data.distance) | {"far": far or usual}
+    return Outcome(records, partial(curve_table, records), files, verdicts, taken=taken)
 
 
-def _chosen(method: str, level_far: float | str | None, smooth: str | None) -> dict[str, Any]:
+def _of_method(
+    method: str, level_far: float | str | None, smooth: str | None, name: str = "level_far"
+) -> dict[str, Any]:
     """Options of one method, refused with others."""
-    from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
-    from matchbound.stats.curve.smooth import SMOOTHS
-
     if level_far is not None and method != "union":
         raise UsageError("--level-far goes with --method union")
     if isinstance(level_far, float):
         check_rate(level_far, "--level-far", "0.9", zero=True)
     if smooth is not None and method not in CURVE_BOOTSTRAPS:
         raise UsageError("--smooth goes with the bootstraps")
-    made: dict[str, Any] = {} if level_far is None else {"level_far": level_far}
-    return made if smooth is None else made | {"smooth": named(smooth, SMOOTHS, "--smooth")}
+    options = {name: level_far, "smooth": smooth}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _picture(curve: Any, kind: PlotKind, level: float, form: str, terms: Terms) -> bytes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 
-from matchbound.cli.options import Quiet
+from matchbound.cli import options as opt
 
 
-def warm(*, quiet: Quiet = False) -> int:
-    """Compile the kernels and measure the processor, once per installation.
+def warm(*, quiet: opt.Quiet = False) -> int:
+    """Compile the kernels, once per installation.
 
     Example: `matchbound warm`
     """

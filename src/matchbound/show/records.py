@@ -181,10 +181,10 @@ def to_json(
     """A document that a strict parser takes: NaN and infinity become null, and labels are escaped.
 
     also
-        Further parts of it, such as claims; empty ones are left out.
+        Further parts of it, such as claims; empty ones are left out, False is not.
     """
     document: Record = {"results": list(results), "warnings": list(warnings), "provenance": dict(provenance)}
-    document |= {key: part for key, part in (also or {}).items() if part}
+    document |= {key: part for key, part in (also or {}).items() if part or part is False}
     return json.dumps(cleaned(document), indent=1, allow_nan=False) + "\n"
 
 
