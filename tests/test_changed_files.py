@@ -17,7 +17,8 @@ from pyarrow import parquet
 
 import matchbound as mb
 from matchbound.calls.provenance import data_digest
-from matchbound.cli import common, main
+from matchbound.cli import command as running
+from matchbound.cli import main
 from matchbound.files import mapping
 from matchbound.files.mapping import blocks_of, settled
 from matchbound.files.opening import file_digest, open_input, watching
@@ -74,13 +75,13 @@ def test_the_digest_is_of_what_was_counted(
     wanted = file_digest(path)
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out)["provenance"]["input"] == wanted
-    before = common.provenance
+    before = running.provenance
 
     def later(*arguments: Any, **options: Any) -> Any:
         change(path)
         return before(*arguments, **options)
 
-    monkeypatch.setattr(common, "provenance", later)
+    monkeypatch.setattr(running, "provenance", later)
     assert main(command) == 1
     out, err = capsys.readouterr()
     assert not out

@@ -209,7 +209,7 @@ def test_a_large_file_is_counted_where_it_lies(tmp_path: Path, monkeypatch: pyte
     import warnings
 
     import matchbound as mb
-    from matchbound.cli import main, options
+    from matchbound.cli import main, reading
 
     rng = np.random.default_rng(4)
     path = tmp_path / "scores.parquet"
@@ -229,7 +229,7 @@ def test_a_large_file_is_counted_where_it_lies(tmp_path: Path, monkeypatch: pyte
     command = ["evaluate", str(path), "--threshold", "0.5", "--format", "json"]
     assert main(command) == 0
     plain = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr(options, "LARGE_ROWS", 100)
+    monkeypatch.setattr(reading, "LARGE_ROWS", 100)
     assert main(command) == 0
     large = json.loads(capsys.readouterr().out)
     assert plain["results"] == large["results"]
