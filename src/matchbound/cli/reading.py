@@ -118,8 +118,8 @@ class Reading:
             from matchbound.readers.scan import scan_groups
 
             return source, tuple(scan_groups(source, column) for column in columns or ())
-        read = [source, *(self.load(files, column) for column in rest)]
-        return source, tuple(dict(zip(data.identities.tolist(), data.group, strict=True)) for data in read)
+        labels = [source.group, *(self.load(files, column).group for column in rest)]
+        return source, tuple(dict(zip(source.identities, each, strict=True)) for each in labels if each is not None)
 
     def words(self) -> list[str]:
         """The options as they would be typed."""
