@@ -16,6 +16,7 @@ from matchbound.counting.running import How
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.readers.loading import Readable
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates
 from matchbound.results.interval import named
@@ -25,11 +26,19 @@ if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
 
 
+CHOSEN_HERE = Note(
+    "threshold-chosen-here",
+    "the threshold was chosen on these data, and the intervals take it as given; roc(data).at_far(…) gives FRR at a FAR "
+    "with an interval that accounts for the estimated threshold",
+)
+
+
 @overload
 def evaluate(
     data: AnySource | Readable,
     threshold: float | None = None,
     *,
+    far: float | None = None,
     threshold_from: AnySource | Readable | None = None,
     criterion: str = "eer",
     weighting: str = "comparisons",
@@ -57,6 +66,7 @@ def evaluate(
     data: AnySource | Readable,
     threshold: float | Sequence[float] | FloatArray | None = None,
     *,
+    far: float | None = None,
     threshold_from: AnySource | Readable | None = None,
     criterion: str = "eer",
     weighting: str = "comparisons",
@@ -76,6 +86,9 @@ def evaluate(
         data frame that `read` understands without help.
     threshold
         One number, or several: several cost one pass over the data and give a series.
+    far
+        Instead of a threshold: the most lenient one of these data whose FAR is at most this. The intervals take it as
+        given; ``roc(data).at_far(…)`` accounts for its being estimated.
     threshold_from, criterion
         Instead of a threshold: other people's comparisons (a development set) to choose it on, and how: ``"eer"``,
         ``"min-hter"``, ``"far=0.001"`` (the most lenient threshold with at most this FAR) or ``"frr=0.05"``.
@@ -118,14 +131,21 @@ def evaluate(
     >>> f"{low:.2%} to {high:.2%}"
     '0.01% to 0.46%'
     """
-    if threshold is None:
+    if sum(given is not None for given in (threshold, far, threshold_from)) > 1:
+        raise UsageError("give one of threshold, far and threshold_from")
+    if far is not None:
+        from matchbound.calls.roc import roc
+
+        source = source_of(data)
+        threshold = roc(source, workers=workers, executor=executor).at_far(far).threshold
+        data = source
+        warnings.warn(CHOSEN_HERE, MatchboundWarning, stacklevel=2)
+    elif threshold is None:
         if threshold_from is None:
             raise UsageError("give a threshold, or threshold_from=… to choose one on other data")
         from matchbound.calls.roc import roc
 
         threshold = roc(threshold_from, workers=workers).threshold_at(criterion)
-    elif threshold_from is not None:
-        raise UsageError("give threshold or threshold_from, not both")
     grid = _thresholds(threshold)
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)

@@ -13,7 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.grouping import group_of_identity
-from matchbound.data.labels import PIECE, Coded, coded_labels, distinct_pairs, merge, missing_words, put, taken
+from matchbound.data.labels import (
+    PIECE,
+    Coded,
+    as_text,
+    coded_labels,
+    distinct_pairs,
+    merge,
+    missing_words,
+    put,
+    taken,
+    text_array,
+)
 from matchbound.errors import DataError, UsageError
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
@@ -28,6 +39,11 @@ UNSEEN = Note(
     "identities to get valid intervals",
 )
 
+CLUSTERED = Note(
+    "clustered",
+    "the comparisons carry groups and no identities: those of one group may be dependent, those of different groups "
+    "are taken as independent",
+)
 FAILED = "drop failed comparisons, or give them the score that the system would act on"
 SAMPLED = 20_000
 """Scores of either kind that are looked at."""
@@ -195,6 +211,51 @@ class Comparisons:
         own, other = _scores(genuine), _scores(impostor)
         kind = np.concatenate([np.ones(own.size, dtype=np.bool_), np.zeros(other.size, dtype=np.bool_)])
         return cls.of_nobody(np.concatenate([own, other]), kind, distance=distance)
+
+    @classmethod
+    def from_labels(
+        cls, y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, *, distance: bool = False
+    ) -> Comparisons:
+        """Labels and scores as scikit-learn takes them, without identities.
+
+        Parameters
+        ----------
+        y_true
+            1 or True for genuine comparisons, 0 or False for impostor ones.
+        y_score
+            Their scores.
+        groups
+            The cluster of each comparison, such as the person or the batch that it belongs to: comparisons of one
+            group may be dependent in any way, those of different groups are taken as independent. Without it every
+            comparison counts as independent of all others, and every output says so.
+        distance
+            Whether small scores mean "same".
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> data = mb.Comparisons.from_labels([1, 1, 0, 0], [0.9, 0.4, 0.3, 0.1], groups=["a", "b", "a", "b"])
+        >>> len(data), data.genuine.tolist()
+        (4, [True, True, False, False])
+        """
+        score, labels = _scores(y_score), np.asarray(y_true)
+        if labels.shape != score.shape:
+            raise DataError(f"y_true has {labels.size} labels and y_score {score.size} scores; give one per comparison")
+        if not np.isin(labels, (0, 1)).all():
+            raise DataError("y_true must hold 1 (genuine) and 0 (impostor) only")
+        genuine = labels.astype(np.bool_)
+        if groups is None:
+            return cls.of_nobody(score, genuine, distance=distance)
+        cluster = coded_labels(groups, "groups")
+        if len(cluster) != score.size:
+            raise DataError(f"groups has {len(cluster)} labels for {score.size} comparisons; give one per comparison")
+        # An impostor comparison joins its group with a partner that only this group has: what one group contributes
+        # is then one identity pair, and no two groups share anybody.
+        names = as_text(cluster.labels).tolist()
+        codes = np.asarray(cluster.codes, dtype=np.int64)
+        identities = text_array([*names, *(f"{name} (other side)" for name in names)])
+        partner = np.where(genuine, codes, codes + len(names))
+        return cls.from_codes(identities, codes, partner, score, distance=distance, notes=[CLUSTERED])
 
     @classmethod
     def of_nobody(

@@ -44,7 +44,7 @@ _NAMED_SIDES = (
 _SCORE = _words(
     """
     score scores similarity sim similarity_score cosine cosine_similarity match_score comparison_score
-    llr match_probability probability
+    llr match_probability probability y_score y_pred_proba
     """
 )
 _DISTANCE = _words(
@@ -55,7 +55,7 @@ _DISTANCE = _words(
 _GENUINE = _words(
     """
     genuine is_genuine mated is_mated target is_target same is_same issame same_person same_identity
-    is_match match targettype target_type clerical_match_score
+    is_match match targettype target_type clerical_match_score y_true
     """
 )
 DECISIONS = _words("is_match match clerical_match_score")

@@ -66,6 +66,37 @@ class ErrorRates(Shown):
         rates = f"FAR {percent(self.far.estimate)}, FRR {percent(self.frr.estimate)}"
         return f"ErrorRates({rates} at threshold {threshold_text(self.threshold)}; {self.n_identities:,} identities)"
 
+    @property
+    def fmr(self) -> Rate:
+        """The same as `far`, in the words of ISO/IEC 19795-1: the false match rate."""
+        return self.far
+
+    @property
+    def fnmr(self) -> Rate:
+        """The same as `frr`, in the words of ISO/IEC 19795-1: the false non-match rate."""
+        return self.frr
+
+    def flat(self, level: float = 0.95, method: str = "auto") -> dict[str, float]:
+        """The rates and their limits by name, for loggers: ``far``, ``far_low``, ``far_high``, ``frr``, ….
+
+        Parameters
+        ----------
+        level, method
+            Of the intervals.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> sorted(mb.evaluate(mb.demo_data(), threshold=0.6).flat())
+        ['far', 'far_high', 'far_low', 'frr', 'frr_high', 'frr_low', 'threshold']
+        """
+        values = {"threshold": self.threshold}
+        for rate in (self.far, self.frr):
+            if rate.comparisons:
+                low, high = rate.interval(method, level)
+                values |= {rate.metric: rate.estimate, f"{rate.metric}_low": low, f"{rate.metric}_high": high}
+        return values
+
     def precision(self, prior: float | None = None) -> LinkageMeasure:
         """The share of matches that are genuine, at a prior of genuine comparisons.
 

@@ -25,6 +25,15 @@ from matchbound.stats.resampling import seed_of
 if TYPE_CHECKING:
     from matchbound.show.tables import Table
 
+OTHER_WORDS = {
+    "alpha": "level, which is 1 - alpha",
+    **dict.fromkeys(("confidence_level", "confidence", "conf_level", "conf"), "level"),
+    **dict.fromkeys(("random_state", "seed", "random_seed"), "rng"),
+    **dict.fromkeys(("n_boot", "n_bootstrap", "n_bootstraps", "B"), "n_resamples"),
+    "alternative": "side",
+    "n_jobs": "workers",
+}
+"""Words of other packages for arguments, and ours."""
 DRAWING = frozenset({"n_resamples", "rng", "workers"})
 """Options that every rule takes: those that draw nothing ignore them."""
 SCHEME = frozenset({"swap", "weights", "tau", "fixed_sizes", "correction", "units", "smooth"})
@@ -337,6 +346,7 @@ class Number(Shown):
         unknown = sorted(set(ask.options) - known)
         if unknown and (strict or not any(unknown[0] in other.options for other in self.rules)):
             takes = f"; it takes {', '.join(sorted(rule.options))}" if rule.options else ""
+            takes = f"; use {OTHER_WORDS[unknown[0]]}" if unknown[0] in OTHER_WORDS else takes
             raise UsageError(f"unknown option {unknown[0]!r} for method {rule.name if strict else 'auto'!r}{takes}")
         return replace(ask, options={key: value for key, value in ask.options.items() if key in known})
 

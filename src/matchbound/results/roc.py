@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -209,6 +209,16 @@ class RocCurve(Shown):
         return self.tally.false_nonmatches / self.tally.n_genuine
 
     @property
+    def fmr(self) -> FloatArray:
+        """The same as `far`, in the words of ISO/IEC 19795-1."""
+        return self.far
+
+    @property
+    def fnmr(self) -> FloatArray:
+        """The same as `frr`, in the words of ISO/IEC 19795-1."""
+        return self.frr
+
+    @property
     def far_variance(self) -> FloatArray:
         """Plug-in variance of FAR at each threshold, shape (K,). It can be negative in small samples."""
         return self._variances.far
@@ -297,28 +307,40 @@ class RocCurve(Shown):
             return self.min_dcf(0.5).threshold
         return self.at_far(rate).threshold if name == "far" else self.at_frr(rate).threshold
 
-    def at_far(self, far: float) -> OperatingPoint:
+    @overload
+    def at_far(self, far: float) -> OperatingPoint: ...
+    @overload
+    def at_far(self, far: Sequence[float]) -> list[OperatingPoint]: ...
+    def at_far(self, far: float | Sequence[float]) -> OperatingPoint | list[OperatingPoint]:
         """FRR at the most lenient threshold whose FAR is at most `far`.
 
         Parameters
         ----------
         far
-            The target FAR, between 0 and 1.
+            The target FAR, between 0 and 1; several give a list.
         """
+        if not isinstance(far, (int, float, np.number)):
+            return [self.at_far(float(each)) for each in far]
         check_rate(far, "far", zero=True, one=True)
         exact = self.refined(far=[far])
         k = point_at_far(exact.tally, far)
         frr = float(exact.tally.false_nonmatches[k] / exact.tally.n_genuine)
         return OperatingPoint(exact.tally, self.recount, frr, k, float(far), "far")
 
-    def at_frr(self, frr: float) -> OperatingPoint:
+    @overload
+    def at_frr(self, frr: float) -> OperatingPoint: ...
+    @overload
+    def at_frr(self, frr: Sequence[float]) -> list[OperatingPoint]: ...
+    def at_frr(self, frr: float | Sequence[float]) -> OperatingPoint | list[OperatingPoint]:
         """FAR at the strictest threshold whose FRR is at most `frr`.
 
         Parameters
         ----------
         frr
-            The target FRR, between 0 and 1.
+            The target FRR, between 0 and 1; several give a list.
         """
+        if not isinstance(frr, (int, float, np.number)):
+            return [self.at_frr(float(each)) for each in frr]
         check_rate(frr, "frr", zero=True, one=True)
         exact = self.refined(frr=[frr])
         k = point_at_frr(exact.tally, frr)
