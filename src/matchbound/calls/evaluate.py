@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 CHOSEN_HERE = Note(
     "threshold-chosen-here",
-    "the threshold was chosen on these data, and the intervals take it as given; roc(data).at_far(…) gives FRR at a FAR "
-    "with an interval that accounts for the estimated threshold",
+    "the threshold was chosen on these data, and the intervals take it as given; roc(data).at_far(…) gives FRR at a "
+    "FAR with an interval that accounts for the estimated threshold",
 )
 
 
