@@ -9,7 +9,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.results.claims import AT_A_THRESHOLD, METRICS
+from matchbound.metrics import METRICS, read_from
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 FAILURES = mb.Failures.from_counts(fte=(2, 150), fta=(10, 800))
@@ -34,7 +34,7 @@ def test_a_report_judges_what_the_command_line_judges(tmp_path: Path, capsys: py
     assert "needs --fta, --fte or --failures" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("metric", AT_A_THRESHOLD)
+@pytest.mark.parametrize("metric", read_from("rates"))
 def test_every_metric_at_a_threshold_is_judged_there(metric: str) -> None:
     assert metric in METRICS
     claim = mb.evaluate(mb.demo_data(), 0.6).claim(f"{metric} < 0.9999", failures=FAILURES)

@@ -10,7 +10,8 @@ from matchbound.cli.options import several
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
-from matchbound.results.claims import AT_A_THRESHOLD, Claim, Statement, check_statement, parse_claim
+from matchbound.metrics import METRICS
+from matchbound.results.claims import Claim, Statement, check_statement, parse_claim
 
 MOST_PILOT = 2_000_000
 """Comparisons up to which the data are a pilot of the study that would settle a claim."""
@@ -31,12 +32,12 @@ def read_claims(texts: Sequence[str] | None) -> list[tuple[str, Statement]]:
 
 def needs_threshold(claims: Sequence[tuple[str, Statement]]) -> bool:
     """Whether a claim is about rates at a threshold."""
-    return any(statement.metric in AT_A_THRESHOLD for _, statement in claims)
+    return any("rates" in METRICS[statement.metric].read for _, statement in claims)
 
 
 def needs_curve(claims: Sequence[tuple[str, Statement]]) -> bool:
     """Whether a claim is about a curve."""
-    return any(statement.metric not in AT_A_THRESHOLD for _, statement in claims)
+    return any("curve" in METRICS[statement.metric].read for _, statement in claims)
 
 
 def check_failures(claims: Sequence[tuple[str, Statement]], failures: Failures | None) -> None:

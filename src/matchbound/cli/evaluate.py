@@ -13,9 +13,10 @@ from matchbound.cli.reading import READING, Reading
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
+from matchbound.metrics import METRICS
 from matchbound.notes import PARTIAL_LABELS
 from matchbound.readers.scan import ScoreFile
-from matchbound.results.claims import AT_A_THRESHOLD, judge_all
+from matchbound.results.claims import judge_all
 from matchbound.results.interval import check_prior
 from matchbound.results.rates import VARIANCES, Rate
 from matchbound.stats.resampling import BOOTSTRAPS
@@ -110,7 +111,7 @@ def evaluate(
             if failed is not None:
                 pair = rates.generalised(failed)
                 general += records_of([n for n in (pair.gfar, pair.gfrr) if n.rate.comparisons], "auto", level)
-        asked = [statement for _, statement in claims if statement.metric not in AT_A_THRESHOLD]
+        asked = [statement for _, statement in claims if "curve" in METRICS[statement.metric].read]
         points = [] if curve is None else records_of([curve.claimed(each) for each in asked], "auto", level)
         verdicts = judge_all(claims, series, curve, level=level, method=method, failures=failed)
     tables = [(rates_table, records), (generalised_table, general), (linkage_table, linked), (curve_table, points)]

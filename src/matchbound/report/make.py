@@ -19,6 +19,7 @@ from matchbound.counting.recount import Source
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.data.failures import Failures
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.metrics import METRICS
 from matchbound.notes import heard
 from matchbound.readers.loading import in_memory
 from matchbound.report.page import (
@@ -35,7 +36,7 @@ from matchbound.report.page import (
     reading_of_number,
 )
 from matchbound.report.parts import curve_panel, curve_picture, drivers_of, per_person, tally_at
-from matchbound.results.claims import AT_A_THRESHOLD, check_statement, judge_all, parse_claim
+from matchbound.results.claims import check_statement, judge_all, parse_claim
 from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
@@ -236,7 +237,7 @@ def make_report(
         raise UsageError("costs and Cllr are of pooled comparisons: leave out min_dcf and cllr, or the weighting")
     asked = _numbers("threshold", threshold)
     said = [(text, parse_claim(text)) for text in claims]
-    if any(claim.metric in AT_A_THRESHOLD for _, claim in said) and not asked:
+    if any("rates" in METRICS[claim.metric].read for _, claim in said) and not asked:
         raise UsageError("a claim about a rate at a threshold needs a threshold")
     for text, statement in said:
         check_statement(statement, text)

@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from matchbound.errors import UsageError
+from matchbound.metrics import HOMES, METRICS, NAMES, Home, read_from, unit_of
 from matchbound.notes import Note
 from matchbound.results.interval import Interval
 from matchbound.show.claims import claim_record
@@ -18,44 +19,11 @@ from matchbound.show.shown import Shown
 if TYPE_CHECKING:
     from matchbound.data.failures import Failures
     from matchbound.results.error_rates import ErrorRates
+    from matchbound.results.number import Number
     from matchbound.results.roc import RocCurve
 
 Verdict = Literal["shown", "not shown", "refuted"]
 Relation = Literal["<", ">"]
-
-METRICS = {
-    "far": "far",
-    "fmr": "far",
-    "frr": "frr",
-    "fnmr": "frr",
-    "eer": "eer",
-    "auc": "auc",
-    "frr@far": "frr@far",
-    "fnmr@fmr": "frr@far",
-    "far@frr": "far@frr",
-    "fmr@fnmr": "far@frr",
-    "mindcf": "mindcf",
-    "actdcf": "actdcf",
-    "cllr": "cllr",
-    "mincllr": "mincllr",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "f1",
-    "gfar": "gfar",
-    "gfrr": "gfrr",
-    "hter": "hter",
-    "fpir": "fpir",
-    "fnir": "fnir",
-    "cmc": "cmc",
-    "fnir@fpir": "fnir@fpir",
-}
-"""Names that a claim may use, and the metric each means."""
-
-AT_A_THRESHOLD = ("far", "frr", "precision", "recall", "f1", "hter", "gfar", "gfrr")
-"""Metrics of decisions at a threshold; the others are of a curve, or of searches."""
-
-UNBOUNDED = ("mindcf", "actdcf", "cllr", "mincllr")
-"""Metrics that are no rates: their targets may be 1 and more."""
 
 _RELATION = re.compile(r"<=|>=|<|>|≤|≥")
 
@@ -124,23 +92,81 @@ def parse_claim(text: str) -> Statement:
         key, equals, value = part.partition("=")
         if not equals or not key.isidentifier():
             raise UsageError(f"claim {text!r}: {part!r} must be NAME=VALUE; {advice}")
-        if given is None and f"{name}@{key}" in METRICS:
+        if given is None and f"{name}@{key}" in NAMES:
             name, given = f"{name}@{key}", _number(value, text)
         else:
             options[key] = _number(value, text)
-    if name not in METRICS:
-        known = ", ".join(dict.fromkeys(METRICS.values()))
+    if name not in NAMES:
+        known = ", ".join(METRICS)
         raise UsageError(f"claim {text!r}: there is no metric {name!r}; a claim is about one of {known}")
     below = _RELATION.findall(text)[0] in ("<", "<=", "≤")
-    return Statement(METRICS[name], "<" if below else ">", _number(sides[1], text), given, options)
+    return Statement(NAMES[name], "<" if below else ">", _number(sides[1], text), given, options)
 
 
 def check_statement(said: Statement, text: str) -> None:
-    """Refuse rates that are none, such as the target of "far<1", which holds of every system."""
+    """Raise where a rate is not one, such as the target of "far<1", which holds of every system."""
     if said.given is not None:
         _check_rate(said.given, f"claim {text!r}")
-    if said.metric not in UNBOUNDED:
-        _check_rate(said.target, f"claim {text!r}")
+    _check_target(said.metric, said.target, f"claim {text!r}")
+
+
+class Judged:
+    """A result that claims are made about: the metrics that are read from it stand in `matchbound.metrics`."""
+
+    home: ClassVar[Home]
+
+    def claim(self, text: str, *, level: float = 0.95, method: str | None = None, **context: Any) -> Claim:
+        """Whether these data show a requirement, such as ``"far < 1e-3"`` or ``"frr@far=1e-3 < 5%"``.
+
+        Parameters
+        ----------
+        text
+            The requirement; the metrics that it may name are those of this kind of result.
+        level
+            The confidence of the one-sided bounds.
+        method
+            Of the bounds; by default that of the number.
+        context
+            What the metric needs besides: ``failures`` for GFAR and GFRR.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> mb.evaluate(mb.demo_data(), threshold=0.6).claim("far < 50%").verdict
+        'shown'
+        """
+        said = parse_claim(text)
+        return said.judge(self.claimed(said, **context), level=level, method=method)
+
+    def claimed(self, said: Statement, **context: Any) -> Number:
+        """The number that a claim is about.
+
+        Parameters
+        ----------
+        said
+            The requirement in parts.
+        context
+            As for `claim`.
+        """
+        metric = METRICS[said.metric]
+        if self.home not in metric.read:
+            where = ", ".join(HOMES[home] for home in metric.read) or "searches"
+            raise UsageError(
+                f"claims about {HOMES[self.home]} take {', '.join(read_from(self.home))}; {said.metric} is read from "
+                f"{where}"
+            )
+        foreign = sorted(set(said.options) - set(metric.settings))
+        if foreign:
+            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {foreign[0]!r}")
+        if "@" in said.metric and said.given is None:
+            raise UsageError(f"claim {str(said)!r} needs the rate at which it is read: {said.metric}=1e-3")
+        if said.metric in ("gfar", "gfrr") and context.get("failures") is None:
+            raise UsageError(f"a claim about {said.metric} counts failures to enrol and to acquire; give failures=")
+        asked = {**said.options, **({} if said.given is None else {"given": said.given})}
+        if said.metric in ("gfar", "gfrr"):
+            asked |= context
+        number: Number = metric.read[self.home](self, asked)
+        return number
 
 
 def judge_all(
@@ -161,7 +187,7 @@ def judge_all(
     """
     verdicts: list[tuple[Claim, float | None]] = []
     for text, statement in claims:
-        if statement.metric in AT_A_THRESHOLD:
+        if "rates" in METRICS[statement.metric].read:
             own = method if statement.metric in ("far", "frr", "recall") else None
             verdicts += [
                 (rates.claim(text, level=level, method=own, failures=failures), rates.threshold) for rates in series
@@ -172,8 +198,17 @@ def judge_all(
     return verdicts
 
 
+def _check_target(metric: str, value: float, where: str) -> None:
+    """Raise where a target is not a value that the metric can have."""
+    unit = unit_of(metric)
+    if unit in ("rate", "area"):
+        _check_rate(value, where)
+    elif unit == "points" and not -1.0 < value < 1.0:
+        raise UsageError(f"{where}: {value:g} is not a difference of rates{percent_meant(value)}")
+
+
 def _check_rate(value: float, where: str) -> None:
-    """Refuse a target that every rate meets, or none: most often a percentage without its sign."""
+    """Raise for a target that every rate meets, or none: most often a percentage without its sign."""
     if not 0.0 <= value < 1.0:
         raise UsageError(f"{where}: {value:g} is not a rate below 1{percent_meant(value)}")
 
@@ -327,8 +362,7 @@ def claim_of(
     target = float(below if below is not None else above)  # type: ignore[arg-type]
     if not math.isfinite(target):
         raise UsageError(f"a claim needs a finite target; got {target!r}")
-    if statistic.metric in METRICS and statistic.metric not in UNBOUNDED:
-        _check_rate(target, "claim")
+    _check_target(_entry(statistic), target, "claim")
     options = _with_method(method, options)
     high = statistic.interval(level=level, side="upper", **options)
     low = statistic.interval(level=level, side="lower", **options)
@@ -341,7 +375,7 @@ def claim_of(
         relation="<" if below is not None else ">",
         level=level,
         method=high.method if below is not None else low.method,
-        metric=statistic.metric,
+        metric=_entry(statistic),
         rules=rules_of_thumb(statistic, target) if below is not None else (),
         notes=tuple(dict.fromkeys((*high.notes, *low.notes))),
     )
@@ -394,6 +428,11 @@ class Claimable(Shown):
         'shown'
         """
         return claim_of(self, below=below, above=above, level=level, method=method, **options)
+
+
+def _entry(number: Bounded) -> str:
+    """The name in the table of metrics; a difference of FAR has another than FAR itself."""
+    return str(getattr(number, "entry", number.metric))
 
 
 def _with_method(method: str | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
 from matchbound.errors import DataError, UsageError
+from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap
+from matchbound.results.claims import Judged
 from matchbound.results.error_rates import ErrorRates
 from matchbound.results.interval import Interval, Side, limits_record
 from matchbound.results.number import Ask, Limits, Number, Rule, bootstrap_rules
@@ -131,6 +133,11 @@ class Difference(Number):
     def label(self) -> str:
         """Its name in tables."""
         return f"difference of {self.metric}"
+
+    @property
+    def entry(self) -> str:
+        """Its name in the table of metrics: ``"dfar"``, ``"dfrr"`` or ``"deer"``."""
+        return f"d{self.metric.partition('@')[0]}"
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -272,7 +279,7 @@ class Ratio(Number):
     @property
     def metric(self) -> str:
         """Such as ``"far ratio"``."""
-        return f"{self.difference.metric} ratio"
+        return f"{self.difference.metric.partition('@')[0]} ratio"
 
     @property
     def estimate(self) -> float:
@@ -461,7 +468,7 @@ class PointDifference(Difference):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Shown):
+class Comparison(Judged, Shown):
     """Two systems on the same comparisons.
 
     mode
@@ -493,6 +500,7 @@ class Comparison(Shown):
     0.0
     """
 
+    home: ClassVar[Home] = "comparison"
     mode: Literal["threshold", "far", "frr"]
     target: float | None
     far: Difference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import SURE, question
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
+from matchbound.metrics import Home
 from matchbound.notes import Note
-from matchbound.results.claims import AT_A_THRESHOLD, Claim, parse_claim
+from matchbound.results.claims import Judged
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
 from matchbound.results.interval import few_identities, named
 from matchbound.results.linkage import HalfTotalError, LinkageMeasure, Recall, refuse_partial
@@ -35,7 +36,7 @@ FEWEST, LARGE_SHARE = 10, 0.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ErrorRates(Shown):
+class ErrorRates(Judged, Shown):
     """FAR and FRR at one threshold.
 
     warnings
@@ -55,6 +56,7 @@ class ErrorRates(Shown):
     (215, 1671)
     """
 
+    home: ClassVar[Home] = "rates"
     threshold: float
     far: Rate
     frr: Rate
@@ -156,56 +158,6 @@ class ErrorRates(Shown):
         return GeneralisedRates(
             GeneralisedRate("gfar", self.far, failures), GeneralisedRate("gfrr", self.frr, failures)
         )
-
-    def claim(
-        self, text: str, *, level: float = 0.95, method: str | None = None, failures: Failures | None = None
-    ) -> Claim:
-        """Whether a requirement is shown at this threshold: ``"far < 1e-3"``, ``"precision@prior=0.01 > 0.9"``.
-
-        Metrics: ``far``, ``frr``, ``precision``, ``recall``, ``f1``, ``hter``, ``gfar``, ``gfrr``.
-
-        Parameters
-        ----------
-        text
-            The requirement.
-        level
-            The confidence of the one-sided bounds.
-        method
-            Of the bounds; by default that of the number.
-        failures
-            Failures to enrol and to acquire, for ``gfar`` and ``gfrr``.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> mb.evaluate(mb.demo_data(), threshold=0.6).claim("far < 50%").verdict
-        'shown'
-        """
-        said = parse_claim(text)
-        options = dict(said.options)
-        made: Rate | LinkageMeasure | Recall | HalfTotalError | GeneralisedRate
-        if said.metric in ("precision", "f1"):
-            prior = options.pop("prior", None)
-            made = self.precision(prior) if said.metric == "precision" else self.f1(prior)
-        elif said.metric == "recall":
-            made = self.recall()
-        elif said.metric == "hter":
-            made = self.hter()
-        elif said.metric in ("gfar", "gfrr"):
-            if failures is None:
-                raise UsageError(f"a claim about {said.metric} needs failures to enrol or to acquire; give failures=")
-            both = self.generalised(failures)
-            made = both.gfar if said.metric == "gfar" else both.gfrr
-        elif said.metric in ("far", "frr"):
-            made = self.far if said.metric == "far" else self.frr
-        else:
-            raise UsageError(
-                f"rates at a threshold know nothing of {said.metric!r}; claims about them take "
-                f"{', '.join(AT_A_THRESHOLD)} (see RocCurve.claim for others)"
-            )
-        if options:
-            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")
-        return said.judge(made, level=level, method=method)
 
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR, each with its default interval."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from matchbound.data.failures import Failures
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError
 from matchbound.notes import Note
-from matchbound.results.interval import Interval, Side
+from matchbound.results.interval import Side
 from matchbound.results.number import Ask, Limits, Number, Rule
+from matchbound.results.rates import Rate, through_rate
 from matchbound.show.shown import Shown
 from matchbound.stats.failures import (
     Attempts,
@@ -26,9 +27,6 @@ from matchbound.stats.failures import (
     square_of_totals,
 )
 
-if TYPE_CHECKING:
-    from matchbound.results.rates import Rate
-
 FEW_ERRORS = 10
 RARE = 0.01
 """Below this FNMR, and with fewer errors than `FEW_ERRORS`, GFRR takes FNMR's own limits."""
@@ -39,15 +37,20 @@ NOT_BY_PERSON = Note(
 )
 
 
-def _limits(number: GeneralisedRate, ask: Ask) -> Limits:
+def _limits(method: str, number: GeneralisedRate, ask: Ask) -> Limits:
+    """Limits from those of FMR (FNMR) by a method.
+
+    GFRR: Wilson's formula with the variance of influences added up by person and Student's t; with few false
+    non-matches, FNMR's own limits take the place of its term. GFAR: FMR's limits times (1−FTE)(1−FTA), widened by the
+    uncertainty of both on the log scale (MOVER).
+    """
     rate, people = number.rate, number._people
     few = bool(rate.errors) and rate.errors < FEW_ERRORS and rate.estimate < RARE
     if number.metric == "gfrr" and not few:
         low, high = gfrr_limits(number.estimate, number.variance, people, ask.tail)
         return Limits(low, high, "wilson, influences by person")
-    options = ask.options["limits_of_rate"]
     sides: tuple[Side, Side] = ("two-sided", "two-sided") if ask.side == "two-sided" else ("lower", "upper")
-    lower, upper = (rate.interval(level=ask.level, side=side, **options) for side in sides)
+    lower, upper = (rate.interval(method, ask.level, side=side, **ask.options) for side in sides)
     own = (lower.low, upper.high)
     if number.metric == "gfar":
         kept = (1.0 - number.fte) * (1.0 - number.fta)
@@ -84,8 +87,8 @@ class GeneralisedRate(Number):
     metric: str
     rate: Rate = field(repr=False)
     failures: Failures = field(repr=False)
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("by person", _limits, frozenset({"limits_of_rate"}), hidden=True),)
-    defaults: ClassVar[tuple[str, ...]] = ("by person",)
+    rules: ClassVar[tuple[Rule, ...]] = through_rate(_limits)
+    defaults: ClassVar[tuple[str, ...]] = ("default",)
 
     def __repr__(self) -> str:
         return f"GeneralisedRate({self.metric}={self.estimate:.6g}, FTE={self.fte:.4g}, FTA={self.fta:.4g})"
@@ -165,17 +168,6 @@ class GeneralisedRate(Number):
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number."""
         return () if self.failures.by_person else (NOT_BY_PERSON,)
-
-    def interval(
-        self, method: str | float = "auto", level: float = 0.95, *, side: Side = "two-sided", **options: Any
-    ) -> Interval:
-        """A confidence interval; `method` and `options` are those of FMR's (FNMR's) own limits, see `Rate.interval`.
-
-        GFRR: Wilson's formula with the variance of influences added up by person and Student's t; with few false
-        non-matches, FNMR's own limits take the place of its term. GFAR: FMR's limits times (1−FTE)(1−FTA), widened by
-        the uncertainty of both on the log scale (MOVER).
-        """
-        return super().interval("auto", level, side=side, limits_of_rate={"method": method, **options})
 
     def _fields(self) -> dict[str, Any]:
         return {

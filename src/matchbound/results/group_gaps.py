@@ -155,6 +155,52 @@ class GroupGap(Difference):
         return math.log(a / b), self.variances[0] / a**2 + self.variances[1] / b**2
 
 
+def _of_all_pairs(largest: LargestGap, ask: Ask) -> Limits:
+    """Bounds of the largest gap.
+
+    That every gap is below a target is shown when each upper bound is: no adjustment for their number is needed (an
+    intersection-union test). That one of them is above it takes lower bounds that hold simultaneously (Bonferroni).
+    """
+    numbers = largest.numbers
+    high = max(number.interval(level=1.0 - ask.tail, side="upper").high for number in numbers)
+    low = max(number.interval(level=1.0 - ask.tail / len(numbers), side="lower").low for number in numbers)
+    return Limits(max(low, 1.0 if largest.metric.endswith("ratio") else 0.0), high)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LargestGap(Number):
+    """The largest gap, or ratio, among all pairs of groups.
+
+    metric
+        Such as ``"far gap"`` or ``"frr ratio"``.
+    gaps
+        Every pair of groups, in both orders.
+    """
+
+    metric: str
+    gaps: tuple[GroupGap, ...]
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("all pairs", _of_all_pairs),)
+    defaults: ClassVar[tuple[str, ...]] = ("all pairs",)
+
+    def __repr__(self) -> str:
+        return f"LargestGap({self.metric}={self.estimate:.6g})"
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        """The gap or the ratio of every pair."""
+        return tuple(gap.as_ratio() for gap in self.gaps) if self.metric.endswith("ratio") else self.gaps
+
+    @property
+    def estimate(self) -> float:
+        """The largest of them."""
+        return max((float(number) for number in self.numbers if not math.isnan(float(number))), default=math.nan)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Those of one gap or ratio."""
+        return self.numbers[0].ends
+
+
 @dataclass(frozen=True, eq=False)
 class CrossRate(Number):
     """The impostor rate between two groups (or within one).

@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.errors import DataError, UsageError
+from matchbound.metrics import Home
 from matchbound.notes import Note
+from matchbound.results.claims import Judged
 from matchbound.results.error_rates import ErrorRates
-from matchbound.results.group_gaps import CrossRate, GroupGap
+from matchbound.results.group_gaps import CrossRate, GroupGap, LargestGap
 from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import Rate
 from matchbound.results.together import Together
@@ -75,7 +77,7 @@ class GroupRow(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupRates(Shown):
+class GroupRates(Judged, Shown):
     """Error rates by group at one threshold; ``rates["name"]`` gives the ErrorRates of a group.
 
     groups
@@ -104,6 +106,7 @@ class GroupRates(Shown):
     ['even', 'odd']
     """
 
+    home: ClassVar[Home] = "groups"
     threshold: float
     groups: tuple[str, ...]
     overall: ErrorRates = field(repr=False)
@@ -286,6 +289,33 @@ class GroupRates(Shown):
             raise DataError(f"fewer than two groups are large enough to compare their {metric.upper()}")
         top = max(rows, key=lambda row: abs(row.gap.estimate))
         return top if top.gap.estimate >= 0.0 else _turned(top, self)
+
+    def largest_gap(self, metric: Metric = "far") -> LargestGap:
+        """The largest difference between two groups, as a number with bounds and claims.
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        """
+        return LargestGap(f"{_metric(metric)} gap", self._compared_pairs(metric))
+
+    def largest_ratio(self, metric: Metric = "far") -> LargestGap:
+        """The largest ratio of two groups' rates, as a number with bounds and claims.
+
+        Parameters
+        ----------
+        metric
+            ``"far"`` or ``"frr"``.
+        """
+        return LargestGap(f"{_metric(metric)} ratio", self._compared_pairs(metric))
+
+    def _compared_pairs(self, metric: Metric) -> tuple[GroupGap, ...]:
+        """Every pair of groups that are large enough, in both orders."""
+        pairs = tuple(self.gap(metric, a, b) for a, b in permutations(self._usable(metric), 2))
+        if not pairs:
+            raise DataError(f"fewer than two groups are large enough to compare their {metric.upper()}")
+        return pairs
 
     def ratio_of_worst_to_best(self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto") -> Interval:
         """A simultaneous interval for the highest rate of a group over the lowest.

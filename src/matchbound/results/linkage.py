@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,10 +13,10 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
-from matchbound.results.interval import Interval, Side, check_prior, opposite
+from matchbound.results.interval import check_prior, opposite
 from matchbound.results.latent_pair import Independent
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
-from matchbound.results.rates import RATE_RULES, Rate
+from matchbound.results.rates import Rate, through_rate
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import log_t, logit_t
@@ -310,13 +310,19 @@ class HalfTotalError(OfBothRates):
         return corrected_variance(DyadicSums(own + shared, own, max(square, 0.0)), self.effective_identities)
 
 
+def _one_minus(method: str, recall: Recall, ask: Ask) -> Limits:
+    frr = recall.frr.interval(method, ask.level, side=opposite(ask.side), **ask.options)
+    return Limits(1.0 - frr.high, 1.0 - frr.low, frr.method, frr.notes, frr.details)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Recall(AtThreshold):
     """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored; see `ErrorRates.recall`."""
 
     frr: Rate = field(repr=False)
     metric: ClassVar[str] = "recall"
-    rules: ClassVar[tuple[Rule, ...]] = RATE_RULES
+    rules: ClassVar[tuple[Rule, ...]] = through_rate(_one_minus)
+    defaults: ClassVar[tuple[str, ...]] = ("default",)
 
     @property
     def estimate(self) -> float:
@@ -327,13 +333,6 @@ class Recall(AtThreshold):
     def variance(self) -> float:
         """That of FRR."""
         return self.frr.variance
-
-    def interval(
-        self, method: str | float = "auto", level: float = 0.95, *, side: Side = "two-sided", **options: Any
-    ) -> Interval:
-        """1 minus the limits of FRR; see `Rate.interval` for the methods."""
-        interval = self.frr.interval(method, level, side=opposite(side), **options)
-        return replace(interval, low=1.0 - interval.high, high=1.0 - interval.low, side=side)
 
     def _fields(self) -> dict[str, Any]:
         return {**super()._fields(), "prior": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -88,6 +88,14 @@ RATE_RULES = (
     *bootstrap_rules(BOOTSTRAPS),
     Rule("fallback-wilson", _fallback_wilson, hidden=True),
 )
+
+
+def through_rate(limits: Callable[[str, Any, Ask], Limits]) -> tuple[Rule, ...]:
+    """The rules of a number whose limits are made from those of one rate by the same method."""
+    named_rules = [
+        Rule(rule.name, partial(limits, rule.name), rule.options | SCHEME) for rule in RATE_RULES if not rule.hidden
+    ]
+    return (*named_rules, Rule("default", partial(limits, "auto"), OF_VARIANCE | {"settings"}, hidden=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

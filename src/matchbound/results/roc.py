@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results import costs
 from matchbound.results.bands import (
@@ -29,8 +30,8 @@ from matchbound.results.bands import (
     make_band,
 )
 from matchbound.results.bootstraps import ADVISED_AGAINST
-from matchbound.results.claims import Claim, Statement, parse_claim
-from matchbound.results.costs import CostStatistic, DetectionCost, LogCost
+from matchbound.results.claims import Judged
+from matchbound.results.costs import DetectionCost, LogCost
 from matchbound.results.curve_limits import RateLimits, ThresholdChoice, limits_at, threshold_for
 from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.results.latent_pair import CurveModels
@@ -40,7 +41,6 @@ from matchbound.results.number import records_of
 from matchbound.results.points import (
     FEW_ERRORS,
     Auc,
-    CurveStatistic,
     Eer,
     OperatingPoint,
     curve_scheme,
@@ -107,7 +107,7 @@ class ThresholdPoint(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RocCurve(Shown):
+class RocCurve(Judged, Shown):
     """FAR and FRR at every threshold, from the strictest to the most lenient.
 
     Rates at a target are those of a threshold that exists: FRR at FAR f is that of the most lenient threshold whose FAR
@@ -135,6 +135,7 @@ class RocCurve(Shown):
     0.009
     """
 
+    home: ClassVar[Home] = "curve"
     tally: CurveTally
     recount: Recount
     warnings: tuple[Note, ...] = ()
@@ -450,63 +451,6 @@ class RocCurve(Shown):
     def min_cllr(self) -> LogCost:
         """Cllr after the best increasing map of the scores, by pooling adjacent violators; only their order matters."""
         return costs.min_cllr(self.tally, self._models)
-
-    def claim(self, text: str, *, level: float = 0.95, method: str | None = None) -> Claim:
-        """Whether a requirement is shown by these data, such as ``"frr@far=1e-3 < 0.05"`` or ``"eer < 2%"``.
-
-        Metrics: ``frr@far``, ``far@frr``, ``eer``, ``auc``, ``mindcf``, ``actdcf`` (with ``@prior=0.01``), ``cllr``,
-        ``mincllr``. FAR and FRR at a threshold are claims of `ErrorRates`.
-
-        Parameters
-        ----------
-        text
-            The requirement.
-        level
-            The confidence of the one-sided bounds.
-        method
-            Of the bounds; by default that of the number.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> curve = mb.roc(mb.demo_data())
-        >>> curve.claim("frr@far=1e-2 < 90%").verdict
-        'shown'
-        """
-        said = parse_claim(text)
-        return said.judge(self.claimed(said), level=level, method=method)
-
-    def claimed(self, said: Statement) -> CurveStatistic | CostStatistic:
-        """The number that a claim is about.
-
-        Parameters
-        ----------
-        said
-            The requirement in parts.
-        """
-        options = dict(said.options)
-        made: CurveStatistic | CostStatistic
-        if said.metric == "frr@far":
-            made = self.at_far(float(said.given or 0.0))
-        elif said.metric == "far@frr":
-            made = self.at_frr(float(said.given or 0.0))
-        elif said.metric in ("mindcf", "actdcf"):
-            known = {key: options.pop(key) for key in ("prior", "cost_miss", "cost_false_accept") if key in options}
-            made = self.min_dcf(**known) if said.metric == "mindcf" else self.actual_dcf(**known)
-        elif said.metric == "eer":
-            made = self.eer()
-        elif said.metric == "auc":
-            made = self.auc()
-        elif said.metric in ("cllr", "mincllr"):
-            made = self.cllr() if said.metric == "cllr" else self.min_cllr()
-        else:
-            raise UsageError(
-                f"a curve knows nothing of {said.metric!r}; claims about it take frr@far, far@frr, eer, auc, mindcf, "
-                "actdcf, cllr and mincllr"
-            )
-        if options:
-            raise UsageError(f"claim {str(said)!r}: {said.metric} has no setting {sorted(options)[0]!r}")
-        return made
 
     @cached_property
     def _models(self) -> CurveModels:

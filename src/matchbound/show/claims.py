@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from matchbound.metrics import unit_of
 from matchbound.show.numbers import target_text
 from matchbound.show.records import Record
 from matchbound.show.tables import LEAST, terminal_width, wrapped
@@ -45,12 +46,11 @@ def stated(claim: Claim) -> str:
 
 def required(claim: Claim) -> str:
     """The requirement in the notation of a page: "FRR at FAR 0.1% below 5%"."""
-    from matchbound.show.costs import PLAIN
-
     name = claim.statement.rsplit(f" {claim.relation} ", 1)[0]
     name = _AT.sub(lambda found: f" at {found[1]} {target_text(float(found[2]))}", name)
     name = _RATES.sub(lambda found: found[0].upper(), name)
-    target = f"{claim.target:g}" if claim.metric in PLAIN else target_text(claim.target)
+    plain = unit_of(claim.metric) in ("cost", "area", "ratio")
+    target = f"{claim.target:g}" if plain else target_text(claim.target)
     return f"{name} {'below' if claim.relation == '<' else 'above'} {target}"
 
 

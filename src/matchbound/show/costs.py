@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from matchbound.show.numbers import area_text, level_text, percent, target_text
+from matchbound.metrics import unit_of
+from matchbound.show.numbers import area_text, level_text, percent, points, target_text
 from matchbound.show.records import Record
 from matchbound.show.terms import metric_name
 from matchbound.show.text import table
 
-PLAIN = ("auc", "mindcf", "actdcf", "cllr", "mincllr")
-"""Metrics that are not written in percent."""
-
 
 def value_text(metric: str, value: float | None) -> str:
-    """A number in the notation of its metric: costs and areas plain, rates in percent; a dash for nothing."""
-    if metric not in PLAIN:
-        return percent(value)
+    """A number in the notation of its metric; a dash for nothing."""
     if value is None or not math.isfinite(value):
         return "–"
-    return area_text(value) if metric == "auc" else f"{value:.4f}"
+    unit = unit_of(metric)
+    if unit == "rate":
+        return percent(value)
+    if unit == "points":
+        return f"{points(value)} points"
+    return area_text(value) if unit == "area" else f"{value:.4f}" if unit == "cost" else f"{value:.3g}"
 
 
 def name_text(record: Record) -> str:

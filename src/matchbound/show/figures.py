@@ -181,7 +181,7 @@ def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    LatentInterval
+    Interval
 
     Examples
     --------

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal
 
+from matchbound.metrics import METRICS
+
 Terms = Literal["plain", "iso"]
 _SPOKEN: ContextVar[Terms] = ContextVar("terms", default="plain")
 
@@ -32,8 +34,6 @@ _ISO = {
     "False rejects": "False non-matches",
 }
 _WORDS = re.compile(r"\b(" + "|".join(sorted(map(re.escape, _ISO), key=len, reverse=True)) + r")\b")
-_NAMES = {"mindcf": "minDCF", "actdcf": "actDCF", "cllr": "Cllr", "mincllr": "minCllr", "f1": "F1"}
-_NAMES |= {"precision": "precision", "recall": "recall"}
 
 
 def worded(text: str, terms: Terms = "plain") -> str:
@@ -58,4 +58,5 @@ def speaking(terms: Terms) -> Iterator[None]:
 
 def metric_name(metric: str) -> str:
     """A metric as a heading: ``"frr@far"`` is "FRR at FAR", or "FNMR at FMR" where ISO's terms are spoken."""
-    return _NAMES.get(metric) or say(metric.upper().replace("@", " at "))
+    entry = METRICS.get(metric)
+    return say(metric.upper().replace("@", " at ") if entry is None else entry.title)

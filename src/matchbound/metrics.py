@@ -1,0 +1,138 @@
+"""Every metric once: its name, the unit it is written in, and how it is read from a result.
+
+Claims, the command line, tables and reports look metrics up here. To add a metric, give its value and its sums in
+`stats`, its class in `results` and one entry below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Unit = Literal["rate", "points", "ratio", "cost", "area"]
+"""Rates are written in percent, differences of rates in percentage points, the others as plain numbers."""
+Home = Literal["rates", "curve", "searches", "comparison", "groups"]
+"""What a metric is read from: rates at a threshold, a curve, searches, two systems, groups of people."""
+HOMES: dict[Home, str] = {
+    "rates": "rates at a threshold",
+    "curve": "a curve",
+    "searches": "searches",
+    "comparison": "a comparison of two systems",
+    "groups": "groups",
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    name
+        As in records and claims, such as ``"frr@far"``.
+    title
+        As in tables.
+    read
+        For each home, a function from the result and the settings of a claim (`given` among them) to the number.
+    unit
+        How it is written.
+    aliases
+        Other names that a claim may use.
+    settings
+        Settings that a claim may have: ``"precision@prior=0.01 > 0.9"``.
+    """
+
+    name: str
+    title: str
+    read: Mapping[Home, Callable[[Any, Mapping[str, Any]], Any]] = field(default_factory=dict)
+    unit: Unit = "rate"
+    aliases: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+
+def _costs(name: str) -> Callable[[Any, Mapping[str, Any]], Any]:
+    return lambda curve, asked: getattr(curve, name)(**asked)
+
+
+_COSTS = ("prior", "cost_miss", "cost_false_accept")
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("far", "FAR", {"rates": lambda rates, _: rates.far}, aliases=("fmr",)),
+        Metric("frr", "FRR", {"rates": lambda rates, _: rates.frr}, aliases=("fnmr",)),
+        Metric(
+            "precision",
+            "precision",
+            {"rates": lambda rates, asked: rates.precision(asked.get("prior"))},
+            settings=("prior",),
+        ),
+        Metric("recall", "recall", {"rates": lambda rates, _: rates.recall()}),
+        Metric("f1", "F1", {"rates": lambda rates, asked: rates.f1(asked.get("prior"))}, settings=("prior",)),
+        Metric("hter", "HTER", {"rates": lambda rates, _: rates.hter()}),
+        Metric("gfar", "GFAR", {"rates": lambda rates, asked: rates.generalised(asked["failures"]).gfar}),
+        Metric("gfrr", "GFRR", {"rates": lambda rates, asked: rates.generalised(asked["failures"]).gfrr}),
+        Metric(
+            "frr@far",
+            "FRR at FAR",
+            {"curve": lambda curve, asked: curve.at_far(asked["given"])},
+            aliases=("fnmr@fmr",),
+        ),
+        Metric(
+            "far@frr",
+            "FAR at FRR",
+            {"curve": lambda curve, asked: curve.at_frr(asked["given"])},
+            aliases=("fmr@fnmr",),
+        ),
+        Metric("eer", "EER", {"curve": lambda curve, _: curve.eer()}),
+        Metric("auc", "AUC", {"curve": lambda curve, _: curve.auc()}, "area"),
+        Metric("mindcf", "minDCF", {"curve": _costs("min_dcf")}, "cost", settings=_COSTS),
+        Metric("actdcf", "actDCF", {"curve": _costs("actual_dcf")}, "cost", settings=_COSTS),
+        Metric("cllr", "Cllr", {"curve": lambda curve, _: curve.cllr()}, "cost"),
+        Metric("mincllr", "minCllr", {"curve": lambda curve, _: curve.min_cllr()}, "cost"),
+        Metric("fpir", "FPIR"),
+        Metric("fnir", "FNIR"),
+        Metric("cmc", "CMC"),
+        Metric("fnir@fpir", "FNIR at FPIR"),
+        Metric("fpir@size", "FPIR at size"),
+        Metric("cmc@size", "CMC at size"),
+        Metric("dfar", "FAR difference", {"comparison": lambda both, _: both.far}, "points", ("dfmr",)),
+        Metric("dfrr", "FRR difference", {"comparison": lambda both, _: both.frr}, "points", ("dfnmr",)),
+        Metric("deer", "EER difference", {"comparison": lambda both, _: both.eer}, "points"),
+        Metric("far gap", "FAR gap", {"groups": lambda groups, _: groups.largest_gap("far")}, "points", ("fmr gap",)),
+        Metric("frr gap", "FRR gap", {"groups": lambda groups, _: groups.largest_gap("frr")}, "points", ("fnmr gap",)),
+        Metric(
+            "far ratio",
+            "FAR ratio",
+            {
+                "comparison": lambda both, _: both.far.as_ratio(),
+                "groups": lambda groups, _: groups.largest_ratio("far"),
+            },
+            "ratio",
+            ("fmr ratio",),
+        ),
+        Metric(
+            "frr ratio",
+            "FRR ratio",
+            {
+                "comparison": lambda both, _: both.frr.as_ratio(),
+                "groups": lambda groups, _: groups.largest_ratio("frr"),
+            },
+            "ratio",
+            ("fnmr ratio",),
+        ),
+    )
+}
+NAMES: dict[str, str] = {
+    word.replace(" ", ""): metric.name for metric in METRICS.values() for word in (metric.name, *metric.aliases)
+}
+"""Names and aliases as a claim writes them, without spaces, and the metric each means."""
+
+
+def read_from(home: Home) -> tuple[str, ...]:
+    """The names of the metrics that are read from a kind of result."""
+    return tuple(metric.name for metric in METRICS.values() if home in metric.read)
+
+
+def unit_of(metric: str) -> Unit:
+    """The unit of a metric; a rate where it has no entry."""
+    found = METRICS.get(metric)
+    return "rate" if found is None else found.unit
