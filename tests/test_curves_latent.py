@@ -18,9 +18,9 @@ from test_curves import quiet
 
 
 def models(curve: RocCurve, index: int) -> curves_latent.LatentPair:
-    near = curve.recount.tally(curve.thresholds[index : index + 1])
+    near = latent.tally_along(curve.tally, curve.recount)
     far = latent.fit("far", near, int(curve.tally.false_matches[index]), curve.recount)
-    frr = latent.fit("frr", near, int(curve.tally.false_nonmatches[index]), curve.recount)
+    frr = latent.fit("frr", near, int(curve.tally.false_nonmatches[index]), curve.recount, both=True)
     r = curves_latent.estimate_correlation(curve.tally, far, curve.far[index], curve.frr[index])
     return curves_latent.LatentPair(far, frr, r)
 
@@ -100,10 +100,9 @@ def test_areas_have_no_latent_interval(curve: RocCurve) -> None:
 
 
 def test_large_tables_have_the_interval_of_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond some millions of comparisons, thresholds are counted by themselves and pairs are a sparse matrix."""
+    """Beyond some millions of comparisons, thresholds are counted by themselves."""
     from matchbound.counting import tables
     from matchbound.counts.curve import SortedCurve
-    from matchbound.stats.latent import fit
 
     rng = np.random.default_rng(5)
     a, b = rng.integers(0, 60, size=(2, 20_000))
@@ -112,7 +111,6 @@ def test_large_tables_have_the_interval_of_small_ones(monkeypatch: pytest.Monkey
     rates = mb.evaluate(data, 1.0)
     few = [rates.far.interval(), rates.frr.interval(), mb.roc(data).at_far(0.05).interval()]
     monkeypatch.setattr(tables, "MANY_ROWS", 100)
-    monkeypatch.setattr(fit, "SPARSE_PAIRS", 10)
     monkeypatch.setattr(SortedCurve, "weighted_sums", None)
     monkeypatch.setattr(SortedCurve, "order", None)
     curve = mb.roc(data)

@@ -14,8 +14,6 @@ import matchbound as mb
 import naive_latent as naive
 from matchbound.counting.tables import tally_comparisons
 from matchbound.stats.intervals import fallback_wilson, wilson
-from matchbound.stats.latent.fit import far_own_variance, frr_own_variance, with_jackknife
-from matchbound.stats.variance import far_bias_factor
 from matchbound.stats.weighting import far_by_pair, frr_by_identity
 from strategies import comparisons, tables
 
@@ -53,30 +51,13 @@ class TestWhichMethod:
             assert (made.low, made.high) == tuple(rate.interval("latent"))
             assert rate.upper_bound() == rate.interval("latent", side="upper").high
 
-    @given(tables(min_identities=3), st.sampled_from([0.5, 0.8, 0.95, 0.99]))
-    def test_of_decisions_it_holds_the_whole_of_wilsons(self, rows: list, level: float) -> None:
-        """So that it covers whatever Wilson's covers."""
-        rates = mb.evaluate(comparisons([(a, b, float(score > 0)) for a, b, score in rows]), 0.5)
-        for rate in (rates.far, rates.frr):
-            if rate.comparisons:
-                made, printed = rate.interval(level=level), rate.interval("wilson", level)
-                assert made.method == "wilson"
-                assert made.low <= printed.low + 1e-12
-                assert made.high >= printed.high - 1e-12
-
-    def test_decisions_fall_back_and_say_so(self) -> None:
-        far = mb.evaluate(decisions(), 0.5).far
-        made = far.interval()
-        assert made.method == "wilson"
-        assert codes(made) == ["few-scores", "wilson"]
-        limits = fallback_wilson(
-            far.estimate, far.variance_by("bias-corrected"), far.floor, far.comparisons, 0.025, 29.0
-        )
-        assert (made.low, made.high) == pytest.approx(limits, rel=1e-12)
-
-    def test_few_identities_fall_back(self) -> None:
-        data = mb.SyntheticModel().sample(9, rng=2)
-        assert codes(mb.evaluate(data, 1.2).far.interval()) == ["few-identities", "wilson"]
+    def test_decisions_and_few_people_take_the_same_road(self) -> None:
+        few = mb.SyntheticModel().sample(9, rng=2)
+        for rate in (mb.evaluate(decisions(), 0.5).far, mb.evaluate(few, 1.2).far, mb.evaluate(few, 1.2).frr):
+            made = rate.interval()
+            assert made.method == "latent"
+            assert "assumed-correlations" in codes(made)
+            assert made.low < rate.estimate < made.high
 
     def test_nothing_to_count_again_falls_back(self) -> None:
         from matchbound.results.error_rates import error_rates
@@ -85,12 +66,14 @@ class TestWhichMethod:
         rates = error_rates(mb.tally(data, [0.6]))[0]
         assert codes(rates.far.interval()) == ["no-recount", "wilson"]
 
-    def test_comparisons_that_share_nobody_fall_back(self) -> None:
+    def test_comparisons_that_share_nobody_are_independent(self) -> None:
         rng = np.random.default_rng(0)
         a = np.arange(0, 200, 2)
-        data = mb.Comparisons(a, a + 1, rng.standard_normal(100))
-        made = mb.evaluate(data, 1.0).far.interval()
-        assert codes(made) == ["sparse", "wilson"]
+        far = mb.evaluate(mb.Comparisons(a, a + 1, rng.standard_normal(100)), 1.0).far
+        made, exact = far.interval(), far.interval("naive-wilson")
+        assert made.method == "latent"
+        assert "assumed-correlations" not in codes(made)
+        assert made.width == pytest.approx(exact.width, rel=0.15)
 
     def test_a_variance_asks_for_wilson(self) -> None:
         far = mb.evaluate(mb.demo_data(), 0.6).far
@@ -123,8 +106,8 @@ class TestWhichMethod:
         assert choice.method == "latent"
         assert far.upper_bound() == pytest.approx(choice.far_upper, rel=1e-5)
         few = mb.roc(decisions())
-        assert few.at_far(0.1).interval().method == "influence"
-        assert few.threshold_for(0.5).method == "wilson"
+        assert few.at_far(0.1).interval().method == "latent"
+        assert few.threshold_for(0.5).method == "latent"
 
 
 class TestNoErrors:
@@ -137,11 +120,6 @@ class TestNoErrors:
         assert far.errors == 0
         exact = 1.0 - (1.0 - level) ** (1.0 / far.comparisons)
         assert far.upper_bound(level) >= exact * (1.0 - 1e-12)
-
-    def test_the_fallback_too(self) -> None:
-        far = mb.evaluate(decisions(), 2.0).far
-        assert far.upper_bound() >= (1.0 - 0.05 ** (1.0 / far.floor)) * (1.0 - 1e-12)
-        assert far.upper_bound() > far.upper_bound(method="wilson")
 
     @pytest.mark.parametrize("method", ["vertex", "double-or-nothing", "subsets", "two-level", "naive-bootstrap"])
     def test_bootstraps_give_the_default_bound(self, method: str) -> None:
@@ -171,73 +149,6 @@ class TestCarefulWilson:
     def test_no_errors(self) -> None:
         assert fallback_wilson(0.0, 0.0, 30, 435, 0.05, 1e9)[1] == pytest.approx(1 - 0.05 ** (1 / 30))
         assert fallback_wilson(1.0, 0.0, 30, 435, 0.05, 1e9)[0] == pytest.approx(0.05 ** (1 / 30))
-
-
-class TestOwnVariance:
-    @given(tables(min_identities=4, max_rows=60))
-    def test_it_is_the_literal_one(self, rows: list) -> None:
-        n, m = counts(rows, 0.5)
-        assume(m and 0 < sum(n.values()) <= sum(m.values()) / 2)
-        tally = tally_comparisons(comparisons(rows), np.array([0.5]))
-        factor = far_bias_factor(6.0)
-        relative, noise = naive.own_far_variance(n, m, factor)
-        made = far_own_variance(tally.impostor, False, 6.0)
-        if relative > 0.0 and np.isfinite(noise):
-            assert made.relative[0] == pytest.approx(relative, rel=1e-9)
-            assert made.noise[0] == pytest.approx(noise, rel=1e-9, abs=1e-12)
-
-    def test_the_jackknife_is_the_literal_one(self) -> None:
-        rng = np.random.default_rng(3)
-        rows = [(f"p{i}", f"p{j}", float(rng.random())) for i in range(8) for j in range(i) for _ in range(2)]
-        n, m = counts(rows, 0.7)
-        tally = tally_comparisons(comparisons(rows), np.array([0.7]), pairs=True)
-        own = far_own_variance(tally.impostor, False, 8.0)
-        left = np.array(naive.far_variance_without_each(n, m))
-        ordered = 2 * sum(m.values())
-        relative, _ = naive.own_far_variance(n, m, 1.0)
-        whole = relative * (2 * sum(n.values()) / ordered) ** 2
-        expected = 7 / 8 * ((left - left.mean()) ** 2).sum() / whole**2
-        assert with_jackknife(own, tally, False).noise[0] == pytest.approx(max(expected, own.noise[0]), rel=1e-9)
-
-    def test_frr(self) -> None:
-        e, g = np.array([3, 0, 1, 0]), np.array([6, 3, 3, 0])
-        from matchbound.counts.tally import GenuineTally
-
-        made = frr_own_variance(GenuineTally(g, e[None, :]), False, 3.0)
-        q = e.sum() / g.sum()
-        a2 = (e - q * g) ** 2
-        assert made.relative[0] == pytest.approx(a2.sum() / g.sum() ** 2 * 1.5 / q**2)
-        assert made.noise[0] == pytest.approx((a2**2).sum() / a2.sum() ** 2 - 1 / 3)
-
-
-class TestHandOver:
-    def test_many_people_follow_their_own_variance(self) -> None:
-        data = mb.SyntheticModel().sample(400, rng=5)
-        far = mb.evaluate(data, 1.2).far
-        model = far.latent_model()
-        x = np.array([float(far.errors)])
-        from scipy.special import ndtri
-
-        weight, scale = model._handed_over(x, ndtri(x / model.comparisons))
-        assert weight[0] < 0.2
-        assert scale[0] > 0.0
-        made, plain = far.interval(), far.interval("wilson")
-        assert made.width == pytest.approx(plain.width, rel=0.15)
-
-    def test_no_errors_hand_nothing_over(self) -> None:
-        model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
-        weight, scale = model._handed_over(np.array([0.0]), np.array([-4.0]))
-        assert (weight[0], scale[0]) == (1.0, 1.0)
-
-    def test_few_erring_people_widen_the_upper_limit_of_frr(self) -> None:
-        rng = np.random.default_rng(6)
-        people, images = 30, 6
-        a, b = np.triu_indices(people * images, 1)
-        owner = np.repeat(np.arange(people), images)
-        score = rng.normal(np.where(owner[a] == owner[b], 3.0, 0.0), 1.0)
-        data = mb.Comparisons(owner[a], owner[b], score, instance_a=a, instance_b=b)
-        frr = mb.evaluate(data, 0.5).frr
-        assert frr.upper_bound() > frr.upper_bound(method="latent", settings="reference")
 
 
 class TestWeighting:

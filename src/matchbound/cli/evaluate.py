@@ -26,7 +26,6 @@ Method = Annotated[str, opt.choice("Interval method", Rate.methods)]
 Variance = Annotated[
     str | None, opt.choice(f"Of {', '.join(WITH_VARIANCE[1:])}", (*VARIANCES, *BOOTSTRAPS), group=opt.EXPERT)
 ]
-Settings = Annotated[str | None, Parameter(help="Of the latent method: default, reference or light.", group=opt.EXPERT)]
 Prior = Annotated[
     list[float] | None, opt.several("Share of genuine comparisons at which precision and F1 are wanted; repeatable.")
 ]
@@ -55,7 +54,6 @@ def evaluate(
     protocol: ProtocolFile = None,
     resamples: opt.Resamples = 2000,
     seed: opt.Seed = 0,
-    settings: Settings = None,
     variance: Variance = None,
     reading: Reading = READING,
     running: opt.Running = opt.RUNNING,
@@ -80,15 +78,13 @@ def evaluate(
         raise UsageError("give --threshold or --threshold-from, not both")
     if not threshold and threshold_from is None and (not claims or needs_threshold(claims)):
         raise UsageError("give at least one --threshold, or --threshold-from another file")
-    if settings is not None and method not in ("auto", "latent"):
-        raise UsageError("--settings goes with --method latent")
     if variance is not None and method not in WITH_VARIANCE:
         raise UsageError("--variance goes with --method wilson, wald, agresti-coull or jeffreys")
     for value in prior or ():
         check_prior(value)
     failed = failures.load()
     check_failures(claims, failed)
-    chosen: dict[str, Any] = {"settings": settings, "variance": variance}
+    chosen: dict[str, Any] = {"variance": variance}
     options = {"n_resamples": resamples, "rng": seed, **{k: v for k, v in chosen.items() if v is not None}}
     data = reading.load_or_scan(files)
     if protocol is not None:

@@ -177,6 +177,9 @@ class Recount:
                 whole = tally_pieces(self.source, table, grid, marked, How(self.workers, self.executor))
                 return of_model(whole, ranks, grid.size)
         sample = self.tally(grid[:ranks])
+        if sample.impostor.compared is None:
+            compared = self.tally(grid[:1], pairs=True).impostor.compared
+            sample = replace(sample, impostor=replace(sample.impostor, compared=compared))
         return sample, self.tally(grid[ranks:], pairs=True) if grid.size > ranks else None
 
     def genuine(self, thresholds: FloatArray) -> Tally:

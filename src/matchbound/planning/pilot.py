@@ -16,7 +16,7 @@ from matchbound.notes import Note
 from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric
 from matchbound.stats.latent.fit import (
     Products,
-    correlations,
+    correlations_at,
     genuine_design,
     genuine_products,
     impostor_design,
@@ -118,14 +118,14 @@ def dependence_of_pilot(
 
 
 def impostor_correlations(tally: ImpostorTally, k: int) -> tuple[float, float]:
-    """(ρ_s, ρ_w) at threshold k, by the moments of `matchbound.stats.latent.fit.correlations`, and none below 0.
+    """(ρ_s, ρ_w) at threshold k, by the moments of `matchbound.stats.latent.fit.correlations_at`, and none below 0.
 
     Without repeated pairs ρ_w is not seen, and the cautious default stands in.
     """
     design, products = impostor_design(tally), impostor_products(tally)
-    found = correlations(design, Products(products.rate[k], products.within[k], products.sharing[k]))
-    same = max(float(found.pair), 0.0) if float(design.within) > 0.0 else UNKNOWN.same
-    return max(float(found.identity), 0.0), same
+    identity, pair = correlations_at(design, Products(products.rate[k], products.within[k], products.sharing[k]))
+    same = max(float(pair), 0.0) if design.within > 0.0 else UNKNOWN.same
+    return max(float(identity), 0.0), same
 
 
 def genuine_correlation(tally: GenuineTally, k: int) -> float:
@@ -134,10 +134,10 @@ def genuine_correlation(tally: GenuineTally, k: int) -> float:
     Where no identity has two genuine comparisons the cautious default stands in.
     """
     design, products = genuine_design(tally), genuine_products(tally)
-    if not float(design.within) > 0.0:
+    if not design.within > 0.0:
         return UNKNOWN.at(3).genuine
-    found = correlations(design, Products(products.rate[k], products.within[k], products.sharing[k]))
-    return max(float(found.pair), 0.0)
+    _, pair = correlations_at(design, Products(products.rate[k], products.within[k], products.sharing[k]))
+    return max(float(pair), 0.0)
 
 
 def weighed(known: Dependence, n_identities: int) -> Dependence:

@@ -185,11 +185,8 @@ def _draw(
     if target.method == "wilson":
         return made
     if not isinstance(stated, Dependence):
-        return replace(made, planned=planned(target.metric, n_identities, instances, known, rate=target.rate))
-    rising = stated.source != "stated" and target.rate > 0.0
-    seen = stated.at(instances)
-    limits = planned(target.metric, n_identities, instances, seen, rate=target.rate, rising=rising)
-    return replace(made, planned=limits)
+        return replace(made, planned=planned(target.metric, n_identities, instances, known))
+    return replace(made, planned=planned(target.metric, n_identities, instances, stated.at(instances)))
 
 
 @lru_cache(maxsize=64)

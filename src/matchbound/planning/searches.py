@@ -183,14 +183,14 @@ def _correlations(pilot: Searches | None) -> tuple[float, float]:
 
 def _model(people: int, probes: int, gallery: int, person: float, enrolled: float) -> SearchModel:
     """The latent model of a test that has not been made."""
-    from matchbound.stats.latent.model import Clusters, Curve, Design
+    from matchbound.stats.latent.curves import Curve
+    from matchbound.stats.latent.model import Clusters, Design
     from matchbound.stats.search.latent import GalleryPart, SearchModel
 
     n, none = float(people * probes), np.empty(0)
     within = n * (probes - 1.0)
-    design = Design(*(np.asarray(value) for value in (n, within, 0.0, n * (n - 1.0) - within)))
     return SearchModel(
-        design,
+        Design(n, within),
         Clusters(np.array([float(probes)]), np.array([float(people)])),
         float(people),
         Curve(none, none, none, person),

@@ -19,8 +19,11 @@ from matchbound.stats.variance import effective_identities, far_bias_factor, frr
 
 if TYPE_CHECKING:
     from matchbound.results.roc import RocCurve
+    from matchbound.stats.latent.model import Metric
 
 METHODS = ("auto", "latent", "wilson")
+FEW_POINTS = 1000
+"""Up to so many points the sample's own variance is counted; at more it is read between points all along the curve."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +102,11 @@ class RateLimits(Shown):
         return [{"low": low, "high": high, "upper": upper, "method": self.method} for low, high, upper in rows]
 
 
-def limits_at(curve: RocCurve, points: IntArray, metric: str, level: float, method: str) -> RateLimits:
+def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, method: str) -> RateLimits:
     """See `RocCurve.limits_at`."""
     method = named(method, METHODS)
     tails = tail_of(level, "two-sided"), tail_of(level, "upper")
-    careful = method == "auto" and _no_latent(curve, metric)
+    careful = method == "auto" and latent.why_not(curve.recount) is not None
     if method == "wilson" or careful:
         both, one = (_wilson_at(curve, points, metric, tail, careful) for tail in tails)
         return RateLimits(both[0], both[1], one[1], level, "wilson")
@@ -112,8 +115,12 @@ def limits_at(curve: RocCurve, points: IntArray, metric: str, level: float, meth
     far, tally = metric == "far", curve.tally
     errors = (tally.false_matches if far else tally.false_nonmatches)[points]
     total = tally.n_impostor if far else tally.n_genuine
-    along = latent.tally_along(tally, curve.recount)
-    counts, place = np.unique(errors, return_inverse=True)
+    counts, first, place = np.unique(errors, return_index=True, return_inverse=True)
+    along = (
+        tally.tally_at(np.sort(points[first]))
+        if counts.size <= FEW_POINTS
+        else latent.tally_along(tally, curve.recount)
+    )
     some = bool(np.any(counts < BLENDED[1] * total))
     across = some and bool(np.any(counts > BLENDED[0] * total))
     model = latent.fit(metric, along, 0 if some else total, curve.recount, both=across)
@@ -130,7 +137,7 @@ def threshold_for(curve: RocCurve, far: float, confidence: float, method: str) -
     chosen = named(method, METHODS)
     careful = False
     if chosen == "auto":
-        careful = _no_latent(curve, "far")
+        careful = latent.why_not(curve.recount) is not None
         chosen = "wilson" if careful else "latent"
     if chosen == "wilson":
         every = np.arange(len(curve))
@@ -156,10 +163,6 @@ def threshold_for(curve: RocCurve, far: float, confidence: float, method: str) -
         frr=float(curve.frr[k]),
         method=chosen,
     )
-
-
-def _no_latent(curve: RocCurve, metric: str) -> bool:
-    return latent.why_not(metric, latent.tally_along(curve.tally, curve.recount), 0, curve.recount) is not None
 
 
 def _wilson_at(
@@ -209,5 +212,10 @@ def _latent_choice(curve: RocCurve, far: float, confidence: float) -> tuple[int,
             low = middle
         else:
             high = middle - 1
-    k = int(np.searchsorted(matched, matched[low], side="right")) - 1
-    return k, float(model.limit(float(matched[k]), deviate, True)[0])
+    while True:  # the bound that a rate at this threshold has: with the sample's variance counted there
+        k = int(np.searchsorted(matched, matched[low], side="right")) - 1
+        model = latent.fit("far", curve.tally.tally_at(np.array([k])), int(matched[k]), curve.recount)
+        bound = float(model.limit(float(matched[k]), deviate, True)[0])
+        if bound <= far or k == 0 or matched[k] == matched[0]:
+            return k, bound
+        low = int(np.searchsorted(matched, matched[k])) - 1

@@ -13,7 +13,6 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.counts.unit_curve import UnitCurve
-from matchbound.errors import DataError
 from matchbound.notes import Note
 from matchbound.results.interval import Side
 from matchbound.results.number import Limits
@@ -21,6 +20,7 @@ from matchbound.stats.curve.rates import crossing_of
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
+    from matchbound.stats.latent.model import Metric
 
 MOST_IDENTITIES, MOST_ROWS = 250, 800
 """Of larger sets of embeddings, correlations are estimated among so many identities and about so many rows."""
@@ -28,18 +28,14 @@ MOST_IDENTITIES, MOST_ROWS = 250, 800
 
 POINTS_ALONG = 40
 """Points of a curve at which the sample's own variance is taken."""
-FEWEST_IDENTITIES = 10
-"""With fewer identities than this the correlations cannot be estimated."""
-FEWEST_THRESHOLDS = 8
-"""With fewer thresholds of different error counts than this, the correlations are not functions of the rate."""
 
 
 def fit(
-    metric: str,
+    metric: Metric,
     tally: Tally,
     errors: int,
     recount: Recount,
-    settings: str | LatentSettings = "default",
+    settings: LatentSettings | None = None,
     *,
     both: bool = False,
 ) -> LatentModel:
@@ -48,83 +44,59 @@ def fit(
     Parameters
     ----------
     tally
-        The data at thresholds of interest.
+        The data at thresholds of interest: there the sample's own variance is known exactly.
     errors
         At the threshold of interest; only whether more than half of the comparisons err, or about half, matters.
     both
         Fit both sides of the scale, for limits of any number of errors. Where about half of the comparisons err, both
         are always fitted.
     """
-    from matchbound.stats.latent import BLENDED, settings_named, with_own_variance
+    from matchbound.stats.latent import BLENDED, DEFAULT, with_own_variance
 
-    constants = settings_named(settings)
+    constants = DEFAULT if settings is None else settings
     total = _comparisons(metric, tally)
     mirrored = errors > total / 2.0
     both = both or BLENDED[0] * total < errors < BLENDED[1] * total
     key = ("latent", metric, mirrored, both, constants)
-    made: tuple[Tally, LatentModel] | None = recount.memo.get(key)
-    if made is not None and made[0] is tally:
-        return made[1]
+    kept: tuple[Tally, LatentModel] | None = recount.memo.get(key)
+    if kept is not None and kept[0] is tally:
+        return kept[1]
     model = _fitted(metric, tally, mirrored, recount, constants)
     if both:
         model = replace(model, other=_fitted(metric, tally, not mirrored, recount, constants))
-    if metric == "far" and _of_some(tally, recount):
-        model = with_own_variance(model, tally)
+    model = with_own_variance(model, tally)
     recount.memo[key] = (tally, model)
     return model
 
 
-def _fitted(metric: str, tally: Tally, mirrored: bool, recount: Recount, constants: LatentSettings) -> LatentModel:
+def _fitted(metric: Metric, tally: Tally, mirrored: bool, recount: Recount, settings: LatentSettings) -> LatentModel:
     """The model fitted from one side of the scale; kept."""
-    total = _comparisons(metric, tally)
-    key = ("latent", metric, mirrored, constants.bandwidth, constants.slope_limit)
-    model: LatentModel | None = recount.memo.get(key)
-    if model is None:
-        seen = total if mirrored else 0
-        model = _frr(tally, seen, recount, constants) if metric == "frr" else _far(tally, seen, recount, constants)
-        recount.memo[key] = model
-    return replace(model, settings=constants)
+    key = ("latent", metric, mirrored, settings)
+    if key not in recount.memo:
+        recount.memo[key] = (_frr if metric == "frr" else _far)(tally, mirrored, recount, settings)
+    model: LatentModel = recount.memo[key]
+    return model
 
 
-def why_not(metric: str, tally: Tally, errors: int, recount: Recount | None) -> Note | None:
+def why_not(recount: Recount | None) -> Note | None:
     """Why the latent model cannot be fitted, or None where it can."""
-    part = tally.impostor if metric == "far" else tally.genuine
-    people = int(np.count_nonzero(part.comparisons))
-    if recount is not None and recount.anonymous:
-        return Note("anonymous", "identities are unknown, so correlated errors cannot be seen")
     if recount is None:
         return Note("no-recount", "the comparisons are not available to be counted at other thresholds")
-    if people < FEWEST_IDENTITIES:
-        return Note(
-            "few-identities", f"correlations of errors cannot be estimated from {people} identities with comparisons"
-        )
-    try:
-        model = fit(metric, tally, errors, recount)
-    except DataError as error:
-        return Note("no-recount", str(error))
-    usable = int((model.identity if metric == "far" else model.pair).z.size)
-    if usable < FEWEST_THRESHOLDS:
-        return Note(
-            "few-scores",
-            f"the scores give {usable} usable threshold{'' if usable == 1 else 's'}, too few to see how correlations "
-            "of errors depend on the rate (are these decisions?)",
-        )
-    if float(model.design.sharing) + float(model.design.within) < model.comparisons:
-        return Note("sparse", "too few comparisons share an identity to estimate how their errors are correlated")
+    if recount.anonymous:
+        return Note("anonymous", "identities are unknown, so correlated errors cannot be seen")
     return None
 
 
 def tally_along(curve: CurveTally, recount: Recount) -> Tally:
-    """The tally at points all along a curve, by numbers of false matches in geometric steps; made once.
+    """What was compared; where correlations come from some of the identities, at points all along the curve.
 
-    Where every model is fitted to all comparisons, only what was compared is looked at, and one point will do.
+    Elsewhere the thresholds of the fit give the sample's own variance all along.
     """
     made: tuple[CurveTally, Tally] | None = recount.memo.get("tally along")
     if made is None or made[0] is not curve:
         points = np.unique(np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)))
         points = points[points < curve.thresholds.size]
-        if isinstance(recount, AlongCurve) and recount.counts_again:
-            points = points[:0]
+        points = points if _of_some(curve.instances, recount) else np.zeros(1, dtype=np.int64)  # where nothing matches
         made = (curve, curve.tally_at(points))
         recount.memo["tally along"] = made
     return made[1]
@@ -164,55 +136,42 @@ def _comparisons(metric: str, tally: Tally) -> int:
     return int(tally.impostor.comparisons.sum()) // 2
 
 
-def _of_some(tally: Tally, recount: Recount) -> bool:
+def _of_some(instances: IntArray | None, recount: Recount) -> bool:
     """Whether correlations come from some of the identities only."""
-    if not recount.all_pairs or tally.instances is None:
+    if not recount.all_pairs or instances is None:
         return False
-    rows = int(tally.instances.sum())
-    return (rows > 3 * MOST_ROWS and rows > 3 * int(np.count_nonzero(tally.instances))) or (
-        int(np.count_nonzero(tally.instances)) > 3 * MOST_IDENTITIES
-    )
+    rows, people = int(instances.sum()), int(np.count_nonzero(instances))
+    return (rows > 3 * MOST_ROWS and rows > 3 * people) or people > 3 * MOST_IDENTITIES
 
 
-def _frr(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -> LatentModel:
+def _frr(tally: Tally, mirrored: bool, recount: Recount, settings: LatentSettings) -> LatentModel:
     from matchbound.stats.latent import fit_frr, rank_grid
 
-    grid = recount.thresholds_at(rank_grid(_comparisons("frr", tally), seen, "frr"), "genuine")
-    return fit_frr(recount.genuine(grid), errors=seen, settings=constants)
+    compared = _comparisons("frr", tally)
+    grid = recount.thresholds_at(rank_grid(compared, compared if mirrored else 0, "frr"), "genuine")
+    return fit_frr(recount.genuine(grid), mirrored=mirrored, settings=settings)
 
 
-def _far(tally: Tally, seen: int, recount: Recount, constants: LatentSettings) -> LatentModel:
-    from matchbound.stats.latent import fit_far, leave_out_ranks, rank_grid
+def _far(tally: Tally, mirrored: bool, recount: Recount, settings: LatentSettings) -> LatentModel:
+    from matchbound.stats.latent import fit_far, rank_grid
 
     compared = _comparisons("far", tally)
-    some, whole, errors = recount, None, seen
-    if _of_some(tally, recount):
+    some, whole = recount, None
+    if _of_some(tally.instances, recount):
         some, whole = recount.some(MOST_IDENTITIES, MOST_ROWS), tally
         sizes = some.instance_counts
         compared = int(sizes.sum() ** 2 - (sizes**2).sum()) // 2
-        seen = compared if seen else 0
-    ranks, left_out = rank_grid(compared, seen), leave_out_ranks(compared, seen)
-    wanted = np.concatenate([ranks, left_out])
-    grid = some.thresholds_at(wanted, "impostor")
-    sample, out = some.for_model(grid, ranks.size, _beside(some))
+    ranks = rank_grid(compared, compared if mirrored else 0)
+    ranks = ranks if ranks.size else np.array([compared])  # at no threshold nothing would be counted
+    grid = some.thresholds_at(ranks, "impostor")
+    sample, _ = some.for_model(grid, ranks.size, _beside(some))
     if whole is None:  # so that a curve of the same comparisons has the same fit
-        sample, out = _settled(some, grid, wanted, sample, out)
-    if sample.impostor.compared is None and sample.impostor.rows is None and out is not None:
-        sample = replace(sample, impostor=replace(sample.impostor, compared=out.impostor.compared))
-    if whole is not None and whole.impostor.compared is None:
+        exact = some.settled(grid, ranks, sample.impostor.errors.sum(axis=1) // 2)
+        sample = sample if np.array_equal(exact, grid) else some.for_model(exact, ranks.size)[0]
+    elif whole.impostor.compared is None:
         assert whole.instances is not None
         whole = replace(whole, impostor=replace(whole.impostor, compared=AllPairs(whole.instances)))
-    return fit_far(sample, out, whole, errors=errors, settings=constants)
-
-
-def _settled(
-    recount: Recount, grid: FloatArray, wanted: IntArray, sample: Tally, out: Tally | None
-) -> tuple[Tally, Tally | None]:
-    """The same tallies, counted again at exact thresholds where some have other numbers of errors than wanted."""
-    tallies = [sample] if out is None else [sample, out]
-    counted = np.concatenate([tally.impostor.errors.sum(axis=1) // 2 for tally in tallies])
-    exact = recount.settled(grid, wanted, counted)
-    return (sample, out) if np.array_equal(exact, grid) else recount.for_model(exact, sample.thresholds.size)
+    return fit_far(sample, whole, mirrored=mirrored, settings=settings)
 
 
 def _beside(recount: Recount) -> IntArray | None:
@@ -229,5 +188,5 @@ def _beside(recount: Recount) -> IntArray | None:
 def limits(model: LatentModel, errors: float, level: float, side: Side) -> Limits:
     """The model's limits for a number of errors."""
     found = model.limits(errors, level, side)
-    names = ("rho_identity", "rho_pair", "beta", "erring_pairs", "effective_identities")
+    names = ("rho_identity", "rho_pair", "erring_pairs", "effective_identities")
     return Limits(found.low, found.high, notes=found.notes, details={name: getattr(found, name) for name in names})

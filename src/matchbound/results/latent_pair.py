@@ -47,7 +47,7 @@ class Independent:
 
 @dataclass(frozen=True, eq=False)
 class PairFit:
-    """The models of FAR and FRR around one threshold, and the t quantiles that go with them."""
+    """The models of FAR and FRR around one threshold, and the deviates that go with them."""
 
     far: LatentModel | Independent
     frr: LatentModel | Independent
@@ -66,7 +66,7 @@ class PairFit:
         return self._tables[key]
 
     def deviates(self, level: float, side: Side) -> tuple[float, float]:
-        """The t quantiles of FAR and of FRR."""
+        """u for FAR and for FRR."""
         return self.far.deviate(level, side), self.frr.deviate(level, side)
 
 
@@ -85,15 +85,10 @@ class CurveModels:
         return PairFit(Independent(self.curve.n_impostor, impostor), Independent(self.curve.n_genuine, genuine))
 
     def why_not(self, index: int) -> Note | None:
-        """Why the models cannot be fitted, or None where they can."""
+        """Why the models cannot be fitted, or None where they can (or where nobody is known)."""
         from matchbound.results import latent
 
-        if self.recount.anonymous:
-            return None
-        recount = self._along()
-        near = latent.tally_along(self.curve, recount)
-        far = latent.why_not("far", near, int(self.curve.false_matches[index]), recount)
-        return far or latent.why_not("frr", near, int(self.curve.false_nonmatches[index]), recount)
+        return None if self.recount.anonymous else latent.why_not(self.recount)
 
     def _along(self) -> Recount:
         """Where to count again: along the curve where it has every step."""

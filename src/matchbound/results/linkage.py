@@ -79,7 +79,7 @@ def _latent(number: OfBothRates, ask: Ask) -> Limits:
         if rate.recount is not None and rate.recount.anonymous:
             models.append(Independent(rate.comparisons))
             continue
-        reason = latent.why_not(rate.metric, rate.tally, rate.errors, rate.recount)
+        reason = latent.why_not(rate.recount)
         if reason is not None:
             raise CannotFit(reason)
         models.append(rate.latent_model())

@@ -48,7 +48,7 @@ def _latent(point: CurveStatistic, ask: Ask) -> Limits:
     reason = point._no_latent()
     if reason is not None:
         raise CannotFit(reason)
-    models = point._models(ask.options.get("settings", "default"))
+    models = point._models(ask.options.get("settings"))
     deviates = models.far.deviate(ask.level, ask.side), models.frr.deviate(ask.level, ask.side)
     return Limits(*point._latent_limits(models, deviates))
 
@@ -218,7 +218,7 @@ class CurveStatistic(Number):
     def _pick(self, made: CurveReplicates) -> FloatArray:
         raise NotImplementedError
 
-    def _models(self, settings: str | LatentSettings = "default") -> LatentPair:
+    def _models(self, settings: LatentSettings | None = None) -> LatentPair:
         """The latent models of both rates, fitted once for the data."""
         from matchbound.results import latent
         from matchbound.stats.curve.latent import LatentPair, estimate_correlation
@@ -256,10 +256,7 @@ class CurveStatistic(Number):
         """Why the latent models cannot be fitted, or None where they can."""
         from matchbound.results import latent
 
-        tally = latent.tally_along(self._counted, self.recount)
-        counts = {"far": self._counted.false_matches, "frr": self._counted.false_nonmatches}
-        reasons = (latent.why_not(m, tally, int(seen[self.index]), self.recount) for m, seen in counts.items())
-        return next((note for note in reasons if note is not None), None)
+        return latent.why_not(self.recount)
 
     def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
         raise NotImplementedError

@@ -36,10 +36,10 @@ VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
 def _latent(rate: Rate, ask: Ask) -> Limits:
     from matchbound.results import latent
 
-    reason = latent.why_not(rate.metric, rate.tally, rate.errors, rate.recount)
+    reason = latent.why_not(rate.recount)
     if reason is not None:
         raise CannotFit(reason)
-    model = rate.latent_model(ask.options.get("settings", "default"))
+    model = rate.latent_model(ask.options.get("settings"))
     return latent.limits(model, rate.units_erred, ask.level, ask.side)
 
 
@@ -299,15 +299,13 @@ class Rate(Number):
         found = erring_rows(self.recount, self.threshold, self.metric, self.errors, int(most))
         return erring_of(self.recount.source, self.metric, self.threshold, self.errors, found)  # type: ignore[arg-type]
 
-    def latent_model(self, settings: str | LatentSettings = "default") -> LatentModel:
-        """The latent model fitted to these comparisons, for its correlation curves and further limits.
-
-        ``settings="reference"`` gives the constants as first published; see docs/explanation/latent.md.
+    def latent_model(self, settings: LatentSettings | None = None) -> LatentModel:
+        """The latent model fitted to these comparisons, for its correlations and further limits.
 
         Parameters
         ----------
         settings
-            ``"default"``, ``"guarded"``, ``"reference"``, ``"light"``, or `LatentSettings`.
+            Other numbers than the default ones; see docs/explanation/latent.md.
         """
         from matchbound.results import latent
 

@@ -86,7 +86,7 @@ class IdentityRate(Rate):
     def _no_bootstrap(self) -> str:
         return "bootstraps are of pooled rates; use weighting='comparisons'"
 
-    def latent_model(self, settings: str | LatentSettings = "default") -> LatentModel:
+    def latent_model(self, settings: LatentSettings | None = None) -> LatentModel:
         """The latent model with identity pairs (FRR: identities) as its units."""
         from matchbound.stats.latent import of_units
 

@@ -165,7 +165,7 @@ def plot_scores(
 
 
 def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
-    """Latent correlations over the error rate: dots as estimated at each threshold, lines as the interval uses them.
+    """Latent correlations over the error rate: dots at each threshold, lines the averages in use.
 
     Parameters
     ----------
@@ -191,20 +191,20 @@ def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
     >>> axes.get_xlabel()
     'false accept rate'
     """
-    from scipy.special import ndtr
+    from scipy.special import ndtr, ndtri
 
     sign, far = -1.0 if model.mirrored else 1.0, model.metric == "far"
-    shown = [(model.pair, "same identity pair" if far else "same identity", 1)]
-    shown += [(model.identity, "one identity in common", 0)] if far else []
+    seen, pool = model.correlations, np.asarray(ndtri(model.settings.pool(model.metric)))
+    shown = [(seen.pair, seen.rho_pair, "same identity pair" if far else "same identity", 1)]
+    shown += [(seen.identity, seen.rho_identity, "one identity in common", 0)] if far else []
     lines, marks = [], []
-    for curve, label, series in shown:
-        z = np.linspace(curve.z.min(), curve.z.max(), 200) if curve.z.size else np.linspace(-3.0, 0.0, 2)
-        lines.append(Line(ndtr(sign * z), curve(z), label, series))
+    for values, average, label, series in shown:
+        lines.append(Line(ndtr(sign * pool), np.full(2, average), label, series))
         marks += [
             Mark(float(ndtr(sign * at)), float(np.clip(value, 0.0, 1.0)), series=series)
-            for at, value in zip(curve.z, curve.value, strict=True)
+            for at, value in zip(seen.z, values, strict=True)
         ]
-    rates = np.concatenate([line.x for line in lines])
+    rates = ndtr(sign * np.concatenate([pool, seen.z]))
     name = say("false accept" if far else "false reject") + " rate"
     x = even_axis(name, 0.0, 1.0) if model.mirrored else log_axis(name, float(rates.min()), float(rates.max()))
     y = even_axis("latent correlation of errors", 0.0, 1.0)

@@ -20,7 +20,6 @@ from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.influence import frr_influence, point_influence
 from matchbound.stats.curve.rates import crossed_at, point_at_far, point_at_frr
 from matchbound.stats.latent import LatentModel
-from matchbound.stats.latent.probabilities import excess
 
 ANGLES = np.linspace(0.0, np.pi / 2.0, 7)
 LEAST_RANK = 3
@@ -64,7 +63,7 @@ def estimate_correlation(curve: CurveTally, far_model: LatentModel, far: float, 
     variance = max(plug_in, float(rho @ rho) - plug_in) * float(a @ a)
     if variance <= 0.0:
         return 0.0
-    scale = _share(far_model, far) / max(_share(far_model, near_far), 1e-12)
+    scale = far_model.identity_share(far) / max(far_model.identity_share(near_far), 1e-12)
     found = float(a @ rho) / np.sqrt(variance) * np.sqrt(min(1.0, scale))
     if found == 0.0:
         return 0.0
@@ -250,15 +249,3 @@ def _index_of_rank(curve: CurveTally, count: FloatArray) -> IntArray:
 def _whole(errors: NDArray[Any], count: FloatArray) -> FloatArray:
     """⌊count⌋ where errors are whole numbers; shares of units need not be."""
     return count * (1.0 + 1e-12) if errors.dtype.kind == "f" else np.floor(count + 1e-9)
-
-
-def _share(model: LatentModel, rate: float) -> float:
-    """V/(V + D(1−p)/(Np)): how much of FAR's variance comes from comparisons that share one identity."""
-    from scipy.special import ndtri
-
-    p = float(np.clip(rate, 1e-12, 0.5))
-    z, n = np.array([ndtri(p)]), model.comparisons
-    shared = float(model.design.sharing) * float(excess(z, np.minimum(model.identity(z), 0.99))[0]) / (n * p) ** 2
-    within = float(model.design.within) / n * float(excess(z, np.minimum(model.pair(z), 0.99))[0]) / (p * (1.0 - p))
-    own = max(1.0 + within, 1.0) * (1.0 - p) / (n * p)
-    return shared / (shared + own) if shared > 0.0 else 0.0

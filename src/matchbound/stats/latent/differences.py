@@ -17,18 +17,9 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.joint import JointTally
-from matchbound.stats.latent.fit import (
-    FAR_POOL,
-    FRR_POOL,
-    NO_IDENTITY_DATA,
-    NO_PAIR_DATA,
-    Products,
-    genuine_design,
-    identity_correlation,
-    impostor_design,
-    smooth,
-)
-from matchbound.stats.latent.model import Curve, Design
+from matchbound.stats.latent.curves import FAR_POOL, FRR_POOL, NO_IDENTITY_DATA, NO_PAIR_DATA, Curve, smooth
+from matchbound.stats.latent.fit import Products, correlations_at, genuine_design, impostor_design
+from matchbound.stats.latent.model import Design
 from matchbound.stats.latent.probabilities import excess_of_two, implied_correlation, orthant
 
 N_RANKS = 30
@@ -80,7 +71,7 @@ class DifferenceModel:
         both = float(orthant(z_a, z_b, 1.0 - np.clip(self.self_gap(z)[0], 1e-6, 1.0)))
         both = min(both, min(a, b))
         own = u * u * a * (1.0 - a) + v * v * b * (1.0 - b) - 2.0 * u * v * (both - a * b)
-        alone = n * own * float(self.design.alone)
+        alone = n * own * self.design.alone
         total = alone
         total += float(self.design.within) * _covariance(z_a, z_b, u, v, self.pair(z)[0], self.pair_gap(z)[0])
         if float(self.design.sharing) > 0.0:
@@ -150,7 +141,7 @@ def _fit(
     selves = (n * rate_a * (1.0 - rate_a), n * rate_b * (1.0 - rate_b), both - n * rate_a * rate_b)
     identity, pair = [], []
     for (_, _, within, sharing), own in zip(products, selves, strict=True):
-        identity.append(identity_correlation(design, Products(p, within[kept], sharing[kept])))
+        identity.append(correlations_at(design, Products(p, within[kept], sharing[kept]))[0])
         pair.append(_pair_correlation(design, z, within[kept], sharing[kept], own[kept]))
     least = 1.0 / n
     rho_self = implied_correlation(z, np.minimum(both[kept] / n, p - least / 2.0) - p * p)

@@ -29,12 +29,8 @@ HIGHEST = 0.999
 """Correlations are kept within ±HIGHEST."""
 REACH = 8.5
 """The normal variable u is integrated over ±REACH."""
-MANY = 100.0
-"""Errors, and non-errors, from which on the binomial tail is integrated by parts; Stirling's series has converged."""
-GAMMA_NODES = 96
-"""Nodes of the mean over a gamma variable."""
-GAMMA_STEP = 0.1
-"""Steps of the logarithm of its shape at which its quantiles are computed."""
+SERIES = 15.0
+"""From this number on, Stirling's series gives the logarithm of a factorial to 1e-11."""
 
 
 @lru_cache(maxsize=8)
@@ -42,13 +38,6 @@ def legendre(size: int) -> tuple[FloatArray, FloatArray]:
     """Gauss–Legendre nodes and weights on [0, 1], shape (size,) each."""
     nodes, weights = np.polynomial.legendre.leggauss(size)
     return (nodes + 1.0) / 2.0, weights / 2.0
-
-
-@lru_cache(maxsize=8)
-def hermite(size: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss–Hermite nodes and weights for the mean over a standard normal, shape (size,) each."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(size)
-    return nodes, weights / weights.sum()
 
 
 def excess(z: ArrayLike, rho: ArrayLike) -> FloatArray:
@@ -131,14 +120,14 @@ def implied_correlation(z: ArrayLike, target: ArrayLike, start: ArrayLike | None
 
 
 def count_tail(
-    errors: FloatArray,
-    trials: FloatArray,
-    rate: FloatArray,
-    spread: FloatArray,
-    upper: BoolArray,
-    hubs: FloatArray | None = None,
+    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
 ) -> FloatArray:
-    """E_u of the mid-P binomial tail at `errors` of `trials`, shape (J,).
+    """E_u of the mid-P binomial tail at `errors` of `trials`, right to 1e-8, shape (J,).
+
+    With θ the log-odds of p_u, normal around `centre`, the tail falls (or rises) with θ by the bump
+    b(θ) = ½·P(X = x)·(x(1 − p) + (n − x)p), so that by parts the mean is ∫ Φ(±u)·b(θ) dθ. The bump has its peak near
+    θ₀, the log-odds of x/n. On both sides of it the integrand is smooth on the scale of the bump and of u, and it is
+    summed between the points where one of the two has vanished. What is left of the tail where ±u ends first is added.
 
     Parameters
     ----------
@@ -146,185 +135,78 @@ def count_tail(
         x/c, N/c, p and V. The numbers of errors and trials need not be whole.
     upper : bool array, shape (J,)
         Where true, P(X < x) + ½P(X = x), for an upper limit; else P(X > x) + ½P(X = x), for a lower one.
-    hubs : float64 array, shape (J,)
-        h: p_u is a gamma variable with mean p and relative variance V in this part of the mean; by default 0.
     """
-    normal = _log_normal_tail(errors, trials, rate, spread, upper)
-    if hubs is None or not bool(np.any(hubs > 0.0)):
-        return normal
-    mixed = normal.copy()
-    some = hubs > 0.0
-    gamma = _gamma_tail(errors[some], trials[some], rate[some], spread[some], upper[some])
-    mixed[some] = (1.0 - hubs[some]) * normal[some] + hubs[some] * gamma
-    return mixed
+    from scipy.special import betainc, betaincc, expit, ndtr
 
-
-def _gamma_tail(
-    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
-) -> FloatArray:
-    """E of the mid-P binomial tail with a gamma rate of mean `rate` and relative variance `spread`, shape (J,)."""
-    from scipy.special import betainc, betaincc, gammaln
-
-    _, weights = legendre(GAMMA_NODES)
-    p = np.clip(rate[:, None] * gamma_quantiles(1.0 / np.maximum(spread, 1e-6)), 1e-300, 1.0 - 1e-12)
-    x, n = np.broadcast_to(errors[:, None], p.shape), np.broadcast_to(trials[:, None], p.shape)
-    over = np.broadcast_to(upper[:, None], p.shape)
-    some = (n * p < x + 21.0 + 9.0 * np.sqrt(x + 1.0)) & (n * p > np.where(x > 100.0, x - 9.0 * np.sqrt(x), 0.0))
-    tail = np.where((n * p < x) == over, 1.0, 0.0)  # beyond doubt, to 1e-12
-    x, n, p, over = x[some], n[some], p[some], over[some]
-    choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
-    half = 0.5 * np.exp(choose + x * np.log(p) + (n - x) * np.log1p(-p))
-    made, under = np.empty_like(half), ~over
-    made[over] = betaincc(x[over] + 1.0, n[over] - x[over], p[over]) - half[over]
-    made[under] = betainc(x[under] + 1.0, n[under] - x[under], p[under]) + half[under]
-    tail[some] = made
-    result: FloatArray = tail @ weights
-    return result
-
-
-def gamma_quantiles(shape: FloatArray) -> FloatArray:
-    """Quantiles at the Gauss–Legendre nodes of gamma variables with mean 1, shape (J, GAMMA_NODES).
-
-    The inverse of the incomplete gamma function is dear, and smooth in the shape a: a/√(1 + a) times the logarithm of
-    the quantile is known at steps of log a, computed when first needed, and read in between by polynomials of degree 5,
-    to 1e-7.
-    """
-    place = np.log(shape) / GAMMA_STEP
-    first = np.floor(place).astype(np.int64) - 2
-    t = (place - first)[:, None]
-    total: FloatArray = np.zeros((shape.size, GAMMA_NODES))
-    for k in range(6):
-        others = [j for j in range(6) if j != k]
-        weight = np.prod([(t - j) / (k - j) for j in others], axis=0)
-        total += weight * np.array([_gamma_knot(int(at) + k) for at in first]).reshape(-1, GAMMA_NODES)
-    result: FloatArray = np.exp(total * (np.sqrt(1.0 + shape) / shape)[:, None])
-    return result
-
-
-@lru_cache(maxsize=1024)
-def _gamma_knot(place: int) -> FloatArray:
-    """a/√(1 + a)·log of the quantiles of a gamma variable of shape a = exp(place·GAMMA_STEP) and mean 1."""
-    from scipy.special import gammaincinv, gammaln
-
-    a = float(np.exp(place * GAMMA_STEP))
-    nodes, _ = legendre(GAMMA_NODES)
-    with np.errstate(divide="ignore"):
-        log_quantile = np.log(gammaincinv(a, nodes))
-    small = (np.log(nodes) + gammaln(a + 1.0)) / a  # the first term of the series, where the quantile underflows
-    result: FloatArray = (np.where(log_quantile > -600.0, log_quantile, small) - np.log(a)) * a / np.sqrt(1.0 + a)
-    return result
-
-
-def _log_normal_tail(
-    errors: FloatArray, trials: FloatArray, rate: FloatArray, spread: FloatArray, upper: BoolArray
-) -> FloatArray:
-    """E of the mid-P binomial tail with a rate whose log-odds are normal, shape (J,).
-
-    With many errors and non-errors it is integrated by parts: then the density of a beta variable stands in the place
-    of its distribution function, which is dear.
-    """
-    variance = np.log1p(np.maximum(spread, 0.0) / (1.0 - rate) ** 2)
-    scale = np.maximum(np.sqrt(variance), 1e-5)
-    centre = _location(rate, scale)
-    many = (errors > MANY) & (trials - errors > MANY)
-    result = np.empty(errors.shape)
-    for some, integral in ((many, _tail_by_parts), (~many, _tail_by_nodes)):
-        if np.any(some):
-            result[some] = integral(errors[some], trials[some], centre[some], scale[some], upper[some])
-    return result
-
-
-def _tail_by_nodes(
-    errors: FloatArray, trials: FloatArray, centre: FloatArray, scale: FloatArray, upper: BoolArray
-) -> FloatArray:
-    """∫ tail(centre + scale·u)·φ(u) du over the u where the tail is neither 0 nor 1 to 1e-15, and the rest, (J,)."""
-    from scipy.special import ndtr
-
-    far = errors + 1.0 + 9.0 * np.sqrt(errors + 1.0) + 20.0
-    near = np.where(errors > 100.0, errors - 9.0 * np.sqrt(errors), 0.0)
-    top = np.where(far < 0.999 * trials, (_logit(np.minimum(far / trials, 0.999)) - centre) / scale, REACH)
-    bottom = np.where(near > 0.0, (_logit(np.clip(near / trials, 1e-300, 0.999)) - centre) / scale, -REACH)
-    top, bottom = np.clip(top, -REACH, REACH), np.clip(bottom, -REACH, REACH)
-    nodes, weights = legendre(48)
-    u = bottom[:, None] + (top - bottom)[:, None] * nodes
-    tail = _mid_tail(errors[:, None], trials[:, None], centre[:, None] + scale[:, None] * u, upper)
-    density = np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
-    middle = (top - bottom) * ((tail * density) @ weights)
-    result: FloatArray = middle + np.where(upper, ndtr(bottom), ndtr(-top))
-    return result
-
-
-def _tail_by_parts(
-    errors: FloatArray, trials: FloatArray, centre: FloatArray, scale: FloatArray, upper: BoolArray
-) -> FloatArray:
-    """The same as ∫ Φ(±u)·|tail'(u)| du, and what is left of the tail where the range of u ends before it does.
-
-    The mid-P tail falls with the log-odds θ by ½·P(X = x)·(x·(1 − p) + (n − x)·p). With θ₀ the log-odds of x/n and
-    m = x(n − x)/n, P(X = x) at θ₀ ± d is at most exp(−m(e^−d − 1 + d)) of what it is at θ₀: p(1 − p) changes by no more
-    than e^−d. Where that is below 1e-18, nothing is left.
-    """
-    from scipy.special import ndtr
-
-    share = 42.0 * trials / (errors * (trials - errors))
-    reach = share / 3.0 + np.sqrt(share * (share / 9.0 + 2.0))  # (e^−d − 1 + d)·m ≥ 42, from d²/2/(1 + d/3)
-    middle = np.log(errors) - np.log(trials - errors)
-    top = np.clip((middle + reach - centre) / scale, -REACH, REACH)
-    bottom = np.clip((middle - reach - centre) / scale, -REACH, REACH)
-    nodes, weights = legendre(48)
-    u = bottom[:, None] + (top - bottom)[:, None] * nodes
-    log_odds = centre[:, None] + scale[:, None] * u
-    odds = np.exp(log_odds)
-    log_rest = -np.log1p(odds)
-    rest = 1.0 / (1.0 + odds)
-    x, n = errors[:, None], trials[:, None]
-    off = x * (log_odds + log_rest - np.log(x / n)) + (n - x) * (log_rest - np.log1p(-x / n))
-    highest = 0.5 * np.log(n / (2.0 * np.pi * x * (n - x))) + _stirling(n) - _stirling(x) - _stirling(n - x)
-    falls = 0.5 * np.exp(highest + off) * (x * rest + (n - x) * odds * rest)
-    sign = np.where(upper, 1.0, -1.0)
-    result: FloatArray = (top - bottom) * scale * ((falls * ndtr(sign[:, None] * u)) @ weights)
-    end = np.where(upper, top, bottom)
-    cut = np.flatnonzero(np.abs(end) >= REACH)
-    if cut.size:
-        edge = (centre + scale * end)[cut, None]
-        left = _mid_tail(errors[cut, None], trials[cut, None], edge, upper[cut])[:, 0]
-        result[cut] += left * ndtr(sign[cut] * end[cut])
-    return result
-
-
-def _mid_tail(errors: FloatArray, trials: FloatArray, log_odds: FloatArray, upper: BoolArray) -> FloatArray:
-    """The mid-P binomial tail at rates given by their log-odds, shape (J, nodes)."""
-    from scipy.special import betainc, betaincc, gammaln
-
-    log_rate, log_rest = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
     x, n = errors, trials
-    choose = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
-    half = 0.5 * np.exp(choose + x * log_rate + (n - x) * log_rest)
-    tail: FloatArray = np.empty_like(half)
-    rates = np.exp(log_rate)
-    tail[upper] = betaincc(x[upper] + 1.0, n[upper] - x[upper], rates[upper]) - half[upper]
-    lower = ~upper
-    tail[lower] = betainc(x[lower] + 1.0, n[lower] - x[lower], rates[lower]) + half[lower]
-    return tail
+    scale = np.maximum(np.sqrt(np.log1p(np.maximum(spread, 0.0) / (1.0 - rate) ** 2)), 1e-5)
+    centre = _location(rate, scale)
+    ends = np.stack([centre - REACH * scale, centre + REACH * scale])
+    peak = np.log(np.maximum(x, 0.5)) - np.log(np.maximum(n - x, 0.5))
+    # −log b is about h(θ) = n·log(1 + e^θ) − xθ, convex, above −xθ and (n − x)θ: beyond h(θ₀) + 45 nothing is left
+    k = np.where(x > 0.0, x, 1.0)  # the bump of no error is that of one, but for its height
+    m = np.where(n > x, n, n + 1.0) - x + k
+    here = m * np.logaddexp(0.0, peak) - k * peak + 45.0
+    low, high = -here / k, here / (m - k)
+    for _ in range(6):  # Newton's steps from outside come nearer and never pass the place
+        for end in (low, high):
+            slope = m * expit(end) - k
+            end -= (m * np.logaddexp(0.0, end) - k * end - here) / np.where(slope == 0.0, np.inf, slope)
+    low, high = np.clip(np.minimum(low, peak), *ends), np.clip(np.maximum(high, peak), *ends)
+    middle = np.clip(peak, low, high)
+    nodes, weights = legendre(32)
+    step = np.stack([middle - low, high - middle], axis=1)
+    theta = (np.stack([low, middle], axis=1)[:, :, None] + step[:, :, None] * nodes).reshape(x.size, -1)
+    sign = np.where(upper, 1.0, -1.0)
+    chance, rest = _log_chance(x[:, None], n[:, None], theta)
+    bump = 0.5 * np.exp(chance) * (x[:, None] * rest + (n - x)[:, None] * (1.0 - rest))
+    inside = bump * ndtr(sign[:, None] * (theta - centre[:, None]) / scale[:, None])
+    result: FloatArray = ((inside.reshape(x.size, 2, -1) @ weights) * step).sum(axis=1)
+    end = np.where(upper, high, low)
+    cut = np.flatnonzero(end == np.where(upper, ends[1], ends[0]))
+    if cut.size:
+        x, n, up, theta = x[cut], n[cut], upper[cut], end[cut]
+        half = 0.5 * np.exp(_log_chance(x, n, theta)[0])
+        p = expit(theta)
+        left = np.where(up, betaincc(x + 1.0, n - x, p) - half, betainc(x + 1.0, n - x, p) + half)
+        result[cut] += left * ndtr(sign[cut] * (theta - centre[cut]) / scale[cut])
+    return result
+
+
+def _log_chance(x: FloatArray, n: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log P(X = x) of n at log-odds θ, and 1 − p."""
+    from scipy.special import betaln
+
+    log_rest = -np.logaddexp(0.0, theta)
+    few = np.minimum(x, n - x) < SERIES
+    safe_x, safe_n = np.where(few, SERIES, x), np.where(few, 2.0 * SERIES, n)
+    at_peak = 0.5 * np.log(safe_n / (2.0 * np.pi * safe_x * (safe_n - safe_x)))
+    at_peak += _stirling(safe_n) - _stirling(safe_x) - _stirling(safe_n - safe_x)
+    many = at_peak - safe_x * np.log(safe_x / safe_n) - (safe_n - safe_x) * np.log1p(-safe_x / safe_n)
+    choose = np.where(few, -betaln(x + 1.0, n - x + 1.0) - np.log1p(n), many)
+    return choose + x * theta + n * log_rest, np.exp(log_rest)
 
 
 def _stirling(k: FloatArray) -> FloatArray:
-    """log k! − (k + ½)·log k + k − ½·log 2π for large k, to 1e-17 from k = 100 on."""
+    """log k! − (k + ½)·log k + k − ½·log 2π, from its series."""
     inverse = 1.0 / k
     return inverse * (1.0 / 12.0 - inverse**2 * (1.0 / 360.0 - inverse**2 / 1260.0))
 
 
 def _location(rate: FloatArray, scale: FloatArray) -> FloatArray:
     """The mean of log-odds a with E[1/(1 + exp(−a − scale·u))] = rate, by Newton steps on the logit of the mean."""
-    nodes, weights = hermite(31)
+    nodes = np.linspace(-REACH, REACH, 101)  # the trapezoidal sum of such a smooth function is exact to 1e-10
+    weights = np.exp(-0.5 * nodes * nodes)
+    weights /= weights.sum()
     wanted = _logit(rate)
     a = wanted - 0.5 * scale**2 * (1.0 - 2.0 * rate)
-    for _ in range(12):
+    for _ in range(40):
         p = 1.0 / (1.0 + np.exp(-(a[:, None] + scale[:, None] * nodes)))
         mean = p @ weights
         slope = ((p * (1.0 - p)) @ weights) / (mean * (1.0 - mean))
         step = (_logit(mean) - wanted) / slope
         a = a - np.clip(step, -2.0, 2.0)
-        if float(np.abs(step).max(initial=0.0)) < 1e-7:
+        if float(np.abs(step).max(initial=0.0)) < 1e-9:
             break
     return a
 

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
-from matchbound.stats.latent.fit import FEWEST, FRR_POOL, N_RANKS, NO_PAIR_DATA, Products, correlations, smooth
-from matchbound.stats.latent.model import Clusters, Curve, Design
+from matchbound.stats.latent.curves import FRR_POOL, NO_PAIR_DATA, Curve, smooth
+from matchbound.stats.latent.fit import FEWEST, N_RANKS, Products, correlations_at, grouped
+from matchbound.stats.latent.model import Clusters, Design
 from matchbound.stats.latent.probabilities import count_tail, excess, implied_correlation, solve_decreasing
 from matchbound.stats.search.nonmated import HitCurve, HitMoments
 
@@ -120,7 +121,7 @@ class SearchModel:
         """λ: how many people are expected to hold the errors."""
         x = self.searches - errors if self.mirrored else errors
         z = _probit(np.array([np.clip(max(x, 0.5) / self.searches, 0.0, 1.0 - 1e-12)]))
-        return float(self.clusters.erring(z, np.minimum(self.pair(z), MOST))[0])
+        return float(self.clusters.erring(z, min(float(self.pair(z)[0]), MOST))[0])
 
     def _flip(self) -> SearchModel:
         return replace(self, pair=self.pair.mirrored(), mirrored=not self.mirrored)
@@ -153,7 +154,7 @@ class SearchModel:
         rho = np.minimum(self.pair(z), MOST)
         mates = float(self.design.within) / n
         effect = np.maximum(1.0 + mates * excess(z, rho) / (p * rest), 1.0)
-        clump = np.clip(n * p / self.clusters.erring(z, rho), 1.0, effect)
+        clump = effect
         spread = (effect - clump) * rest / (n * p) + self._beyond(z, rho, upper) / p**2
         return count_tail(errors / clump, n / clump, p, spread, upper)
 
@@ -265,7 +266,7 @@ def _fit(searches_of: IntArray, counts: IntArray, within: FloatArray, mirrored: 
     total = float(searches_of.sum())
     squares = float(np.dot(searches_of, searches_of))
     pairs = squares - total
-    design = Design(*(np.asarray(v) for v in (total, pairs, 0.0, total * (total - 1.0) - pairs)))
+    design = Design(total, pairs)
     rate = counts / total
     seen = 1.0 - rate if mirrored else rate
     number = total - counts if mirrored else counts
@@ -274,18 +275,11 @@ def _fit(searches_of: IntArray, counts: IntArray, within: FloatArray, mirrored: 
     if kept.size < FEWEST_RANKS:
         return None
     chosen = Products(seen[kept], within[kept].astype(np.float64), np.zeros(kept.size))
-    found = np.maximum(correlations(design, chosen).pair, 0.0)
+    found = np.maximum(correlations_at(design, chosen)[1], 0.0)
     pair = smooth(ndtri(seen[kept]), found, number[kept].astype(np.float64), FRR_POOL, 1.0, NO_PAIR_DATA)
     sizes, count = np.unique(searches_of[searches_of > 0], return_counts=True)
     clusters = grouped(sizes.astype(np.float64), count.astype(np.float64))
     return SearchModel(design, clusters, effective_people(searches_of), pair, mirrored=mirrored)
-
-
-def grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
-    """Clusters by distinct size; many sizes are spread over a geometric grid that keeps Σ count and Σ count·size."""
-    from matchbound.stats.latent.fit import _grouped
-
-    return _grouped(size, count, most)
 
 
 def _gallery_part(curve: HitCurve, moments: HitMoments, size: int) -> GalleryPart:
