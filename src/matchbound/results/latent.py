@@ -96,7 +96,7 @@ def tally_along(curve: CurveTally, recount: Recount) -> Tally:
     if made is None or made[0] is not curve:
         points = np.unique(np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)))
         points = points[points < curve.thresholds.size]
-        points = points if _of_some(curve.instances, recount) else np.zeros(1, dtype=np.int64)  # where nothing matches
+        points = points if _of_some(curve.instances, recount) else points[:0]
         made = (curve, curve.tally_at(points))
         recount.memo["tally along"] = made
     return made[1]
