@@ -514,7 +514,8 @@ def test_the_plot_shows_both_correlations(models):
         "one identity in common",
     ]
     assert axes.get_lines()[1].get_ydata()[0] == models["far"].correlations.rho_identity
-    assert len(plot_correlations(models["frr"]).get_lines()) == 1
+    marks = len(models["frr"].correlations.z)
+    assert len(plot_correlations(models["frr"]).get_lines()) == 1 + marks
 
 
 class TestAroundOneHalf:
