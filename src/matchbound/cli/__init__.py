@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import _thread
 import io
+import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
+
+FEWEST_COLUMNS = 20
+"""A terminal narrower than this (``COLUMNS``) is taken for one that does not know its width."""
 
 STDIN = "<stdin>"
 """What the parser sees for ``-``, which it would take for an option."""
@@ -17,9 +21,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0, 1 when the data cannot be used, 2 for wrong usage."""
     tokens = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
+        _fill_closed_streams()
         signal.signal(signal.SIGTERM, _terminate)
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
+    if not os.environ.get("COLUMNS", "80").isdigit() or int(os.environ.get("COLUMNS", "80")) < FEWEST_COLUMNS:
+        del os.environ["COLUMNS"]
     before = sys.unraisablehook
     sys.unraisablehook = _not_lost
     try:
@@ -35,6 +42,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         sys.exit(code)
     return code
+
+
+def _fill_closed_streams() -> None:
+    """Do without standard streams that the shell closed (``2>&-``, ``>&-``).
+
+    Their numbers are taken first, or a file of the command would get one and whatever a library prints would go there.
+    Messages nobody wants are dropped; an answer that nobody can read is an error when it is written.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  for the rest of the process
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull)  # noqa: SIM115  cannot be written to
 
 
 def _forget_the_interrupt() -> None:

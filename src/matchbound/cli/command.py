@@ -272,6 +272,8 @@ def _check_writable(option: str, place: str, sources: list[str]) -> None:
                 raise UsageError(
                     f"{option} {place} is read by this command and would be overwritten; name another file"
                 )
+        if target.is_dir():
+            raise DataError(f"{place}: cannot be written (it is a folder; name a file)")
         if not target.parent.is_dir():
             raise DataError(f"{place}: cannot be written (there is no folder {target.parent})")
     except (OSError, ValueError) as error:

@@ -8,8 +8,6 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from matchbound import kernels
-
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 """The words of the command line that is running."""
 LONG_BYTES = 64 << 20
@@ -58,6 +56,8 @@ def reading_bar() -> Iterator[Any]:
 @contextmanager
 def bar(what: str = "comparing") -> Iterator[Any]:
     """A progress bar with rate and time left, on a terminal only."""
+    from matchbound import kernels  # late: it looks at the environment, and what is wrong there is an error of the run
+
     kernels.tell_of_compiling = kernels.tell_of_compiling and not quiet()
     if quiet() or not sys.stderr.isatty():
         yield None

@@ -34,6 +34,8 @@ ATTEMPTS = 5
 LARGE_BYTES = 1 << 16
 MOST_SENT = 8
 """How many arrays an executor leaves on the cluster for the next job."""
+CONNECT_SECONDS = 4
+"""How long a scheduler has to answer."""
 POLL_SECONDS = 0.2
 STOP_SECONDS = 20.0
 """How long a run that is stopped waits for what workers have counted already."""
@@ -62,7 +64,7 @@ def connected(client: Any) -> Iterator[Any]:
         return
     with _without_logs():
         try:
-            opened = Client(client, timeout=20, set_as_default=False)  # type: ignore[no-untyped-call]
+            opened = Client(client, timeout=CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise MatchboundError(f"no scheduler answers at {client} ({plainly(error, 200)})") from None
         try:

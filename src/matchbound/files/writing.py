@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import secrets
@@ -26,9 +27,11 @@ def whole_file(path: str | os.PathLike[str], mode: int | None = None) -> Iterato
     """
     target = Path(os.path.realpath(path))
     try:
-        before = target.stat().st_mode if target.exists() else None
-        if before is not None and not stat.S_ISREG(before) and not stat.S_ISDIR(before):
-            yield target
+        before = os.stat(path).st_mode if os.path.exists(path) else None
+        if before is not None and stat.S_ISDIR(before):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if before is not None and not stat.S_ISREG(before):
+            yield Path(path)  # as it was named: what /dev/stdout leads to may be a pipe, which has no name
             return
         if mode is None and before is not None:
             mode = stat.S_IMODE(before)

@@ -27,6 +27,15 @@ tell_of_compiling = True
 """Whether to say, at a terminal or in a notebook, that kernels are being compiled; said once."""
 
 
+def check_environment() -> None:
+    """Raise where numba is told not to compile, or is given a number of threads with which it does not start."""
+    threads = os.environ.get("NUMBA_NUM_THREADS", "1")
+    if not threads.isdigit() or not int(threads):
+        raise UsageError(f"NUMBA_NUM_THREADS must be a whole number from 1 on; got {threads!r}")
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        raise UsageError("NUMBA_DISABLE_JIT is set, and counting needs compiled code; unset it")
+
+
 def limit_processor() -> None:
     """Tell numba what to compile for, where the environment asks for another processor or LLVM knows too little."""
     wanted = os.environ.get("MATCHBOUND_CPU", "")
@@ -90,4 +99,5 @@ def with_byte_products(features: str, words: tuple[int, int], system: str = sys.
     return ",".join([*(features.split(",") if features else []), *found])
 
 
+check_environment()
 limit_processor()

@@ -189,6 +189,8 @@ def _read(
                 trim()
             if rows > most:
                 raise too_many_unseen(source, most)
+    except MemoryError:
+        raise
     except pa.ArrowException as error:
         problem = plainly(error, 200)
     if problem or not parts:

@@ -36,6 +36,8 @@ def from_frame(
         data = _arrow(frame)
     except MatchboundError:
         raise
+    except MemoryError:
+        raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"the frame cannot be turned into columns ({plainly(error, 200)})") from None
     kind = type(frame).__module__.partition(".")[0]

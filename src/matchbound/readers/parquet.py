@@ -85,6 +85,8 @@ def open_parquet(source: Input, **options: Any) -> Iterator[Any]:
             yield pq.ParquetFile(raw, **ahead, **options)
     except MatchboundError:
         raise
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(
             f"{source.name}: not a Parquet file that can be read ({plainly(str(error).strip(), 200)}); write it again"
@@ -200,6 +202,8 @@ def _together(sources: Sequence[Input], parts: Sequence[Any]) -> Table:
 
     try:
         data = pa.concat_tables(parts, promote_options="permissive")
+    except MemoryError:
+        raise
     except pa.ArrowException as error:
         raise DataError(
             f"{sources[0].name} and the files beside it do not make one table ({plainly(error, 200)})"

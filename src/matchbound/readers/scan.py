@@ -355,6 +355,8 @@ def _open_text(source: Input, columns: Mapping[str, str | None] | None, group: s
     def found() -> Iterator[Any]:
         try:
             yield from text_blocks(source, layout)
+        except MemoryError:
+            raise
         except pa.ArrowException:
             diagnose(source, names, numbers, layout)
             raise
@@ -376,6 +378,8 @@ def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:
             data = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
             yield convert(Table(found.name, data, place(found.name, seen)))
             seen += batch.num_rows
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{found.name}, after row {seen}: {plainly(error, 200)}") from None
     found.origin.check()

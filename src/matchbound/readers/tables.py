@@ -105,6 +105,8 @@ class Table:
         if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
             try:
                 column = column.cast(pa.float64())
+            except MemoryError:
+                raise
             except pa.ArrowException as error:
                 raise DataError(
                     f"{self.source}: the column {name!r} must hold numbers ({plainly(error, 200)})"
