@@ -37,10 +37,10 @@ def test_variances_of_differences_are_sums_over_comparisons_that_share_people(ro
     joint = joint_tally(a, b, np.array([at]), np.array([at + 0.25]))
     u, v = 1.3, 0.7
     kinds = (
-        (~a.genuine, stats.far_spread, stats.far_influence, True),
-        (a.genuine, stats.frr_spread, stats.frr_influence, False),
+        (~a.genuine, stats.far_sums, True),
+        (a.genuine, stats.frr_sums, False),
     )
-    for kind, spread_of, influence_of, impostor in kinds:
+    for kind, sums_of, impostor in kinds:
         chosen = np.flatnonzero(kind)
         if not chosen.size:
             continue
@@ -48,11 +48,11 @@ def test_variances_of_differences_are_sums_over_comparisons_that_share_people(ro
         y_b = (b.score[chosen] >= at + 0.25) == impostor
         w = naive.residuals(y_a.astype(float).tolist(), y_b.astype(float).tolist(), u, v)
         outcomes = [(rows[i][0], rows[i][1], x) for i, x in zip(chosen, w, strict=True)]
-        spread = spread_of(joint, 0, u, v)
-        assert spread.variance == pytest.approx(naive.sum_over_sharing(outcomes), abs=1e-12)
+        sums = sums_of(joint, 0, u, v)
+        assert sums.variance == pytest.approx(naive.sum_over_sharing(outcomes), abs=1e-12)
         if impostor:
-            assert spread.floor == pytest.approx(naive.sum_over_same_pair(outcomes), abs=1e-12)
-        moved = influence_of(joint, 0, u, v)
+            assert sums.pair_square == pytest.approx(naive.sum_over_same_pair(outcomes), abs=1e-12)
+        moved = sums.influence
         for i, name in enumerate(a.identities):
             assert moved[i] == pytest.approx(sum(x for p, q, x in outcomes if name in (p, q)), abs=1e-12)
         both = joint.both_impostor if impostor else joint.both_genuine
@@ -214,8 +214,8 @@ def test_bootstraps_share_their_draws() -> None:
     alone = [rate.bootstrap("vertex", 400, rng=3).replicates for rate in (made.a, made.b)]
     assert np.array_equal(drawn.replicates, alone[0] - alone[1])
     assert drawn.variance < 0.7 * (alone[0].var() + alone[1].var())
-    spread = stats.far_spread(made.joint)  # type: ignore[attr-defined]
-    closed_form = spread.variance + 2.0 * spread.floor  # (4R + 2Q)/N2², to first order in 1/G
+    sums = stats.far_sums(made.joint)  # type: ignore[attr-defined]
+    closed_form = sums.variance + 2.0 * sums.pair_square  # (4R + 2Q)/N2², to first order in 1/G
     assert drawn.variance == pytest.approx(closed_form, rel=0.3)
     assert made.interval("vertex", n_resamples=400, rng=3) == made.interval("vertex", n_resamples=400, rng=3)
 
@@ -279,12 +279,9 @@ def test_point_variance_is_the_sum_over_comparisons() -> None:
             share = terms.frr_shares[place] if genuine[row] else terms.far_shares[place]
             w += sign * share * (float(erred[row]) - float(erred[kind].mean())) / np.count_nonzero(kind)
         outcomes.append((str(tables_[0].a[row]), str(tables_[0].b[row]), w))
-    plain = stats.PointTerms(terms.joint, terms.frr_shares, terms.far_shares)
     literal = naive.sum_over_sharing(outcomes)
-    own, shared = plain._parts(1.0, 1.0)
-    spread = stats.far_spread(terms.joint, 0, *terms.far_shares)
-    assert float(own @ own) + 2 * float(own @ shared) + spread.variance == pytest.approx(literal, rel=1e-9)
-    assert plain.variance() >= literal - 1e-15
+    assert terms.sums().variance == pytest.approx(literal, rel=1e-9)
+    assert terms.variance() >= literal - 1e-15
 
 
 def test_large_embeddings_are_counted_in_blocks() -> None:
@@ -295,7 +292,7 @@ def test_large_embeddings_are_counted_in_blocks() -> None:
     for name in ("sum_nn", "both_impostor", "both_genuine"):
         assert np.array_equal(getattr(whole, name), getattr(blocks, name))
     for k in range(2):
-        assert stats.far_spread(whole, k).variance == pytest.approx(stats.far_spread(blocks, k).variance)
+        assert stats.far_sums(whole, k).variance == pytest.approx(stats.far_sums(blocks, k).variance)
 
 
 def test_large_embeddings_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import matchbound as mb
 import naive_compare as naive
 from matchbound.calls.losses import mean_loss
 from matchbound.stats import losses
-from matchbound.stats.clusters import dyadic_sums
+from matchbound.stats.dyadic import dyadic_sums
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

@@ -115,10 +115,10 @@ def test_a_difference_is_the_literal_one(rows: list, seed: int, threshold: float
         d = {key: one[key] - two[key] for key in one}
         difference = getattr(made, metric)
         assert difference.estimate == pytest.approx(np.mean(list(d.values())), abs=1e-12)
-        spread = difference._spread()
+        sums = difference._sums()
         mean = np.mean(list(d.values()))
         literal = dyadic(d) if pairs else sum((v - mean) ** 2 for v in d.values()) / len(d) ** 2
-        assert spread.variance == pytest.approx(literal, abs=1e-12)
+        assert sums.variance == pytest.approx(literal, abs=1e-12)
 
 
 def test_gaps_of_groups_are_those_of_their_own_rates() -> None:

@@ -51,7 +51,7 @@ from matchbound.stats.latent.differences import (
 )
 from matchbound.stats.latent.fit import genuine_design, impostor_design
 from matchbound.stats.latent.model import Design
-from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
+from matchbound.stats.variance import effective_identities
 from matchbound.stats.weighting import far_by_pair, frr_by_identity, unit_joint
 
 __all__ = ["Where", "by_group", "compare", "compare_all", "compare_points", "compare_thresholds"]
@@ -440,9 +440,7 @@ class _Pair:
             joint,
             (read[0].share_frr, read[1].share_frr),
             (read[0].share_far, read[1].share_far),
-            frr_bias_factor(size),
-            size / (size - 2.0),
-            far_bias_factor(size),
+            size,
         )
         return PointDifference(
             metric,

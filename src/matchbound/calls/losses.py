@@ -20,10 +20,10 @@ from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
 from matchbound.results.interval import check_number, check_rate
 from matchbound.results.losses import Draw, MeanLoss, UnitRate, UnitRates
-from matchbound.stats.clusters import (
+from matchbound.stats.dyadic import (
+    bias_factors,
     bipartite_sums,
     bipartite_variance,
-    corrected_variance,
     crossed_variance,
     dyadic_sums,
 )
@@ -201,16 +201,15 @@ class _Units:
         a, b = self.a[at], self.b[at]
         size, count = _effective(a, b)
         sums = dyadic_sums(residual, a, b, int(max(a.max(initial=0), b.max(initial=0))) + 1)
-        value = corrected_variance(sums, size)
+        value = sums.corrected(size)
         if self.name != "identity or cluster":
             return value, size, count
         one, two = self.table.a[at], self.table.b[at]
         own_size, own_count = _effective(one, two)
         own = dyadic_sums(residual, one, two, self.table.n_identities)
         size, count = min(size, own_size), min(count, own_count)
-        g = max(size, 4.0)
-        both = crossed_variance(residual, one, two, a, b) * g * (g - 1.0) / ((g - 2.0) * (g - 3.0))
-        return max(both, corrected_variance(own, own_size), sums.floor), size, count
+        both = crossed_variance(residual, one, two, a, b) * bias_factors(size)[2]
+        return max(both, own.corrected(own_size), sums.floor), size, count
 
 
 def _by_side(data: Source, cluster: Any) -> Any:

@@ -22,10 +22,10 @@ from matchbound.results.rates import Rate
 from matchbound.show.numbers import p_text, percent, points
 from matchbound.show.shown import Shown
 from matchbound.stats import differences as stats
-from matchbound.stats.differences import PointTerms, Spread
+from matchbound.stats.differences import PointTerms
+from matchbound.stats.dyadic import DyadicSums, bias_factors
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.latent.differences import DifferenceModel
-from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -330,8 +330,7 @@ class RateDifference(Difference):
     @cached_property
     def influence(self) -> FloatArray:
         """What each identity adds to the difference, shape (G,)."""
-        of = stats.far_influence if self.metric == "far" else stats.frr_influence
-        return of(self.joint)
+        return self._sums().influence
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         if options:
@@ -344,17 +343,15 @@ class RateDifference(Difference):
 
     @property
     def _never_differ(self) -> bool:
-        return self._spread().floor <= 0.0
+        return self._sums().floor <= 0.0
 
-    @cached_property
+    @property
     def factor(self) -> float:
         """What the plug-in variance is multiplied by to lose its bias."""
-        factor = (far_bias_factor if self.metric == "far" else frr_bias_factor)(self.a.effective_identities)
-        return factor if math.isfinite(factor) else 1.0
+        return bias_factors(self.a.effective_identities)[2 if self.metric == "far" else 0]
 
-    def _spread(self, u: float = 1.0, v: float = 1.0) -> Spread:
-        of = stats.far_spread if self.metric == "far" else stats.frr_spread
-        return of(self.joint, 0, u, v)
+    def _sums(self, u: float = 1.0, v: float = 1.0) -> DyadicSums:
+        return (stats.far_sums if self.metric == "far" else stats.frr_sums)(self.joint, 0, u, v)
 
     def _without_errors(self, ask: Ask) -> Limits | None:
         if self.a.errors or self.b.errors:
@@ -363,8 +360,7 @@ class RateDifference(Difference):
         return Limits(-self.b.interval(level=level).high, self.a.interval(level=level).high)
 
     def _variance(self, method: str) -> float:
-        spread = self._spread()
-        value = max(self.factor * spread.variance, spread.floor)
+        value = self._sums().corrected(self.a.effective_identities)
         if method == "latent" or value <= 0.0:
             value = max(value, self._model(1.0, 1.0))
         return value
@@ -388,8 +384,7 @@ class RateDifference(Difference):
 
     def _log_ratio(self, method: str) -> tuple[float, float]:
         a, b = self._softened()
-        spread = self._spread(1.0 / a, 1.0 / b)
-        value = max(self.factor * spread.variance, spread.floor)
+        value = self._sums(1.0 / a, 1.0 / b).corrected(self.a.effective_identities)
         if method == "latent" or value <= 0.0 or min(self.a.errors, self.b.errors) == 0:
             value = max(value, self._model(1.0 / a, 1.0 / b))
         return math.log(a / b), value
@@ -432,7 +427,7 @@ class PointDifference(Difference):
     @cached_property
     def influence(self) -> FloatArray:
         """What each identity adds to the difference, shape (G,)."""
-        return self.terms.influence(1.0, 1.0)
+        return self.terms.sums().influence
 
     @property
     def _never_differ(self) -> bool:

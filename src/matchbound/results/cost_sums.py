@@ -10,7 +10,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
 from matchbound.results.latent_pair import CurveModels
-from matchbound.stats.clusters import DyadicSums
+from matchbound.stats.dyadic import DyadicSums
 
 SAMPLED_IDENTITIES = 200
 """Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs."""
@@ -51,16 +51,16 @@ def residual_sums(curve: CurveTally, models: CurveModels, genuine: FloatArray, i
         each = np.repeat(genuine, np.diff(curve.genuine_matches, prepend=0))
         own: FloatArray = np.bincount(curve.owner, each, size).astype(np.float64)
         each = np.repeat(impostor, np.diff(curve.false_matches, prepend=0))
-        shared = np.bincount(curve.first, each, size) + np.bincount(curve.second, each, size)
+        shared = (np.bincount(curve.first, each, size) + np.bincount(curve.second, each, size)).astype(np.float64)
         number, table = curve.pairs
         pair = np.bincount(number, each, table.count.size)
-        return DyadicSums(own + shared, own, float(pair @ pair))
+        return DyadicSums(own, shared, float(pair @ pair))
     assert isinstance(curve, SteppedCurve)
     tally = curve.tally
     accepted = np.diff(tally.genuine.comparisons - tally.genuine.errors, axis=0, prepend=0)
     within: FloatArray = genuine @ accepted
     between: FloatArray = impostor @ np.diff(tally.impostor.errors, axis=0, prepend=0)
-    return DyadicSums(within + between, within, _sampled_square(curve, models, impostor))
+    return DyadicSums(within, between, _sampled_square(curve, models, impostor))
 
 
 def _sampled_square(curve: CurveTally, models: CurveModels, residual: FloatArray) -> float:

@@ -20,7 +20,6 @@ from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.results.rates import Rate
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
-from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import (
     Calibration,
     CostWeights,
@@ -32,8 +31,8 @@ from matchbound.stats.costs import (
     log_t,
 )
 from matchbound.stats.curve.rates import crossing
+from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.intervals import t_quantile
-from matchbound.stats.variance import effective_identities
 
 CARRIED = 0.5
 """Cllr warns when so large a share of its variance rests on `CARRIERS` identities."""
@@ -169,12 +168,12 @@ class CostStatistic(Number):
     @cached_property
     def effective_identities(self) -> float:
         """T²/Σg_i²: how many equally large identities would weigh as much."""
-        return effective_identities(self.curve.genuine_comparisons)
+        return effective_number(self.curve.genuine_comparisons)
 
     @cached_property
     def variance(self) -> float:
         """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
-        return corrected_variance(self._sums, self.effective_identities)
+        return self._sums.corrected(self.effective_identities)
 
     def _fields(self) -> dict[str, Any]:
         preset = getattr(self, "preset", None)
@@ -332,7 +331,7 @@ class DetectionCost(CostStatistic):
         shared = np.mean([part[1] for part in made], axis=0)
         weights = [point.weights.false_accept / (len(self.points) * self.curve.n_impostor) for point in self.points]
         square = pair_square(self.curve, [point.index for point in self.points], weights)
-        return DyadicSums(own + shared, own, square)
+        return DyadicSums(own, shared, square)
 
     def _latent(self, ask: Ask) -> tuple[float, float]:
         fit = self._fit
@@ -402,7 +401,7 @@ class LogCost(CostStatistic):
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
         said = []
-        weight = np.sort(self._sums.by_unit**2)[::-1]
+        weight = np.sort(self._sums.influence**2)[::-1]
         total = float(weight.sum())
         if self.metric == "cllr" and total > 0.0 and float(weight[:CARRIERS].sum()) > CARRIED * total:
             said.append(

@@ -23,12 +23,12 @@ from matchbound.results.rates import Rate
 from matchbound.results.together import Together
 from matchbound.results.weighted import IdentityRate
 from matchbound.show.shown import Shown
+from matchbound.stats.dyadic import bias_factors
 from matchbound.stats.families.critical import Largest, gaussian_largest
 from matchbound.stats.families.groups import MOST_PEOPLE, permuted_frr, thrown_far, within_groups
 from matchbound.stats.gaps import GroupMoments, far_moments, frr_moments, unit_moments
 from matchbound.stats.group_differences import CellRate, GroupSums, cell_rate, difference_of_cells, welch
 from matchbound.stats.intervals import t_quantile
-from matchbound.stats.variance import frr_bias_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -425,8 +425,7 @@ class GroupRates(Judged, Shown):
             g = self._place(group)
             return max(self._cell(g, g).variance, least)
         moved = self._moved(metric, group)
-        factor = frr_bias_factor(rate.effective_identities)
-        return max(float(moved @ moved) * (factor if math.isfinite(factor) else 1.0), least)
+        return max(float(moved @ moved) * bias_factors(rate.effective_identities)[0], least)
 
 
 def _turned(row: GroupRow, rates: GroupRates) -> GroupRow:

@@ -18,11 +18,10 @@ from matchbound.results.latent_pair import Independent
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.results.rates import Rate, through_rate
 from matchbound.stats.budget import Operating, shared_limits
-from matchbound.stats.clusters import DyadicSums, corrected_variance
 from matchbound.stats.costs import log_t, logit_t
+from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.intervals import t_quantile
 from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, precision_of, precision_sums
-from matchbound.stats.variance import effective_identities
 
 if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
@@ -193,7 +192,7 @@ class OfBothRates(AtThreshold):
     @cached_property
     def effective_identities(self) -> float:
         """T²/Σg_i²: how many equally large identities would weigh as much."""
-        return effective_identities(self.counts.genuine)
+        return effective_number(self.counts.genuine)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -250,7 +249,7 @@ class LinkageMeasure(OfBothRates):
     @property
     def logit_variance(self) -> float:
         """The dyadic variance of the logit of the estimate; NaN where the estimate is 0, 1 or not defined."""
-        return math.nan if self._sums is None else corrected_variance(self._sums, self.effective_identities)
+        return math.nan if self._sums is None else self._sums.corrected(self.effective_identities)
 
     @property
     def variance(self) -> float:
@@ -307,7 +306,7 @@ class HalfTotalError(OfBothRates):
         own = (counts.misses - q * counts.genuine) / (2.0 * counts.total)
         shared = (counts.matched - p * counts.impostor) / (2.0 * counts.impostor_total)
         square = (counts.nn - 2.0 * p * counts.nm + p * p * counts.mm) / (2.0 * counts.impostor_total) ** 2
-        return corrected_variance(DyadicSums(own + shared, own, max(square, 0.0)), self.effective_identities)
+        return DyadicSums(own, shared, max(square, 0.0)).corrected(self.effective_identities)
 
 
 def _one_minus(method: str, recall: Recall, ask: Ask) -> Limits:

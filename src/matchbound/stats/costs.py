@@ -12,7 +12,7 @@ log-likelihood ratios,
 
 (Brümmer & du Preez 2006). minDCF is the least DCF over thresholds; minCllr the Cllr of the best increasing map of the
 scores, which pooling adjacent violators finds. Each of them is, to first order, a sum of one residual per comparison;
-their variance is the dyadic one of `matchbound.stats.clusters`. At a minimum the threshold, or the map, may be held
+their variance is the dyadic one of `matchbound.stats.dyadic`. At a minimum the threshold, or the map, may be held
 fixed (envelope theorem).
 """
 

@@ -13,64 +13,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
+from matchbound.stats.dyadic import DyadicSums
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The variance of a linear statistic of comparisons.
-
-    variance
-        The plug-in; it can be negative in small samples.
-    floor
-        What it would be if no two identity pairs (FRR: no two identities) had anything in common: 2Q/N2², or the
-        plug-in itself for FRR.
-    """
-
-    variance: float
-    floor: float
-
-
-def far_spread(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> Spread:
-    """Of u·FAR_A − v·FAR_B at thresholds k; (4R − 2Q)/N2² and 2Q/N2²."""
+def far_sums(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> DyadicSums:
+    """Residuals of u·FAR_A − v·FAR_B at thresholds k."""
     a, b = joint.a.impostor, joint.b.impostor
     m = a.comparisons.astype(np.float64)
-    n2 = float(m.sum())
-    p_a, p_b = float(a.errors[k].sum()) / n2, float(b.errors[k].sum()) / n2
-    shift = u * p_a - v * p_b
-    r = (u * a.errors[k] - v * b.errors[k]) - shift * m
+    n = float(m.sum()) / 2.0
+    d = u * a.errors[k] - v * b.errors[k]
+    shift = float(d.sum()) / (2.0 * n)
     square = u * u * float(a.sum_nn[k]) + v * v * float(b.sum_nn[k]) - 2.0 * u * v * float(joint.sum_nn[k])
     cross = u * float(a.sum_nm[k]) - v * float(b.sum_nm[k])
-    q = square - 2.0 * shift * cross + shift * shift * float(a.sum_mm)
-    return Spread((4.0 * float(r @ r) - 2.0 * q) / n2**2, 2.0 * max(q, 0.0) / n2**2)
+    pairs = (square - 2.0 * shift * cross + shift * shift * float(a.sum_mm)) / 2.0
+    return DyadicSums(np.zeros(m.size), (d - shift * m) / n, max(pairs, 0.0) / n**2)
 
 
-def frr_spread(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> Spread:
-    """Of u·FRR_A − v·FRR_B at thresholds k."""
-    r = frr_influence(joint, k, u, v)
-    value = float(r @ r)
-    return Spread(value, value)
-
-
-def far_influence(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> FloatArray:
-    """2r_i/N2: what each identity adds to u·FAR_A − v·FAR_B, shape (G,)."""
-    a, b = joint.a.impostor, joint.b.impostor
-    m = a.comparisons.astype(np.float64)
-    n2 = float(m.sum())
-    d = u * a.errors[k] - v * b.errors[k]
-    result: FloatArray = 2.0 * (d - float(d.sum()) / n2 * m) / n2
-    return result
-
-
-def frr_influence(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> FloatArray:
-    """(e_i − q·g_i)/T of the difference: what each identity adds to u·FRR_A − v·FRR_B, shape (G,)."""
+def frr_sums(joint: JointTally, k: int = 0, u: float = 1.0, v: float = 1.0) -> DyadicSums:
+    """Residuals of u·FRR_A − v·FRR_B at thresholds k."""
     a, b = joint.a.genuine, joint.b.genuine
     g = a.comparisons.astype(np.float64)
     total = float(g.sum())
     d = u * a.errors[k] - v * b.errors[k]
-    result: FloatArray = (d - float(d.sum()) / total * g) / total
-    return result
+    return DyadicSums((d - float(d.sum()) / total * g) / total, np.zeros(g.size), 0.0)
 
 
 def t_tails(statistic: float, degrees: float) -> float:
@@ -123,16 +89,14 @@ class PointTerms:
     joint : JointTally
         Both systems, at the two thresholds.
     frr_shares, far_shares : (w_A, w_B), (v_A, v_B)
-    frr_factor, cross_factor, far_factor
-        Corrections for the bias of the plug-in: G/(G−1), G/(G−2) and G(G−1)/((G−2)(G−3)).
+    identities
+        Effective number of identities.
     """
 
     joint: JointTally
     frr_shares: tuple[float, float]
     far_shares: tuple[float, float]
-    frr_factor: float = 1.0
-    cross_factor: float = 1.0
-    far_factor: float = 1.0
+    identities: float
 
     @property
     def comparisons(self) -> float:
@@ -168,24 +132,11 @@ class PointTerms:
             total += ((u * one) ** 2 * a * (1.0 - a) + (v * two) ** 2 * b * (1.0 - b)) / n
         return total
 
-    def influence(self, u: float = 1.0, v: float = 1.0) -> FloatArray:
-        """What each identity adds to u·(number of A) − v·(number of B), shape (G,)."""
-        own, shared = self._parts(u, v)
-        return own + shared
+    def sums(self, u: float = 1.0, v: float = 1.0) -> DyadicSums:
+        """Residuals of u·(number of A) − v·(number of B)."""
+        genuine = frr_sums(self.joint, 0, u * self.frr_shares[0], v * self.frr_shares[1])
+        return genuine.plus(far_sums(self.joint, 0, u * self.far_shares[0], v * self.far_shares[1]))
 
     def variance(self, u: float = 1.0, v: float = 1.0) -> float:
-        """Of u·(number of A) − v·(number of B): Σa_i² + 2Σa_iρ_i + max((4R − 2Q)/N2², 2Q/N2²), without bias.
-
-        The covariance may be poorly known, so no more than three quarters of Σa_i² are let go by it.
-        """
-        own, shared = self._parts(u, v)
-        spread = far_spread(self.joint, 0, u * self.far_shares[0], v * self.far_shares[1])
-        far = max(self.far_factor * spread.variance, spread.floor)
-        total = self.frr_factor * float(own @ own) + 2.0 * self.cross_factor * float(own @ shared) + far
-        least = spread.floor + 0.25 * self.frr_factor * float(own @ own)
-        return max(total, least)
-
-    def _parts(self, u: float, v: float) -> tuple[FloatArray, FloatArray]:
-        own = frr_influence(self.joint, 0, u * self.frr_shares[0], v * self.frr_shares[1])
-        shared = far_influence(self.joint, 0, u * self.far_shares[0], v * self.far_shares[1])
-        return own, shared
+        """Of u·(number of A) − v·(number of B), without bias."""
+        return self.sums(u, v).corrected(self.identities)

@@ -15,8 +15,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import AllPairs, Tally
-from matchbound.stats.clusters import bipartite_variance
-from matchbound.stats.variance import far_bias_factor
+from matchbound.stats.dyadic import DyadicSums, bipartite_variance, effective_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,17 +152,15 @@ def cell_rate(sums: GroupSums, g: int, h: int) -> CellRate:
     rows = (s - p * m) / comparisons
     square = sums.sum_nn[g, h] - 2.0 * p * sums.sum_nm[g, h] + p * p * sums.sum_mm[g, h]
     pair_square = max(float(square), 0.0) / comparisons**2
-    size_rows = _effective(m)
+    size_rows = effective_number(m)
     if g == h:
-        plain = float(rows @ rows) - pair_square
-        factor = far_bias_factor(size_rows)
-        variance = plain * (factor if np.isfinite(factor) else 1.0)
+        variance = DyadicSums(np.zeros(rows.size), rows, pair_square).corrected(size_rows)
         influence, sizes = rows, (size_rows, size_rows)
     else:
         others = sums.group == h
         w = np.where(others, sums.comparisons[:, g], 0.0)
         columns = (np.where(others, sums.errors[:, g], 0.0) - p * w) / comparisons
-        size_columns = _effective(w)
+        size_columns = effective_number(w)
         variance = bipartite_variance(rows, columns, pair_square, size_rows, size_columns)
         influence, sizes = rows + columns, (size_rows, size_columns)
     if sums.counts is not None:
@@ -186,8 +183,3 @@ def welch(variances: tuple[float, float], freedoms: tuple[float, float]) -> floa
         return max(min(freedoms), 1.0)
     below = sum(v * v / max(f, 1.0) for v, f in zip(variances, freedoms, strict=True))
     return max(total * total / below, 1.0) if below > 0.0 else max(min(freedoms), 1.0)
-
-
-def _effective(weights: FloatArray) -> float:
-    squares = float(weights @ weights)
-    return float(weights.sum()) ** 2 / squares if squares > 0.0 else 0.0

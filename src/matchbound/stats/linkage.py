@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.stats.clusters import DyadicSums
+from matchbound.stats.dyadic import DyadicSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def precision_sums(counts: LinkageCounts, by_sample: bool) -> DyadicSums:
     hits, false = counts.hits, counts.false_matches
     own = _centred(counts.genuine - counts.misses, counts.genuine, by_sample) / hits
     shared, square = _between(counts, by_sample)
-    return DyadicSums(own - shared / false, own, square / false**2)
+    return DyadicSums(own, -shared / false, square / false**2)
 
 
 def f1_sums(counts: LinkageCounts, prior: float | None) -> DyadicSums:
@@ -114,7 +114,7 @@ def f1_sums(counts: LinkageCounts, prior: float | None) -> DyadicSums:
     own = own - weight_g * _centred(counts.misses, counts.genuine, by_sample) / wrong
     shared, square = _between(counts, by_sample)
     scale = weight_i / wrong
-    return DyadicSums(own - scale * shared, own, scale**2 * square)
+    return DyadicSums(own, -scale * shared, scale**2 * square)
 
 
 def _centred(count: IntArray, comparisons: IntArray, by_sample: bool) -> FloatArray:

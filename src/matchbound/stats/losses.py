@@ -3,7 +3,7 @@
 The mean over genuine and the mean over impostor comparisons are weighed by a prior, π·mean_genuine +
 (1−π)·mean_impostor, or all comparisons count alike. Either way the statistic is a sum of residuals over
 comparisons, one per comparison: π(l − mean_genuine)/T or (1−π)(l − mean_impostor)/N, and its variance is the
-dyadic one of `matchbound.stats.clusters`.
+dyadic one of `matchbound.stats.dyadic`.
 """
 
 from __future__ import annotations

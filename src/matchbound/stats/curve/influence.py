@@ -18,6 +18,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.stats.curve.rates import AreaTerms, curve_variances
+from matchbound.stats.dyadic import bias_factors, effective_number
 from matchbound.stats.intervals import wilson
 
 AT_ONCE = 128
@@ -62,17 +63,11 @@ class PointInfluence:
         cross = np.einsum("pi,pi->p", self.frr, self.far)
         far = self.far_variance
         if corrected:
-            more = corrections(self.identities)
+            more = bias_factors(self.identities)
             own, cross, far = own * more[0], cross * more[1], far * more[2]
         u, v = frr_share, far_share
         result: FloatArray = u * u * own + 2.0 * u * v * cross + v * v * far
         return result
-
-
-def corrections(identities: float) -> tuple[float, float, float]:
-    """What Σa², Σaρ and (4R − 2Q)/N2² lack on average as estimates of variance, as factors."""
-    size = max(identities, 4.0)
-    return size / (size - 1.0), size / (size - 2.0), size * (size - 1.0) / ((size - 2.0) * (size - 3.0))
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
         far=(errors.impostor - p[:, None] * curve.impostor_comparisons) / n,
         far_variance=curve_variances(curve.sums_at(points), x, n, e, t).far,
         slope=curve_slopes(curve, points),
-        identities=effective_identities(curve),
+        identities=effective_number(curve.genuine_comparisons),
     )
 
 
@@ -116,12 +111,6 @@ def frr_influence(curve: CurveTally, point: int) -> FloatArray:
         errors = curve.errors_at(np.array([point])).genuine[0]
     result: FloatArray = (errors - q * curve.genuine_comparisons) / curve.n_genuine
     return result
-
-
-def effective_identities(curve: CurveTally) -> float:
-    """T²/Σg²: how many equal identities the genuine comparisons are worth."""
-    g = curve.genuine_comparisons.astype(np.float64)
-    return float(g.sum() ** 2 / (g @ g))
 
 
 def curve_slopes(curve: CurveTally, points: IntArray) -> FloatArray:
@@ -194,8 +183,8 @@ def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
     Genuine terms sum by identity to a_i, impostor terms by identity pair to D_ij; both are centred.
     """
     a, rho, far_variance = _area_sums(curve, terms)
-    size = effective_identities(curve)
-    more = corrections(size)
+    size = effective_number(curve.genuine_comparisons)
+    more = bias_factors(size)
     variance = float(a @ a) * more[0] + 2.0 * float(a @ rho) * more[1] + far_variance * more[2]
     estimate, floor = terms.estimate, _both_floor(curve)
     spread = estimate * (1.0 - estimate)

@@ -1,9 +1,10 @@
-"""Variances of sums of comparisons for other units than identities: clusters, crossed clusters, two sets of people.
+"""The variance of a statistic that is linear in comparisons which share identities.
 
-A statistic is Σ_x w_x + constant, one residual w_x a comparison x. Comparisons that have no unit in common
-are independent, so its variance is estimated by Σ w_x·w_y over all pairs (x, y) that have one (Aronow, Samii
+A statistic is Σ_x w_x + constant, one residual w_x per comparison x. Comparisons that have no identity (or other unit)
+in common are independent, so its variance is estimated by Σ w_x·w_y over all pairs (x, y) that have one (Aronow, Samii
 & Assenova 2015, eq. 3). With u_x the units of a comparison (one or two), that sum is Σ_u (Σ_{x∋u} w_x)² −
-Σ_{u<v} (Σ_{x={u,v}} w_x)²: comparisons of the same two units are counted twice in the first sum.
+Σ_{u<v} (Σ_{x={u,v}} w_x)²: comparisons of the same two units are counted twice in the first sum. For a false accept
+rate it is the paper's (4R − 2Q)/N2².
 """
 
 from __future__ import annotations
@@ -18,29 +19,76 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class DyadicSums:
-    """What residuals add up to.
+    """What the residuals of a statistic add up to.
 
-    by_unit : float64 array, shape (U,)
-        Σ of the residuals of the comparisons that touch each unit.
     own : float64 array, shape (U,)
-        Σ of the residuals of the comparisons within each unit.
+        Σ of the residuals of the comparisons within each unit (genuine comparisons of an identity).
+    shared : float64 array, shape (U,)
+        Σ of the residuals of the comparisons of each unit with others; a comparison counts at both.
     pair_square : float
         Σ_{u<v} (Σ of the residuals of {u, v})².
     """
 
-    by_unit: FloatArray
     own: FloatArray
+    shared: FloatArray
     pair_square: float
 
     @property
+    def influence(self) -> FloatArray:
+        """What each unit adds to the statistic, shape (U,)."""
+        return self.own + self.shared
+
+    @property
     def variance(self) -> float:
-        """Σ_u (…)² − Σ_{u<v} (…)²; it can be negative in small samples."""
-        return float(self.by_unit @ self.by_unit) - self.pair_square
+        """The plug-in; it can be negative in small samples."""
+        return float(self.influence @ self.influence) - self.pair_square
 
     @property
     def floor(self) -> float:
-        """The variance if comparisons had nothing in common beyond those of the same two units (or of one unit)."""
+        """The variance if comparisons had nothing in common beyond those of the same two units (or of one unit).
+
+        A negative covariance of `own` and `shared` is poorly estimated, and is not believed below this.
+        """
         return self.pair_square + float(self.own @ self.own)
+
+    def corrected(self, units: float) -> float:
+        """The variance without the bias of the plug-in, and not below its floor, for an effective number of units."""
+        own, cross, between = bias_factors(units)
+        value = own * float(self.own @ self.own) + 2.0 * cross * float(self.own @ self.shared)
+        value += max(between * (float(self.shared @ self.shared) - self.pair_square), self.pair_square)
+        return max(value, self.floor)
+
+    def __mul__(self, factor: float) -> DyadicSums:
+        return DyadicSums(self.own * factor, self.shared * factor, self.pair_square * factor * factor)
+
+    def plus(self, other: DyadicSums, pair_product: float = 0.0) -> DyadicSums:
+        """The sums of the sum of two statistics.
+
+        Parameters
+        ----------
+        other
+            Of the second statistic, over the same units.
+        pair_product
+            Σ_{u<v} of the product of both residuals of {u, v}; 0 where one of them has none between units.
+        """
+        square = self.pair_square + 2.0 * pair_product + other.pair_square
+        return DyadicSums(self.own + other.own, self.shared + other.shared, max(square, 0.0))
+
+
+def bias_factors(units: float) -> tuple[float, float, float]:
+    """What Σown², Σown·shared and Σshared² − Σpairs² lack on average as estimates of variance, as factors.
+
+    G/(G−1), G/(G−2) and G(G−1)/((G−2)(G−3)), with G the effective number of units, at least 4.
+    """
+    g = max(units, 4.0)
+    return g / (g - 1.0), g / (g - 2.0), g * (g - 1.0) / ((g - 2.0) * (g - 3.0))
+
+
+def effective_number(weights: FloatArray | IntArray) -> float:
+    """(Σw)²/Σw²: how many equal units weigh as much as these (0 for none)."""
+    values = weights.astype(np.float64)
+    squares = float(values @ values)
+    return float(values.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
 def dyadic_sums(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, n_units: int) -> DyadicSums:
@@ -56,10 +104,9 @@ def dyadic_sums(residual: FloatArray, unit_a: IntArray, unit_b: IntArray, n_unit
     own: FloatArray = np.bincount(unit_a[within], weights=residual[within], minlength=n_units).astype(np.float64)
     between = ~within
     one, two, w = unit_a[between], unit_b[between], residual[between]
-    by_unit: FloatArray = own + np.bincount(one, weights=w, minlength=n_units)
-    by_unit = by_unit + np.bincount(two, weights=w, minlength=n_units)
+    shared = (np.bincount(one, w, n_units) + np.bincount(two, w, n_units)).astype(np.float64)
     keys = np.minimum(one, two) * np.int64(max(n_units, 1)) + np.maximum(one, two)
-    return DyadicSums(by_unit, own, _square_by([keys], w))
+    return DyadicSums(own, shared, _square_by([keys], w))
 
 
 def crossed_variance(
@@ -157,17 +204,3 @@ def bipartite_sums(
     r: FloatArray = np.bincount(row, weights=residual, minlength=n_rows).astype(np.float64)
     c: FloatArray = np.bincount(column, weights=residual, minlength=n_columns).astype(np.float64)
     return r, c, _square_by([row, column], residual)
-
-
-def corrected_variance(sums: DyadicSums, size: float) -> float:
-    """The dyadic variance without the bias of the plug-in, and not below its floor.
-
-    Residuals within units, between units, and their products each have their own factor: G/(G−1),
-    G(G−1)/((G−2)(G−3)) and G/(G−2), with G the effective number of units.
-    """
-    g = max(size, 4.0)
-    shared = sums.by_unit - sums.own
-    between = float(shared @ shared) - sums.pair_square
-    value = float(sums.own @ sums.own) * g / (g - 1.0) + 2.0 * float(sums.own @ shared) * g / (g - 2.0)
-    value += max(between * g * (g - 1.0) / ((g - 2.0) * (g - 3.0)), sums.pair_square)
-    return max(value, sums.floor)

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_compare as naive
 from matchbound.calls.losses import unit_rates
-from matchbound.stats.clusters import (
+from matchbound.stats.dyadic import (
     bipartite_sums,
     bipartite_variance,
-    corrected_variance,
     crossed_variance,
     dyadic_sums,
 )
@@ -33,7 +32,7 @@ def test_dyadic_and_crossed_variances_are_sums_over_pairs_of_comparisons(rows: l
     outcomes = [(str(x), str(y), v) for x, y, v in zip(a, b, w, strict=True)]
     assert plain.variance == pytest.approx(naive.sum_over_sharing(outcomes), abs=1e-9)
     assert plain.floor == pytest.approx(naive.sum_over_same_pair(outcomes), abs=1e-9)
-    assert corrected_variance(plain, 50.0) >= plain.floor
+    assert plain.corrected(50.0) >= plain.floor
     crossed = [(str(x), str(y), f"c{p}", f"c{q}", v) for x, y, p, q, v in zip(a, b, c, d, w, strict=True)]
     assert crossed_variance(w, a, b, c, d) == pytest.approx(naive.sum_over_crossed(crossed), abs=1e-9)
 
@@ -172,3 +171,23 @@ def test_arguments() -> None:
     assert rates.frr.comparisons == 0
     with pytest.raises(mb.DataError, match="FRR"):
         rates.frr.interval()
+
+
+@given(UNITS, st.integers(0, 2**31))
+def test_sums_add_and_scale_as_the_residuals_do(rows: list[tuple[int, ...]], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = (np.array([row[k] for row in rows]) for k in (0, 1))
+    one, two = rng.normal(size=(2, len(rows)))
+    sums = [dyadic_sums(w, a, b, 5) for w in (one, two, 2.0 * one - 3.0 * two)]
+    pairs: dict[tuple[int, int], list[float]] = {}
+    for i, j, x, y in zip(a, b, one, two, strict=True):
+        if i != j:
+            total = pairs.setdefault((min(i, j), max(i, j)), [0.0, 0.0])
+            total[0] += x
+            total[1] += y
+    product = sum(x * y for x, y in pairs.values())
+    made = (sums[0] * 2.0).plus(sums[1] * -3.0, -6.0 * product)
+    assert made.variance == pytest.approx(sums[2].variance, abs=1e-9)
+    assert made.pair_square == pytest.approx(sums[2].pair_square, abs=1e-9)
+    assert made.corrected(20.0) == pytest.approx(sums[2].corrected(20.0), abs=1e-9)
+    assert made.corrected(20.0) >= made.floor - 1e-12
