@@ -26,6 +26,7 @@ language = "en"
 
 extensions = [
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "numpydoc",
     "myst_nb",
     "mathml",
@@ -34,6 +35,9 @@ extensions = [
     "study_tables",
     "cli_reference",
 ]
+templates_path = ["_templates"]
+autosummary_generate = True
+autosummary_ignore_module_all = False
 exclude_patterns = ["_made/*.md", "**.ipynb_checkpoints"]
 nitpicky = False
 

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 import matchbound as mb
 from matchbound.planning.pilot import as_dependence
+from matchbound.planning.plan import Plan
 from matchbound.planning.search import smallest
 
 Array = NDArray[Any]
@@ -164,9 +165,7 @@ def climb(people: People, asked: Asked, sizes: list[int], replications: int, see
     return {method: np.array(shares) for method, shares in met.items()}
 
 
-def planned(
-    people: People, asked: Asked, method: str, pilot: int | None, pilots: int, seed: int
-) -> tuple[mb.Plan, Array]:
+def planned(people: People, asked: Asked, method: str, pilot: int | None, pilots: int, seed: int) -> tuple[Plan, Array]:
     """The first plan, and the numbers of people that plans ask for, spread out."""
     sizes = []
     for number in range(pilots if pilot else 1):
@@ -181,7 +180,7 @@ def planned(
     return first, np.exp(stretched(wanted, pilot / people.size) if pilot else wanted)
 
 
-def row_of(first: mb.Plan, sizes: Array, steps: list[int], met: Array, replications: int) -> dict[str, Any]:
+def row_of(first: Plan, sizes: Array, steps: list[int], met: Array, replications: int) -> dict[str, Any]:
     """What was asked for, and how often it was met."""
     each = np.interp(np.log(sizes), np.log(steps), met)
     error = np.sqrt(each.mean() * (1.0 - each.mean()) / replications + each.var() / each.size)

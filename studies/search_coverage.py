@@ -36,6 +36,7 @@ import real_sets
 from search_population import SearchPopulation, search_population, stretched
 
 import matchbound as mb
+from matchbound.study.models import Zoo
 
 SETS = {"faces-b": (200, 400), "drawings-b": (80, 160), "texts": (30, 60), "paper": (200, 200), "wolves": (200, 200)}
 """Enrolled people and other people of each population."""
@@ -51,7 +52,7 @@ FIELDS = (
 @lru_cache(maxsize=1)
 def population(name: str, folder: str, seed: int) -> SearchPopulation:
     if name in ("paper", "wolves"):
-        zoo = mb.Zoo(wolf_share=0.03, wolf_strength=1.5) if name == "wolves" else mb.Zoo()
+        zoo = Zoo(wolf_share=0.03, wolf_strength=1.5) if name == "wolves" else Zoo()
         model = mb.SyntheticModel(noise_variance=1.0, zoo=zoo)
         return search_population(model.sample(2500, rng=seed + len(name)), seed=seed)
     half = name.endswith("-b")

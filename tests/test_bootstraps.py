@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive
 from conftest import golden_table
+from matchbound import results
 from matchbound.stats.resampling import BLOCK, BOOTSTRAPS, Scheme, block_rng, identity_weights
 from strategies import comparisons, instance_comparisons, instance_tables, tables
 
@@ -112,7 +113,7 @@ def test_every_weight_of_five_identities_enumerated(method: str, metric: str) ->
     assert abs(made.var() - variance) < 4 * np.sqrt((fourth - variance**2) / made.size)
 
 
-def balanced_rates() -> tuple[mb.Rate, float, float, int]:
+def balanced_rates() -> tuple[results.Rate, float, float, int]:
     """A balanced table's FAR with R and Q on rates of identity pairs, and G."""
     data = golden_table("balanced")
     far = mb.evaluate(data, 0.321154).far

@@ -9,6 +9,7 @@ import pytest
 
 import matchbound as mb
 from conftest import DATA, golden_table
+from matchbound import results
 from matchbound.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -17,12 +18,12 @@ matplotlib.use("Agg")
 
 
 @pytest.fixture(scope="module")
-def curve() -> mb.RocCurve:
+def curve() -> results.RocCurve:
     data = golden_table("larger")
     return mb.roc(mb.Comparisons(data.identities[data.a], data.identities[data.b], 12.0 * (data.score - 0.45)))
 
 
-def test_linkage_along_thresholds(curve: mb.RocCurve) -> None:
+def test_linkage_along_thresholds(curve: results.RocCurve) -> None:
     """Estimates are those of single thresholds; limits are within 0.02 of theirs.
 
     They come from one fit on either side of FRR 1/2, interpolated between counts; 0.016 is the largest difference over
@@ -57,7 +58,7 @@ def test_a_score_far_from_all_others_does_not_stretch_the_picture(tmp_path: Path
     assert high > float(data.score.max())
 
 
-def test_costs_by_prior(curve: mb.RocCurve) -> None:
+def test_costs_by_prior(curve: results.RocCurve) -> None:
     made = curve.costs_by_prior()
     assert np.all(made["minimum"] <= made["actual"] + 1e-12)
     assert np.all(made["minimum"] <= made["default"] + 1e-12)
@@ -70,7 +71,7 @@ def test_costs_by_prior(curve: mb.RocCurve) -> None:
     assert "actual" not in mb.roc(distances).costs_by_prior()
 
 
-def test_pictures(curve: mb.RocCurve) -> None:
+def test_pictures(curve: results.RocCurve) -> None:
     ax = curve.plot("precision-recall", prior=0.05, label="system")
     assert ax.get_ylabel() == "precision at prior 0.05"
     ax = curve.plot("thresholds", prior=0.05)

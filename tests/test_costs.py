@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_costs as naive
 from conftest import DATA, golden_table
+from matchbound import results
 from matchbound.counting.curves import AlongCurve
 from matchbound.results.costs import PRESETS
 from matchbound.stats.budget import ANGLES, Steps, budget_tables, integrated_limits
@@ -35,7 +36,7 @@ def as_ratios(data: mb.Comparisons) -> mb.Comparisons:
 
 
 @pytest.fixture(scope="module")
-def curves() -> tuple[mb.RocCurve, mb.RocCurve]:
+def curves() -> tuple[results.RocCurve, results.RocCurve]:
     data = golden_table("larger")
     return mb.roc(data), mb.roc(as_ratios(data))
 
@@ -45,7 +46,7 @@ def golden_cases() -> list[tuple[str, float | None]]:
 
 
 @pytest.mark.parametrize(("name", "prior"), golden_cases())
-def test_golden(name: str, prior: float | None, curves: tuple[mb.RocCurve, mb.RocCurve]) -> None:
+def test_golden(name: str, prior: float | None, curves: tuple[results.RocCurve, results.RocCurve]) -> None:
     target = EXPECTED[name if prior is None else f"{name}@{prior}"]
     plain, ratios = curves
     made = {

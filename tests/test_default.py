@@ -15,6 +15,7 @@ import naive_latent as naive
 from matchbound.counting.tables import tally_comparisons
 from matchbound.stats.intervals import fallback_wilson, wilson
 from matchbound.stats.weighting import far_by_pair, frr_by_identity
+from matchbound.study.models import Geometric
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -168,7 +169,7 @@ class TestWeighting:
             assert (own.estimate, own.variance) == pytest.approx((q, w), rel=1e-9, abs=1e-15)
 
     def test_embeddings_equal_their_comparisons(self) -> None:
-        data = mb.SyntheticModel(sizes=mb.Geometric(3.0)).sample(25, rng=1)
+        data = mb.SyntheticModel(sizes=Geometric(3.0)).sample(25, rng=1)
         one = mb.evaluate(data, 1.2, weighting="identities")
         two = mb.evaluate(data.comparisons(), 1.2, weighting="identities")
         for a, b in ((one.far, two.far), (one.frr, two.frr)):

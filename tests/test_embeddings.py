@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
+from matchbound import results
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -25,7 +26,7 @@ def embeddings(draw: st.DrawFn) -> mb.Embeddings:
     return mb.Embeddings(vectors[order], np.repeat(np.arange(len(sizes)), sizes)[order], similarity)
 
 
-def _variance(rate: mb.Rate, kind: str) -> float | str:
+def _variance(rate: results.Rate, kind: str) -> float | str:
     """The variance, or why there is none."""
     try:
         return rate.variance_by(kind)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 import matchbound as mb
 import naive_search
 from conftest import DATA
+from matchbound import results
 from matchbound.counting import search as counting
 from matchbound.counting import search_scores
 from matchbound.stats.search import mated, nonmated, sizes
@@ -28,7 +29,7 @@ def golden() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def golden_searches() -> dict[str, mb.Searches]:
+def golden_searches() -> dict[str, results.Searches]:
     gallery, probes = mb.read(GOLDEN / "search-gallery.npz"), mb.read(GOLDEN / "search-probes.npz")
     return {fuse: mb.search(gallery, probes, fuse=fuse) for fuse in ("max", "mean")}
 
@@ -38,7 +39,7 @@ def near(found: Any, wanted: Any, tolerance: float = 1e-9) -> None:
 
 
 @pytest.mark.parametrize("fuse", ["max", "mean"])
-def test_golden_counts_variances_and_wilson(golden_searches: dict[str, mb.Searches], fuse: str) -> None:
+def test_golden_counts_variances_and_wilson(golden_searches: dict[str, results.Searches], fuse: str) -> None:
     found, expected = golden_searches[fuse], golden()[fuse]
     assert found.gallery_size == expected["gallery"]
     assert (found.n_nonmated, found.n_mated) == (expected["nonmated"], expected["mated"])
@@ -65,7 +66,7 @@ def test_golden_counts_variances_and_wilson(golden_searches: dict[str, mb.Search
 
 
 @pytest.mark.parametrize("fuse", ["max", "mean"])
-def test_golden_latent_and_sizes(golden_searches: dict[str, mb.Searches], fuse: str) -> None:
+def test_golden_latent_and_sizes(golden_searches: dict[str, results.Searches], fuse: str) -> None:
     found, expected = golden_searches[fuse], golden()[fuse]
     names = {"ustat": "u-statistic", "latent": "latent", "bound": "bound"}
     for row in expected["thresholds"]:

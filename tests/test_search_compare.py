@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 import matchbound as mb
+from matchbound import results
 from matchbound.stats.search import mated, nonmated, paired
 from test_search import best_first, tables
 
@@ -44,7 +45,7 @@ def test_a_difference_from_nothing_is_the_rate(given_table: tuple[np.ndarray, np
         np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
-def system(noise: float, seed: int = 0, people: int = 240) -> mb.Searches:
+def system(noise: float, seed: int = 0, people: int = 240) -> results.Searches:
     centres = np.random.default_rng(7).standard_normal((people, 10))
     rng = np.random.default_rng(seed)
 
@@ -56,11 +57,11 @@ def system(noise: float, seed: int = 0, people: int = 240) -> mb.Searches:
 
 
 @pytest.fixture(scope="module")
-def two() -> tuple[mb.Searches, mb.Searches]:
+def two() -> tuple[results.Searches, results.Searches]:
     return system(0.4), system(0.6, seed=1)
 
 
-def test_a_better_system_is_seen(two: tuple[mb.Searches, mb.Searches]) -> None:
+def test_a_better_system_is_seen(two: tuple[results.Searches, results.Searches]) -> None:
     good, poor = two
     made = mb.compare_searches(good, poor, fpir=0.1, threshold=(0.75, 0.7))
     for difference in (made.fnir, made.cmc, made.fnir_at_fpir):
@@ -76,7 +77,7 @@ def test_a_better_system_is_seen(two: tuple[mb.Searches, mb.Searches]) -> None:
     assert made.fpir.estimate == good.fpir(0.75).estimate - poor.fpir(0.7).estimate
 
 
-def test_a_system_equals_itself(two: tuple[mb.Searches, mb.Searches]) -> None:
+def test_a_system_equals_itself(two: tuple[results.Searches, results.Searches]) -> None:
     made = mb.compare_searches(two[0], two[0], threshold=0.7)
     for difference in (made.fpir, made.fnir, made.cmc, made.fnir_at_fpir):
         assert difference is not None
@@ -91,14 +92,14 @@ def test_equal_systems_differ_by_chance_only() -> None:
     assert rejected <= 0.05 + 0.085
 
 
-def test_other_searches_are_refused(two: tuple[mb.Searches, mb.Searches]) -> None:
+def test_other_searches_are_refused(two: tuple[results.Searches, results.Searches]) -> None:
     with pytest.raises(mb.DataError, match="different people enrolled"):
         mb.compare_searches(two[0], system(0.4, people=120))
     with pytest.raises(mb.DataError, match="different probes"):
         mb.compare_searches(two[0], two[0].among(range(200)))
 
 
-def test_groups_are_parts_of_the_searches(two: tuple[mb.Searches, mb.Searches]) -> None:
+def test_groups_are_parts_of_the_searches(two: tuple[results.Searches, results.Searches]) -> None:
     found = two[0]
     groups = found.by_group(0.7, rank=2)
     assert [group.name for group in groups] == ["old", "young"]
@@ -116,4 +117,4 @@ def test_groups_are_parts_of_the_searches(two: tuple[mb.Searches, mb.Searches]) 
     with pytest.raises(mb.DataError, match="no group 'middle'"):
         groups["middle"]
     with pytest.raises(mb.UsageError, match="no groups"):
-        mb.Searches(found.tally).by_group(0.7)
+        results.Searches(found.tally).by_group(0.7)

@@ -10,6 +10,7 @@ import pytest
 
 import matchbound as mb
 from conftest import DATA
+from matchbound import results
 
 GOLDEN = DATA / "search"
 quiet = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -32,7 +33,9 @@ def labels(data: mb.Embeddings) -> np.ndarray:
     return data.identities[data.codes]
 
 
-def same_rates(one: mb.Searches, other: mb.Searches, thresholds: tuple[float, ...], ranks: tuple[int, ...]) -> None:
+def same_rates(
+    one: results.Searches, other: results.Searches, thresholds: tuple[float, ...], ranks: tuple[int, ...]
+) -> None:
     for threshold in thresholds:
         a, b = one.fpir(threshold), other.fpir(threshold)
         assert (a.errors, a.searches) == (b.errors, b.searches)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbound as mb
+from matchbound import results
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -52,7 +53,7 @@ def test_failed_enrolments_add_nobody_to_a_list(
             assert beside.fpir(threshold).errors == alone.fpir(threshold).errors
 
 
-def in_two_kinds() -> mb.Searches:
+def in_two_kinds() -> results.Searches:
     rng = np.random.default_rng(4)
     gallery = mb.Embeddings(rng.standard_normal((30, 8)), np.arange(30))
     return mb.search(gallery, mb.Embeddings(rng.standard_normal((60, 8)), np.arange(60)))

@@ -10,6 +10,7 @@ import pytest
 
 import matchbound as mb
 from conftest import DATA
+from matchbound import results
 from matchbound.counting import search as counting
 from matchbound.report.search_page import make_search_report, to_html, to_markdown
 from matchbound.stats.search import sizes
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
 
 @pytest.fixture(scope="module")
-def found() -> mb.Searches:
+def found() -> results.Searches:
     folder = DATA / "search"
     gallery, probes = mb.read(folder / "search-gallery.npz"), mb.read(folder / "search-probes.npz")
     assert isinstance(gallery, mb.Embeddings)
@@ -28,7 +29,7 @@ def found() -> mb.Searches:
         return mb.search(gallery, probes)
 
 
-def test_curves_are_the_rates(found: mb.Searches) -> None:
+def test_curves_are_the_rates(found: results.Searches) -> None:
     curve = found.trade_off(rank=2)
     at = int(np.argmin(np.abs(curve.fpir - 0.05)))
     point = found.fnir_at_fpir(float(curve.fpir[at]), rank=2)
@@ -48,7 +49,7 @@ def test_curves_are_the_rates(found: mb.Searches) -> None:
     assert chosen.high[1] == found.at_gallery_size(160, 0.62).interval().high
 
 
-def test_plots(found: mb.Searches) -> None:
+def test_plots(found: results.Searches) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     for kind, labels in (
         ("trade-off", ("FPIR", "FNIR")),
@@ -64,7 +65,7 @@ def test_plots(found: mb.Searches) -> None:
         found.plot("det")  # type: ignore[arg-type]
 
 
-def test_the_page_says_what_the_results_say(found: mb.Searches, tmp_path: Path) -> None:
+def test_the_page_says_what_the_results_say(found: results.Searches, tmp_path: Path) -> None:
     report = make_search_report(found, threshold=0.62, ranks=(1, 5))
     page, text = to_html(report), to_markdown(report)
     assert page.count("<svg") == 3
@@ -87,7 +88,7 @@ def test_the_page_says_what_the_results_say(found: mb.Searches, tmp_path: Path) 
     assert not (tmp_path / "other.html").exists()
 
 
-def test_plans_meet_their_bound(found: mb.Searches) -> None:
+def test_plans_meet_their_bound(found: results.Searches) -> None:
     made = mb.plan_search(fpir=0.01, upper=0.02, gallery=500, probes_per_person=2)
     assert made.bound <= 0.02
     assert made.searches == 2 * made.people

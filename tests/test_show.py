@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbound as mb
+from matchbound.results import ErrorRates, RocCurve
 from matchbound.show import numbers
 from matchbound.show.tables import Column, Table, as_table
 
@@ -197,7 +198,7 @@ def test_a_frame_is_of_the_library_at_hand(results: list[object], monkeypatch: p
     import pyarrow
 
     rates = results[0]
-    assert isinstance(rates, mb.ErrorRates)
+    assert isinstance(rates, ErrorRates)
     assert isinstance(rates.to_frame("pandas"), pandas.DataFrame)
     assert isinstance(rates.to_frame("pyarrow"), pyarrow.Table)
     assert rates.to_frame("pandas")["estimate"].tolist() == [rates.far.estimate, rates.frr.estimate]
@@ -211,13 +212,13 @@ def test_a_frame_is_of_the_library_at_hand(results: list[object], monkeypatch: p
 
 def test_numbers_of_a_result_are_those_of_its_parts(results: list[object]) -> None:
     rates = results[0]
-    assert isinstance(rates, mb.ErrorRates)
+    assert isinstance(rates, ErrorRates)
     document = rates.to_dict()
     low, high = rates.far.interval()
     assert (document["results"][0]["low"], document["results"][0]["high"]) == (low, high)
     assert rates.far.interval().to_dict()["low"] == low
     assert document["warnings"] == [str(text) for text in rates.warnings]
-    curve = next(result for result in results if isinstance(result, mb.RocCurve))
+    curve = next(result for result in results if isinstance(result, RocCurve))
     frame = curve.to_frame("pandas")
     assert np.array_equal(frame["far"], curve.far)
 

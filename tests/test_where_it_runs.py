@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
+from matchbound.calls.comparison import compare_thresholds
 from matchbound.cli import main
 from matchbound.counting.executors import LocalExecutor
 
@@ -55,9 +56,7 @@ CALLS: dict[str, Callable[..., Any]] = {
         mb.compare(people(1), people(2), threshold=0.5, **how).far.joint.both_impostor
     ),
     "compare at a FAR": lambda **how: mb.compare(people(1), people(2), far=0.01, **how).frr.estimate,
-    "compare_thresholds": lambda **how: (
-        mb.compare_thresholds(people(1), people(2), [(0.4, 0.5)], **how)[0].far.estimate
-    ),
+    "compare_thresholds": lambda **how: compare_thresholds(people(1), people(2), [(0.4, 0.5)], **how)[0].far.estimate,
     "compare_all": lambda **how: [
         one.far.estimate
         for one in mb.compare_all([people(1), people(2), people(3)], threshold=0.5, **how).comparisons.values()

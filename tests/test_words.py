@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
+from matchbound import results
 from strategies import comparisons
 
 
@@ -103,7 +104,7 @@ def test_methods_advised_against_say_why_and_what_to_use(method: str) -> None:
         far.interval(method, n_resamples=50, rng=0)
 
 
-def _quiet_rates() -> mb.ErrorRates:
+def _quiet_rates() -> results.ErrorRates:
     import warnings
 
     with warnings.catch_warnings():

@@ -8,6 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import matchbound as mb
+from matchbound import results
 from matchbound.show.numbers import span
 
 METHODS = {
@@ -35,7 +36,9 @@ def main() -> None:
         draw(far, limits, *theme)
 
 
-def draw(far: mb.Rate, limits: dict[str, mb.Interval], name: str, page: str, ink: str, good: str, bad: str) -> None:
+def draw(
+    far: results.Rate, limits: dict[str, mb.Interval], name: str, page: str, ink: str, good: str, bad: str
+) -> None:
     """One picture for one theme."""
     figure = Figure(figsize=(7.2, 2.7), dpi=200, layout="constrained")
     axes = figure.add_subplot(facecolor=page)

@@ -131,7 +131,7 @@ def compare(
 
     See Also
     --------
-    compare_all, compare_thresholds, Comparison, by_group
+    compare_all, Comparison, by_group
 
     Examples
     --------
@@ -186,7 +186,7 @@ def compare_thresholds(
     --------
     >>> import matchbound as mb
     >>> faces = mb.demo_data()
-    >>> several = mb.compare_thresholds(faces, faces, [(0.5, 0.5), (0.6, 0.6)])
+    >>> several = compare_thresholds(faces, faces, [(0.5, 0.5), (0.6, 0.6)])
     >>> [round(one.far.estimate, 3) for one in several]
     [0.0, 0.0]
     """
@@ -232,7 +232,7 @@ def compare_all(
 
     See Also
     --------
-    compare, compare_thresholds
+    compare
 
     Examples
     --------

@@ -47,7 +47,7 @@ class Dependence:
     Examples
     --------
     >>> import matchbound as mb
-    >>> known = mb.Dependence(shared=0.05, same=0.3, genuine=0.3)
+    >>> known = Dependence(shared=0.05, same=0.3, genuine=0.3)
     >>> known.shared
     0.05
     """

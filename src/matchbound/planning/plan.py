@@ -43,9 +43,6 @@ class CostCurve(Shown):
     instances, n_identities, recordings, comparisons : int64 arrays, shape (K,)
         M, G, G·M and all pairs.
 
-    See Also
-    --------
-    Plan
 
     Examples
     --------

@@ -90,9 +90,6 @@ class Expectation(Shown):
     design_effect, effective_n
         Comparisons divided by the effective sample size, and that size: as many independent comparisons.
 
-    See Also
-    --------
-    Plan
 
     Examples
     --------

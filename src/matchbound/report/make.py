@@ -107,7 +107,7 @@ def write_report(
 
     See Also
     --------
-    make_report, Report, SearchReport
+    make_report
 
     Examples
     --------

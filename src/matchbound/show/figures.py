@@ -72,7 +72,7 @@ def plot_det(
 
     See Also
     --------
-    plot_roc, plot_scores, RocCurve
+    plot_roc, RocCurve
 
     Examples
     --------
@@ -109,7 +109,7 @@ def plot_roc(
 
     See Also
     --------
-    plot_det, plot_scores
+    plot_det
 
     Examples
     --------
@@ -152,7 +152,7 @@ def plot_scores(
     Examples
     --------
     >>> import matchbound as mb
-    >>> ax = mb.plot_scores(mb.roc(mb.demo_data()), threshold=0.6)
+    >>> ax = plot_scores(mb.roc(mb.demo_data()), threshold=0.6)
     >>> ax.get_xlabel()
     'similarity'
     """
@@ -187,7 +187,7 @@ def plot_correlations(model: LatentModel, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import matchbound as mb
     >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
-    >>> axes = mb.plot_correlations(model)
+    >>> axes = plot_correlations(model)
     >>> axes.get_xlabel()
     'false accept rate'
     """

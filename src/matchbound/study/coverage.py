@@ -87,9 +87,6 @@ class CoverageRow(Shown):
     mean_estimate
         Of the rate, over data sets.
 
-    See Also
-    --------
-    CoverageStudy
     """
 
     metric: str
@@ -256,7 +253,7 @@ def coverage_study(
 
     See Also
     --------
-    CoverageStudy, SyntheticModel
+    SyntheticModel
 
     Examples
     --------

@@ -41,9 +41,8 @@ class Geometric:
 
     Examples
     --------
-    >>> import matchbound as mb
     >>> import numpy as np
-    >>> mb.Geometric(least=2, mean=4.0).draw(5, np.random.default_rng(0)).tolist()
+    >>> Geometric(least=2, mean=4.0).draw(5, np.random.default_rng(0)).tolist()
     [4, 2, 2, 2, 6]
     """
 
@@ -97,7 +96,7 @@ class Zoo:
     Examples
     --------
     >>> import matchbound as mb
-    >>> zoo = mb.Zoo(wolf_share=0.02, wolf_strength=1.5)
+    >>> zoo = Zoo(wolf_share=0.02, wolf_strength=1.5)
     >>> zoo.goat_share
     0.0
     """
@@ -139,7 +138,7 @@ class SyntheticModel:
 
     See Also
     --------
-    coverage_study, Zoo, Geometric
+    coverage_study
 
     Examples
     --------

@@ -229,9 +229,6 @@ class LatentModel:
     beyond
         A further variance of the rate, as a function of its probit and of whether the limit is an upper one.
 
-    See Also
-    --------
-    plot_correlations
 
     Examples
     --------

@@ -1,0 +1,74 @@
+"""Every result class, once: type checkers read this file, and the package does to load names at first use."""
+
+from matchbound.results.bands import Band as Band
+from matchbound.results.bands import CurveBootstrap as CurveBootstrap
+from matchbound.results.bands import SmoothCurve as SmoothCurve
+from matchbound.results.bootstraps import Bootstrap as Bootstrap
+from matchbound.results.claims import Claim as Claim
+from matchbound.results.comparison import Comparison as Comparison
+from matchbound.results.comparison import Difference as Difference
+from matchbound.results.costs import CostStatistic as CostStatistic
+from matchbound.results.costs import DetectionCost as DetectionCost
+from matchbound.results.costs import LogCost as LogCost
+from matchbound.results.curve_limits import RateLimits as RateLimits
+from matchbound.results.curve_limits import ThresholdChoice as ThresholdChoice
+from matchbound.results.description import Description as Description
+from matchbound.results.erring import Erring as Erring
+from matchbound.results.error_rates import ErrorRates as ErrorRates
+from matchbound.results.error_rates import ErrorRatesSeries as ErrorRatesSeries
+from matchbound.results.failures import GeneralisedRate as GeneralisedRate
+from matchbound.results.failures import GeneralisedRates as GeneralisedRates
+from matchbound.results.group_gaps import CrossRate as CrossRate
+from matchbound.results.group_gaps import GroupGap as GroupGap
+from matchbound.results.groups import GroupRates as GroupRates
+from matchbound.results.groups import GroupRow as GroupRow
+from matchbound.results.interval import Interval as Interval
+from matchbound.results.linkage import (
+    HalfTotalError as HalfTotalError,
+)
+from matchbound.results.linkage import (
+    LinkageMeasure as LinkageMeasure,
+)
+from matchbound.results.linkage import (
+    Recall as Recall,
+)
+from matchbound.results.linkage_curve import LinkageCurve as LinkageCurve
+from matchbound.results.losses import MeanLoss as MeanLoss
+from matchbound.results.losses import UnitRates as UnitRates
+from matchbound.results.number import Number as Number
+from matchbound.results.points import (
+    Auc as Auc,
+)
+from matchbound.results.points import (
+    CurveStatistic as CurveStatistic,
+)
+from matchbound.results.points import (
+    Eer as Eer,
+)
+from matchbound.results.points import (
+    OperatingPoint as OperatingPoint,
+)
+from matchbound.results.rates import Rate as Rate
+from matchbound.results.roc import RocCurve as RocCurve
+from matchbound.results.roc import ThresholdPoint as ThresholdPoint
+from matchbound.results.search_comparison import SearchComparison as SearchComparison
+from matchbound.results.search_comparison import SearchGroups as SearchGroups
+from matchbound.results.search_curves import CmcCurve as CmcCurve
+from matchbound.results.search_curves import SizeCurve as SizeCurve
+from matchbound.results.search_curves import TradeOff as TradeOff
+from matchbound.results.search_points import FnirAtFpir as FnirAtFpir
+from matchbound.results.search_points import RateAtSize as RateAtSize
+from matchbound.results.search_rates import (
+    FalsePositives as FalsePositives,
+)
+from matchbound.results.search_rates import (
+    Misses as Misses,
+)
+from matchbound.results.search_rates import (
+    Selectivity as Selectivity,
+)
+from matchbound.results.searches import Hub as Hub
+from matchbound.results.searches import Searches as Searches
+from matchbound.results.searches import SearchThreshold as SearchThreshold
+from matchbound.results.systems import PairOfSystems as PairOfSystems
+from matchbound.results.systems import SystemsTable as SystemsTable
