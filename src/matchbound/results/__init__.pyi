@@ -20,6 +20,7 @@ from matchbound.results.failures import GeneralisedRate as GeneralisedRate
 from matchbound.results.failures import GeneralisedRates as GeneralisedRates
 from matchbound.results.group_gaps import CrossRate as CrossRate
 from matchbound.results.group_gaps import GroupGap as GroupGap
+from matchbound.results.group_gaps import LargestGap as LargestGap
 from matchbound.results.groups import GroupRates as GroupRates
 from matchbound.results.groups import GroupRow as GroupRow
 from matchbound.results.interval import Interval as Interval
