@@ -50,8 +50,7 @@ class LatentSettings:
 
     Examples
     --------
-    >>> import matchbound as mb
-    >>> mb.LatentSettings().kurtosis, mb.LatentSettings(kurtosis=2.0).kurtosis
+    >>> LatentSettings().kurtosis, LatentSettings(kurtosis=2.0).kurtosis
     (4.0, 2.0)
     """
 
