@@ -129,7 +129,7 @@ def evaluate(
     (110, 201532)
     >>> low, high = rates.far.interval()
     >>> f"{low:.2%} to {high:.2%}"
-    '0.01% to 0.46%'
+    '0.01% to 0.35%'
     """
     if sum(given is not None for given in (threshold, far, threshold_from)) > 1:
         raise UsageError("give one of threshold, far and threshold_from")

@@ -280,7 +280,7 @@ def plan(
     >>> import matchbound as mb
     >>> study = mb.plan(far=1e-3, upper=2e-3)
     >>> study.n_identities, study.rules[0].n_identities
-    (1152, 28)
+    (1013, 28)
     """
     from matchbound.planning.pilot import as_dependence
 

@@ -95,7 +95,7 @@ class SearchThreshold(Shown):
     >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
     >>> chosen = found.threshold_for(fpir=0.2)
     >>> round(chosen.threshold, 2), round(chosen.fpir, 2)
-    (0.53, 0.11)
+    (0.53, 0.1)
     """
 
     threshold: float
