@@ -201,19 +201,6 @@ def test_any_variance_feeds_wilson() -> None:
     assert wide.width > far.interval("wilson").width
 
 
-def test_swaps_of_the_vertex_bootstrap() -> None:
-    """All swaps centre on the estimate; a random swap adds variance; recentring is exact in the mean."""
-    far = mb.evaluate(golden_table("larger"), 0.401334).far
-    made = {
-        swap: far.bootstrap("vertex", 20_000, rng=3, swap=swap).replicates for swap in ("rate", "random", "recentre")
-    }
-    for swap, values in made.items():
-        assert abs(values.mean() - far.estimate) < 4 * values.std() / np.sqrt(values.size) + 1e-12, swap
-    assert made["random"].var() > made["rate"].var()
-    assert made["recentre"].mean() == pytest.approx(far.estimate, abs=1e-12)
-    assert made["recentre"].var() > made["rate"].var()
-
-
 @pytest.mark.parametrize(
     ("options", "tau"),
     [
@@ -269,8 +256,6 @@ def test_a_star_has_no_comparison_left_for_some_bootstraps() -> None:
         ({"n_resamples": 0}, "n_resamples"),
         ({"rng": -1}, "rng"),
         ({"rng": "seed"}, "rng"),
-        ({"swap": "no"}, "swap"),
-        ({"method": "subsets", "swap": "random"}, "swap"),
         ({"tau": 2.0}, "tau"),
         ({"method": "double-or-nothing", "tau": 0.0}, "tau"),
         ({"method": "double-or-nothing", "fixed_sizes": True}, "fixed_sizes"),

@@ -17,14 +17,12 @@ import matchbound as mb
 from conftest import golden_table
 from matchbound.cli import main
 from matchbound.planning.protocol import score_protocol
-from matchbound.results.bootstraps import image_pairs, scheme_of
-from matchbound.stats.curve.bootstrap import curve_replicates, in_blocks, self_comparisons
+from matchbound.results.bootstraps import scheme_of
+from matchbound.stats.curve.bootstrap import curve_replicates, in_blocks
 from matchbound.stats.fixed_sizes import kept_share, pooled_sizes
-from matchbound.stats.images import image_replicates, image_weights
 from matchbound.stats.intervals import agresti_coull, jeffreys, normal_quantile
-from matchbound.stats.resampling import Scheme, block_rng, identity_weights
+from matchbound.stats.resampling import Scheme, identity_weights
 from matchbound.stats.variance import impostor_sums
-from strategies import comparisons
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -104,8 +102,6 @@ def test_rescaling_moves_replicates_away_from_the_estimate() -> None:
     [
         ({"method": "double-or-nothing", "correction": "rescale"}, "correction"),
         ({"method": "vertex", "correction": "twice"}, "correction must be one of none, drop-one, rescale"),
-        ({"method": "vertex", "units": "images"}, "recentre"),
-        ({"method": "vertex", "units": "people"}, "units must be one of"),
         ({"method": "double-or-nothing", "tau": math.inf}, "tau"),
     ],
 )
@@ -113,61 +109,6 @@ def test_wrong_options_are_named(options: dict, match: str) -> None:
     far = mb.evaluate(golden_table("balanced"), 0.3).far
     with pytest.raises(mb.UsageError, match=match):
         far.bootstrap(n_resamples=5, **options)
-
-
-# ---- images
-
-
-def test_images_are_drawn_within_identities() -> None:
-    owner = np.array([0, 1, 0, 2, 1, 1])
-    weights = image_weights(owner, 300, np.random.default_rng(0))
-    for i, size in enumerate((2, 3, 1)):
-        assert np.all(weights[:, owner == i].sum(axis=1) == size)
-    assert weights[:, 0].var() == pytest.approx(0.5, rel=0.2)
-
-
-@pytest.mark.parametrize("metric", ["far", "frr"])
-def test_image_replicates_equal_their_literal_twins(metric: str) -> None:
-    data = balanced(5, size=4, instances=3)
-    rates = mb.evaluate(data, 0.2)
-    rate = getattr(rates, metric)
-    made = rate.bootstrap("vertex", 30, rng=4, swap="recentre", units="images")
-    scores = {}
-    listed = data.comparisons()
-    for x, y, s in zip(listed.instance_a, listed.instance_b, listed.score, strict=True):
-        scores[int(x), int(y)] = scores[int(y), int(x)] = s
-    pairs = image_pairs(listed, rate.tally, metric, 0.2)
-    sides = ((listed.a, listed.instance_a), (listed.b, listed.instance_b))
-    order = [image for _, image in sorted({(int(x), int(y)) for a, b in sides for x, y in zip(a, b, strict=True)})]
-    weights = image_weights(pairs.owner, 30, block_rng(4, 0))
-    values = []
-    for row in weights:
-        drawn = [name for name, count in zip(order, row, strict=True) for _ in range(int(count))]
-        wrong = total = 0
-        for one, other in itertools.combinations(drawn, 2):
-            same = data.codes[one] == data.codes[other]
-            if same != (metric == "frr"):
-                continue
-            total += 1
-            matched = one == other or scores[one, other] >= 0.2  # a copy of an image matches itself
-            wrong += (not matched) if metric == "frr" else matched
-        values.append(wrong / total)
-    target = np.array(values) - np.mean(values) + rate.estimate
-    assert made.replicates == pytest.approx(np.clip(target, 0.0, 1.0))
-    assert made.method == "vertex (images)"
-
-
-def test_images_without_names_are_refused() -> None:
-    rows = [("a", "b", 0.1), ("a", "a", 0.9), ("b", "b", 0.4)]
-    with pytest.raises(mb.DataError, match="name instances"):
-        mb.evaluate(comparisons(rows), 0.5).far.bootstrap("vertex", 5, swap="recentre", units="images")
-
-
-def test_shifted_images_have_the_estimate_as_their_mean() -> None:
-    data = balanced(6, size=6, instances=4)
-    rate = mb.evaluate(data, 0.1).frr
-    pairs = image_pairs(data.comparisons(), rate.tally, "frr", 0.1)
-    assert image_replicates(pairs, 500, 3).mean() == pytest.approx(rate.estimate, abs=0.01)
 
 
 # ---- Agresti & Coull, Jeffreys
@@ -237,31 +178,22 @@ def test_the_union_rule_with_wald(level_far: float) -> None:
 
 
 @settings(max_examples=15)
-@given(st.integers(0, 50), st.sampled_from(["rate", "random", "recentre"]))
-def test_swaps_of_curves_at_one_far(seed: int, swap: str) -> None:
+@given(st.integers(0, 50))
+def test_copies_in_curves_at_one_far(seed: int) -> None:
     """Replicates of FRR at a FAR, from lists of all comparisons with their weights."""
     data = balanced(seed, size=5, instances=2)
     curve = mb.roc(data).tally
-    scheme = Scheme("vertex", swap=swap)  # type: ignore[arg-type]
+    scheme = Scheme("vertex")
     (draw,) = in_blocks(curve, scheme, 6, seed, lambda one: one, 1)
     target = np.array([0.2])
     made = curve_replicates(curve, scheme, 6, seed, far_targets=target, frr_targets=np.empty(0))
     listed = data.comparisons()
-    number, table = curve.pairs
-    own = self_comparisons(curve)
     for b in range(6):
         weight = draw.weights[b]
-        extra = dict.fromkeys(range(table.count.size), 0.0)
-        if swap == "random":
-            assert draw.swapped is not None
-            for row, pair, amount in zip(*draw.swapped, strict=True):
-                extra[int(pair)] += float(amount) * (row == b)
-            swapped = sum(extra[pair] * table.count[pair] for pair in extra)
-            assert swapped == pytest.approx(sum(w * (w - 1) / 2 * m for w, m in zip(weight, own, strict=True)))
         masses = []
         for c in range(curve.n_impostor):
             i, j = int(curve.first[c]), int(curve.second[c])
-            masses.append(weight[i] * weight[j] + extra[int(number[c])] + (draw.extra[b] if swap == "rate" else 0.0))
+            masses.append(weight[i] * weight[j] + draw.extra[b])
         genuine = [(s, weight[a]) for a, c, s in zip(listed.a, listed.b, listed.score, strict=True) if a == c]
         impostor = sorted((s for a, c, s in zip(listed.a, listed.b, listed.score, strict=True) if a != c), reverse=True)
         total, best = sum(masses), sum(w for _, w in genuine)
@@ -278,21 +210,14 @@ def test_swaps_of_curves_at_one_far(seed: int, swap: str) -> None:
 def test_options_of_curve_bootstraps() -> None:
     curve = mb.roc(balanced(2, size=12, instances=3))
     point = curve.at_far(0.1)
-    shifted = point.bootstrap("vertex", 400, rng=1, swap="recentre")
-    assert shifted.replicates.mean() == pytest.approx(point.estimate, abs=0.02)
     narrow = point.bootstrap("double-or-nothing", 400, rng=1, tau=0.25)
     assert narrow.tau == 0.25
     assert narrow.variance == pytest.approx(point.bootstrap("double-or-nothing", 400, rng=1).variance, rel=0.8)
     assert point.interval("vertex", rng=1, n_resamples=50, fixed_sizes=True).method == "vertex"
-    assert curve.eer().interval("vertex", rng=1, n_resamples=50, swap="random").width > 0.0
     with pytest.raises(mb.UsageError, match="unknown option 'tua'"):
         point.interval("vertex", tua=2.0)
-    with pytest.raises(mb.UsageError, match="units"):
-        point.bootstrap("vertex", 5, units="images")
-    with pytest.raises(mb.UsageError, match="smoothed curves"):
-        point.bootstrap("vertex", 5, smooth="binormal", swap="random")
     with pytest.raises(mb.UsageError, match="whole curves"):
-        curve.bootstrap("vertex", 5, swap="recentre")
+        curve.bootstrap("double-or-nothing", 5, tau=0.5)
     assert curve.bootstrap("vertex", 5, rng=0, correction="drop-one").frr.shape[0] == 5
 
 

@@ -97,7 +97,7 @@ def test_auto_is_the_first_rule_that_fits_and_says_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "options"), [("plain", {"bias": 1}), ("auto", {"colour": 1}), ("tossed", {}), ("fitted", {"swap": 1})]
+    ("method", "options"), [("plain", {"bias": 1}), ("auto", {"colour": 1}), ("tossed", {}), ("fitted", {"tau": 1})]
 )
 def test_a_method_or_option_that_is_not_there_is_named(method: str, options: dict[str, Any]) -> None:
     with pytest.raises(mb.UsageError, match=next(iter(options), "tossed")):

@@ -275,10 +275,8 @@ def bootstrap_curve(
     workers: int,
 ) -> CurveBootstrap:
     """See `RocCurve.bootstrap`."""
-    if scheme.tau != 1.0 or scheme.swap == "recentre":
-        raise UsageError(
-            "tau and swap='recentre' are not available for whole curves; use the bootstrap of a point such as at_far(…)"
-        )
+    if scheme.tau != 1.0:
+        raise UsageError("tau is not available for whole curves; use the bootstrap of a point such as at_far(…)")
     made = replicates(curve, scheme, n_resamples, seed, grid, NONE, smooth, workers)
     far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
     estimate = np.array([frr[index_at_far(far, target)] for target in grid])

@@ -36,7 +36,7 @@ OTHER_WORDS = {
 """Words of other packages for arguments, and ours."""
 DRAWING = frozenset({"n_resamples", "rng", "workers"})
 """Options that every rule takes: those that draw nothing ignore them."""
-SCHEME = frozenset({"swap", "weights", "tau", "fixed_sizes", "correction", "units", "smooth"})
+SCHEME = frozenset({"weights", "tau", "fixed_sizes", "correction", "smooth"})
 """Options of bootstraps."""
 
 
@@ -274,10 +274,9 @@ class Number(Shown):
         workers
             Threads.
         options
-            ``swap`` (vertex: ``"rate"``, the paper's, ``"random"`` or ``"recentre"``), ``weights`` and ``tau``
-            (double-or-nothing: a function that draws weights of mean 1 and variance tau), ``fixed_sizes`` (exchange
-            identities only for identities with as many instances), ``correction`` (``"drop-one"`` or ``"rescale"``,
-            the paper's Prop. 4), ``units`` (rates: ``"images"``) and ``smooth`` (points of a curve).
+            ``weights`` and ``tau`` (double-or-nothing: a function that draws weights of mean 1 and variance tau),
+            ``fixed_sizes`` (exchange identities only for identities with as many instances), ``correction``
+            (``"drop-one"`` or ``"rescale"``, the paper's Prop. 4) and ``smooth`` (points of a curve).
         """
         self._must_be_defined()
         choices = tuple(rule.name for rule in self.rules if rule.bootstrap)

@@ -170,8 +170,6 @@ class CurveStatistic(Number):
         name = method if smooth is None else f"{method} ({smooth})"
         values = self._pick(found)
         estimate = self.estimate if smooth is None else self.smoothed(smooth)
-        if scheme.swap == "recentre":
-            values = np.clip(values - values.mean() + estimate, 0.0, 1.0)
         return Bootstrap(values, estimate, name, seed, scheme.tau, self._rate.floor)
 
     def smoothed(self, model: Smooth) -> float:

@@ -15,12 +15,11 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap, image_pairs, overstated, scheme_of
+from matchbound.results.bootstraps import Bootstrap, overstated, scheme_of
 from matchbound.results.interval import check_whole, named
 from matchbound.results.number import DRAWING, SCHEME, Ask, CannotFit, Limits, Number, Rule, bootstrap_rules
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.stats import fixed_sizes, resampling, variance
-from matchbound.stats.images import image_replicates
 from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS
 
@@ -339,13 +338,6 @@ class Rate(Number):
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         scheme = scheme_of(method, n_resamples, options, self._sizes, self.tally.n_identities)
-        if scheme.images:
-            if self.recount is None:
-                raise DataError("drawing images needs the single comparisons, and the data are not available")
-            pairs = image_pairs(self.recount.comparisons(), self.tally, self.metric, self.threshold)
-            return Bootstrap(
-                image_replicates(pairs, n_resamples, seed), self.estimate, f"{method} (images)", seed, 1.0, self.floor
-            )
         if self.metric == "frr":
             drawn = resampling.frr_replicates(
                 self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers

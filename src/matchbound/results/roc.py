@@ -545,7 +545,7 @@ class RocCurve(Judged, Shown):
         workers
             Threads; the replicates do not depend on it.
         options
-            ``swap`` (not ``"recentre"``), ``fixed_sizes`` and ``correction="drop-one"``, as for `Rate.bootstrap`.
+            ``fixed_sizes`` and ``correction="drop-one"``, as for `Rate.bootstrap`.
         n_resamples, rng
             Replicates, seed or generator.
         points

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairT
 from matchbound.errors import DataError, UsageError
 
 Weights = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
-Swap = Literal["rate", "random", "recentre"]
 
 BLOCK = 100
 DENSE_IDENTITIES = 2048
@@ -32,11 +31,6 @@ class Scheme:
 
     method
         One of `BOOTSTRAPS`.
-    swap
-        Vertex only: what stands for the comparisons of an identity with its own copies. ``"rate"``: the observed
-        rate (the paper's eq. 13); ``"random"``: the rate of a random comparison's identity pair (Snijders & Borgatti
-        1999); ``"recentre"``: nothing, and the replicates are shifted to have the estimate as their mean (Conti &
-        Clémençon 2022).
     weights
         Double-or-nothing only: another law of independent weights with mean 1 and variance `tau`.
     tau
@@ -46,17 +40,13 @@ class Scheme:
     drop_one
         Draw one identity fewer than there are (in each stratum), which makes the variance of FRR unbiased (the paper's
         §4.2, after Proposition 4).
-    images
-        Draw the images of each identity instead of identities (`matchbound.stats.images`).
     """
 
     method: str
-    swap: Swap = "rate"
     weights: Weights | None = None
     tau: float = 1.0
     strata: IntArray | None = None
     drop_one: bool = False
-    images: bool = False
 
 
 def far_replicates(
@@ -199,22 +189,13 @@ def _vertex(
     seed: int,
     workers: int,
 ) -> FloatArray:
-    """All comparisons among the drawn identities; copies of one identity are swapped as the scheme says."""
+    """All comparisons among the drawn identities; those of two copies of one identity count at the observed rate."""
 
-    def rates(weights: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        errors, comparisons = forms.errors(weights), forms.comparisons(weights)
-        if scheme.swap == "recentre":
-            return errors, comparisons
-        copies = weights * (weights - 1.0)
-        swapped = copies @ self_comparisons
-        if scheme.swap == "rate":
-            return errors + swapped * estimate, comparisons + swapped
-        return errors + forms.random_swap(copies, self_comparisons, rng), comparisons + swapped
+    def rates(weights: FloatArray, _: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        copies = (weights * (weights - 1.0)) @ self_comparisons
+        return forms.errors(weights) + copies * estimate, forms.comparisons(weights) + copies
 
-    replicates = _in_blocks(rates, int(self_comparisons.size), scheme, n_resamples, seed, workers)
-    if scheme.swap == "recentre":
-        return np.asarray(np.clip(replicates - replicates.mean() + estimate, 0.0, 1.0))
-    return replicates
+    return _in_blocks(rates, int(self_comparisons.size), scheme, n_resamples, seed, workers)
 
 
 def _in_blocks(
@@ -285,25 +266,6 @@ class _Forms:
             result: FloatArray = (weights @ sizes) ** 2 - (weights**2) @ (sizes**2)
             return result
         return _form(weights, self.compared, self.dense_comparisons)
-
-    def random_swap(self, copies: FloatArray, self_comparisons: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Errors among copies, shape (rows,): each pair of copies takes the rate of a random comparison's pair."""
-        erred, compared = self.erred, self.compared
-        if isinstance(compared, AllPairs):
-            m = compared.look_up_in(erred).astype(np.float64)
-            sizes = compared.instances.astype(np.float64)
-            total = (sizes.sum() ** 2 - (sizes**2).sum()) / 2.0
-        else:
-            m = erred.look_up(compared, int(self_comparisons.size)).astype(np.float64)
-            total = float(compared.count.sum())
-        edges = np.cumsum(m)
-        rate = np.append(erred.count / m, 0.0)
-        row, identity = np.nonzero(copies)
-        pairs = (copies[row, identity] / 2.0).astype(np.int64)
-        row, identity = np.repeat(row, pairs), np.repeat(identity, pairs)
-        drawn = rate[np.searchsorted(edges, rng.random(row.size) * total, side="right")]
-        amount = 2.0 * self_comparisons[identity] * drawn
-        return np.asarray(np.bincount(row, weights=amount, minlength=copies.shape[0]), dtype=np.float64)
 
 
 def _dense(table: PairTable, n_identities: int) -> FloatArray:

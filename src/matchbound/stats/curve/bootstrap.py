@@ -57,16 +57,12 @@ class Draw:
         An impostor comparison weighs W_i + W_j instead of W_i·W_j.
     rng
         The block's generator, for draws within identities.
-    swapped : tuple of arrays, or None
-        Copies swapped for a random comparison's identity pair: the replicate, the number of the pair, and what each of
-        the pair's comparisons weighs on top; shapes (S,).
     """
 
     weights: FloatArray
     extra: FloatArray
     additive: bool
     rng: np.random.Generator
-    swapped: tuple[IntArray, IntArray, FloatArray] | None = None
 
 
 def curve_replicates(
@@ -113,7 +109,7 @@ def in_blocks(
     """Run `work` on the draws of each block of replicates, in order."""
     sizes = [min(BLOCK, n_resamples - start) for start in range(0, n_resamples, BLOCK)]
     scheme = method if isinstance(method, Scheme) else Scheme(method)
-    copies = self_comparisons(curve) if scheme.method == "vertex" and scheme.swap != "recentre" else None
+    copies = self_comparisons(curve) if scheme.method == "vertex" else None
     _warm(curve)
 
     def one(block: int) -> T:
@@ -143,9 +139,6 @@ def impostor_totals(curve: SortedCurve, draw: Draw) -> FloatArray:
     table = curve.pairs[1]
     out = np.empty(draw.weights.shape[0])
     quadratic_totals(table.first, table.second, table.count.astype(np.float64), draw.weights, out)
-    if draw.swapped is not None:
-        row, pair, amount = draw.swapped
-        out += np.bincount(row, weights=amount * table.count[pair], minlength=out.size)
     result: FloatArray = out + draw.extra * curve.n_impostor
     return result
 
@@ -160,48 +153,22 @@ def _draw(curve: SortedCurve, scheme: Scheme, rows: int, rng: np.random.Generato
     additive = scheme.method in ("subsets", "two-level")
     size = curve.n_identities
     weights, extra = np.empty((rows, size)), np.zeros(rows)
-    swapped: list[tuple[IntArray, IntArray, FloatArray]] = []
     todo = np.arange(rows)
     for _ in range(ATTEMPTS):
         drawn = identity_weights(scheme, size, todo.size, rng)
         more = np.zeros(todo.size)
-        random = None
-        if copies is not None and scheme.swap == "random":
-            random = _random_swap(curve, drawn, copies, rng)
-        elif copies is not None:
+        if copies is not None:
             more = (drawn * (drawn - 1.0)) @ copies / (2.0 * curve.n_impostor)
         weights[todo], extra[todo] = drawn, more
-        part = Draw(drawn, more, additive, rng, random)
+        part = Draw(drawn, more, additive, rng)
         usable = (impostor_totals(curve, part) > 0.0) & (drawn @ curve.genuine_comparisons > 0.0)
-        if random is not None:
-            kept = usable[random[0]]
-            swapped.append((todo[random[0][kept]], random[1][kept], random[2][kept]))
         todo = todo[~usable]
         if not todo.size:
-            return Draw(weights, extra, additive, rng, _joined(swapped))
+            return Draw(weights, extra, additive, rng)
     raise DataError(
         "this bootstrap finds no draw of identities that leaves both kinds of comparison: too few identities were "
         "compared. Use method='influence'"
     )
-
-
-def _random_swap(
-    curve: SortedCurve, drawn: FloatArray, copies: FloatArray, rng: np.random.Generator
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Each pair of copies takes the identity pair of a random comparison: replicate, pair, weight per comparison."""
-    number, table = curve.pairs
-    row, identity = np.nonzero(drawn > 1.0)
-    count = (drawn[row, identity] * (drawn[row, identity] - 1.0) / 2.0).astype(np.int64)
-    row, identity = np.repeat(row, count), np.repeat(identity, count)
-    pair = number[rng.integers(0, curve.n_impostor, row.size)]
-    return row, pair, copies[identity] / table.count[pair]
-
-
-def _joined(parts: list[tuple[IntArray, IntArray, FloatArray]]) -> tuple[IntArray, IntArray, FloatArray] | None:
-    if not parts:
-        return None
-    row, pair, amount = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return row, pair, amount
 
 
 def _read(
@@ -226,12 +193,6 @@ def _read(
         else:
             cumulate_pairs(*curve.compact, weight, draw.additive, matched)
             np.cumsum(weight[curve.owner], out=accepted[1:])
-            if draw.swapped is not None:
-                mine = draw.swapped[0] == b
-                added = np.bincount(
-                    draw.swapped[1][mine], weights=draw.swapped[2][mine], minlength=curve.pairs[1].count.size
-                )
-                matched[1:] += np.cumsum(added[curve.pairs[0]])
         extra = float(draw.extra[b])
         eer[b] = read_curve(
             matched,

@@ -88,8 +88,6 @@ def smooth_replicates(
 ) -> CurveReplicates:
     """Bootstrap replicates of the smoothed curve. Identities are drawn as for the curve of steps."""
     scheme = method if isinstance(method, Scheme) else Scheme(method)
-    if scheme.swap == "random":
-        raise UsageError("smoothed curves go with swap='rate' or 'recentre'")
     if scheme.method == "two-level":
         raise UsageError("smoothed curves go with method='vertex', 'double-or-nothing' or 'subsets'")
     impostor, genuine = _row_scores(curve, model)
