@@ -166,3 +166,45 @@ def test_the_command_line_holds_no_folder() -> None:
     hidden = command_line(["roc", "https://me:word@host/x.csv?token=abc", "--option", "key=abc", "--option=key=abc"])
     assert hidden == "matchbound roc x.csv --option 'key=…' '--option=key=…'"
     assert command_line(["roc", "<stdin>"]) == "matchbound roc -"
+
+
+def test_scores_that_are_not_log_likelihood_ratios_are_noticed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.csv"
+    for scale, noticed in ((0.1, True), (3.0, False)):
+        rows = [f"p{i},p{j},{scale * ((i == j) * 4 - 2 + (i + j) % 3)}" for i in range(12) for j in range(i + 1)]
+        path.write_text("id_a,id_b,score\n" + "\n".join(rows) + "\n")
+        assert main(["roc", str(path), "--cllr", "--method", "influence"]) == 0
+        assert ("natural log-likelihood ratios" in capsys.readouterr().err) == noticed
+
+
+@pytest.mark.parametrize(
+    ("words", "verb"),
+    [
+        (["evaluate", FILE, "--threshold", "0.4", "--claim", "dfrr<1%"], "compare"),
+        (["roc", FILE, "--claim", "far<1%"], "evaluate --threshold"),
+        (["groups", FILE, "--threshold", "0.4", "--claim", "eer<1%"], "roc"),
+        (["compare", FILE, FILE, "--threshold", "0.4", "--claim", "fpir<1%"], "identify"),
+    ],
+)
+def test_a_claim_of_another_verb_is_pointed_there(
+    capsys: pytest.CaptureFixture[str], words: list[str], verb: str
+) -> None:
+    assert main(words) == 2
+    assert f"is judged by matchbound {verb}" in capsys.readouterr().err
+
+
+def test_claims_about_differences_and_groups(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["compare", FILE, FILE, "--threshold", "0.4", "--claim", "dfrr<50%", "--format", "json", "-q"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["passed"] is True
+    assert document["claims"][0]["verdict"] == "shown"
+    people = sorted(
+        {row["id_a"] for row in csv.DictReader(open(FILE))} | {row["id_b"] for row in csv.DictReader(open(FILE))}
+    )
+    table = tmp_path / "people.csv"
+    table.write_text("identity,side\n" + "".join(f"{who},{'ab'[k % 2]}\n" for k, who in enumerate(people)))
+    words = ["groups", FILE, "--people", str(table), "--group", "side", "--threshold", "0.4", "--format", "json", "-q"]
+    assert main([*words, "--claim", "frr gap<0.01%"]) == 3
+    assert json.loads(capsys.readouterr().out)["passed"] is False

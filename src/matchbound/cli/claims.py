@@ -10,7 +10,7 @@ from matchbound.cli.options import several
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.failures import Failures
 from matchbound.errors import UsageError
-from matchbound.metrics import METRICS
+from matchbound.metrics import METRICS, Home
 from matchbound.results.claims import Claim, Statement, check_statement, parse_claim
 
 MOST_PILOT = 2_000_000
@@ -22,11 +22,25 @@ ClaimOption = Annotated[
 Verdicts = list[tuple[Claim, float | None]]
 
 
-def read_claims(texts: Sequence[str] | None) -> list[tuple[str, Statement]]:
-    """Claims in words and in parts; what cannot be read stops the run before it starts."""
+WHERE: dict[Home, str] = {
+    "rates": "evaluate --threshold",
+    "curve": "roc",
+    "comparison": "compare",
+    "groups": "groups",
+    "searches": "identify",
+}
+"""The verb that judges claims about each kind of result."""
+
+
+def read_claims(texts: Sequence[str] | None, *homes: Home) -> list[tuple[str, Statement]]:
+    """Claims in words and in parts; what cannot be read, or not here, stops the run before it starts."""
     claims = [(text, parse_claim(text)) for text in texts or ()]
     for text, statement in claims:
         check_statement(statement, text)
+        readable: tuple[Home, ...] = tuple(METRICS[statement.metric].read) or ("searches",)
+        if not set(homes) & set(readable):
+            verbs = " or ".join(f"matchbound {WHERE[home]}" for home in readable)
+            raise UsageError(f"claim {text!r}: {statement.metric} is judged by {verbs}")
     return claims
 
 

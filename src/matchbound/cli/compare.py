@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
+from matchbound.cli.claims import read_claims
 from matchbound.cli.command import Outcome
 from matchbound.cli.reading import READING, Reading
 from matchbound.data.comparisons import Comparisons, direction_question
@@ -17,6 +18,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.files.names import own_names
 from matchbound.notes import Note
+from matchbound.results.claims import Claim
 from matchbound.results.comparison import RateDifference
 from matchbound.results.interval import named
 
@@ -24,12 +26,18 @@ Systems = Annotated[str, Parameter(help="One file per system, two or more: score
 Far = Annotated[float | None, Parameter(help="Compare FRR where every system has this FAR.", alias="--fmr")]
 Frr = Annotated[float | None, Parameter(help="Compare FAR where every system has this FRR.", alias="--fnmr")]
 
+Claims = Annotated[
+    list[str] | None,
+    opt.several('A requirement on A minus B, such as "dfrr<0.2%"; repeatable. Exit code 3 when one is not shown.'),
+]
+
 
 def compare(
     *files: Systems,
     threshold: opt.Threshold = None,
     far: Far = None,
     frr: Frr = None,
+    claim: Claims = None,
     method: Annotated[str, opt.choice("Interval method", RateDifference.methods)] = "auto",
     level: opt.Level = 0.95,
     weighting: opt.Weighting = "comparisons",
@@ -57,6 +65,9 @@ def compare(
         raise UsageError("name two files or more, one per system")
     if sum(option is not None for option in (threshold or None, far, frr)) != 1:
         raise UsageError("give one of --threshold, --far or --frr")
+    claims = read_claims(claim, "comparison")
+    if len(files) > 2 and claims:
+        raise UsageError("a claim is about two systems; name two files")
     if len(files) > 2:
         named(method, ("auto", "dyadic", "latent"), "--method")
     if threshold and len(threshold) not in (1, len(files)):
@@ -65,15 +76,17 @@ def compare(
     systems = [in_memory(reading.load_or_scan([name])) for name in files]
     _warn_of_directions(names, systems)
     grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)
+    verdicts: list[tuple[Claim, float | None]] = []
     with working.started() as how:
         how |= {"threshold": grid, "far": far, "frr": frr, "weighting": weighting}
         if len(files) == 2:
             two = compare_two(systems[0], systems[1], **how)
+            verdicts = [(two.claim(text, level=level), None) for text, _ in claims]
             records = comparison_records(two, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed)
         else:
             several = compare_all(dict(zip(names, systems, strict=True)), **how)
             records = systems_records(several, method, level, rng=seed)
-    return Outcome(records, partial(comparison_text, records), files, taken=reading.taken(systems[0]))
+    return Outcome(records, partial(comparison_text, records), files, verdicts, taken=reading.taken(systems[0]))
 
 
 def _warn_of_directions(names: Sequence[str], systems: Sequence[Comparisons | Embeddings]) -> None:

@@ -73,7 +73,7 @@ def evaluate(
     from matchbound.show.failures import generalised_table
     from matchbound.show.text import rates_table
 
-    claims = read_claims(claim)
+    claims = read_claims(claim, "rates", "curve")
     if threshold and threshold_from is not None:
         raise UsageError("give --threshold or --threshold-from, not both")
     if not threshold and threshold_from is None and (not claims or needs_threshold(claims)):

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
+from matchbound.cli.claims import read_claims
 from matchbound.cli.command import Outcome
 from matchbound.cli.reading import READING, Reading
 from matchbound.errors import UsageError
@@ -17,6 +18,11 @@ Far = Annotated[
 ]
 Method = Annotated[str, opt.choice("Interval method", ("auto", "latent", "wilson", "wald"))]
 
+Claims = Annotated[
+    list[str] | None,
+    opt.several('A requirement on groups, such as "far ratio<2"; repeatable. Exit code 3 when one is not shown.'),
+]
+
 
 def groups(
     *files: opt.Files,
@@ -24,6 +30,7 @@ def groups(
     far: Far = None,
     group: opt.GroupColumns = None,
     people: opt.People = None,
+    claim: Claims = None,
     method: Method = "auto",
     level: opt.Level = 0.95,
     weighting: opt.Weighting = "comparisons",
@@ -41,10 +48,12 @@ def groups(
 
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")
+    claims = read_claims(claim, "groups")
     data, attribute = reading.load_with_groups(files, group, people)
     with working.started() as how:
         rates = by_group(data, threshold, group=attribute, far=far, weighting=weighting, **how)
         records = group_records(rates, method, level)
+        verdicts = [(rates.claim(text, level=level), rates.threshold) for text, _ in claims]
     inputs = [*files, *([] if people is None else [people])]
     taken = reading.taken(data, rates.overall.distance) | {"threshold": rates.threshold}
-    return Outcome(records, partial(group_text, records), inputs, taken=taken)
+    return Outcome(records, partial(group_text, records), inputs, verdicts, taken=taken)

@@ -135,7 +135,7 @@ def identify(
         check_rate(value, "--fpir", "0.01")
     for place in rank or ():
         check_whole(place, "--rank")
-    statements = [said for _, said in read_claims(claim)]
+    statements = [said for _, said in read_claims(claim, "searches")]
     if (group or people) and len(threshold or ()) != 1:
         raise UsageError("rates by group are at one threshold; give --threshold once")
     if (against_gallery is None) != (against_probes is None):

@@ -59,7 +59,7 @@ def open(
     from matchbound.report.local.server import LocalPage
     from matchbound.report.local.work import Settings, Work
 
-    read_claims(claim)
+    read_claims(claim, "rates", "curve")
     settings = Settings(
         tuple(threshold or ()),
         tuple(far or ()),
@@ -88,7 +88,7 @@ def maker(reading: Reading, seed: int) -> Make:
         from matchbound.report.local.work import Made
         from matchbound.report.make import make_report
 
-        claims = read_claims(settings.claim)
+        claims = read_claims(settings.claim, "rates", "curve")
         if needs_threshold(claims) and not settings.threshold:
             raise UsageError("a requirement on rates at a threshold needs a threshold")
         own = replace(reading, distance=settings.distance)

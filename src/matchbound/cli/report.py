@@ -83,7 +83,7 @@ def report(
     from matchbound.report import render
     from matchbound.report.make import SUFFIXES, make_report
 
-    claims = read_claims(claim)
+    claims = read_claims(claim, "rates", "curve")
     opt.check_rates("--far", far)
     priors = opt.read_priors("--min-dcf", min_dcf)
     form = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import io
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
-from matchbound.cli.claims import ClaimOption, needs_threshold, read_claims
+from matchbound.cli.claims import ClaimOption, read_claims
 from matchbound.cli.command import Outcome
 from matchbound.cli.progress import wrote
 from matchbound.cli.reading import READING, Reading
-from matchbound.errors import UsageError
+from matchbound.errors import MatchboundWarning, UsageError
+from matchbound.notes import Note
 from matchbound.results.claims import judge_all
 from matchbound.results.interval import check_rate
 from matchbound.results.points import OperatingPoint
+from matchbound.results.roc import RocCurve
 from matchbound.show.terms import Terms
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS
 from matchbound.stats.curve.smooth import SMOOTHS
@@ -75,9 +79,7 @@ def roc(
     from matchbound.results.number import records_of
     from matchbound.show.curve import curve_table
 
-    claims = read_claims(claim)
-    if needs_threshold(claims):
-        raise UsageError("a claim about rates at a threshold goes with matchbound evaluate --threshold")
+    claims = read_claims(claim, "curve")
     _of_method(method, level_far, smooth)
     priors = {"min_dcf": opt.read_priors("--min-dcf", min_dcf), "actual_dcf": opt.read_priors("--act-dcf", act_dcf)}
     opt.check_rates("--far", far)
@@ -99,11 +101,25 @@ def roc(
             own = _of_method(method, level_far, smooth, "level_frr" if number.metric == "far@frr" else "level_far")
             records += records_of([number], method, level, **drawing, **own)
         verdicts = judge_all(claims, (), curve, level=level)
+        if cllr or act_dcf:
+            _warn_of_scale(curve)
     if plot is not None and ending is not None:
         write_atomically(plot, _picture(curve, kind, level, ending[1:], answer.terms))
         wrote(plot)
     taken = reading.taken(data, data.distance) | {"far": far or usual}
     return Outcome(records, partial(curve_table, records), files, verdicts, taken=taken)
+
+
+def _warn_of_scale(curve: RocCurve) -> None:
+    """Warn where scores that are read as log-likelihood ratios look like something else."""
+    scores = curve.thresholds[np.isfinite(curve.thresholds)]
+    if curve.distance or (scores.size and float(np.abs(scores).max()) <= 1.0):
+        text = (
+            f"Cllr and the actual cost read scores as natural log-likelihood ratios; these are "
+            f"{'distances' if curve.distance else f'between {scores.min():.3g} and {scores.max():.3g}'}, as those of "
+            "cosine similarities or probabilities are. --min-cllr and --min-dcf take scores of any scale"
+        )
+        warnings.warn(Note("not-log-likelihood-ratios", text), MatchboundWarning, stacklevel=2)
 
 
 def _of_method(
