@@ -200,9 +200,7 @@ def test_claims_about_differences_and_groups(capsys: pytest.CaptureFixture[str],
     document = json.loads(capsys.readouterr().out)
     assert document["passed"] is True
     assert document["claims"][0]["verdict"] == "shown"
-    people = sorted(
-        {row["id_a"] for row in csv.DictReader(open(FILE))} | {row["id_b"] for row in csv.DictReader(open(FILE))}
-    )
+    people = golden_table("larger").identities.tolist()
     table = tmp_path / "people.csv"
     table.write_text("identity,side\n" + "".join(f"{who},{'ab'[k % 2]}\n" for k, who in enumerate(people)))
     words = ["groups", FILE, "--people", str(table), "--group", "side", "--threshold", "0.4", "--format", "json", "-q"]
