@@ -2,6 +2,8 @@
   "use strict";
   const node = (id) => document.getElementById(id);
   const drop = node("drop");
+  const LARGEST = 8 * 2 ** 30;
+  const told = Object.fromEntries(["", "second-", "people-"].map((role) => [role, node(`${role}name`).textContent]));
   let seen = 0;
   let waiting = null;
 
@@ -22,6 +24,8 @@
     return document;
   };
 
+  const post = (path, body) => ask(path, { method: "POST", body: body ?? "" });
+
   const verdicts = (items) => {
     const list = node("verdicts");
     list.replaceChildren();
@@ -38,8 +42,13 @@
 
   const show = (state) => {
     const busy = state.stage === "working";
-    node("run").disabled = busy || state.names.length === 0;
-    if (state.names.length) node("name").textContent = state.names.join(", ");
+    node("run").disabled = busy || !state.names.file;
+    for (const [role, prefix] of [["file", ""], ["second", "second-"], ["people", "people-"]]) {
+      const names = state.names[role];
+      node(`${prefix}name`).textContent = names ? names.join(", ") : told[prefix];
+      if (prefix) node(`${prefix}remove`).hidden = !names;
+    }
+    if (node("try")) node("try").hidden = Boolean(state.names.file);
     node("progress").hidden = !busy;
     const bar = node("bar");
     if (state.total > 0) {
@@ -51,55 +60,68 @@
       node("told").textContent = "Reading and counting";
     }
     fail(state.stage === "failed" ? state.message : "");
-    if (state.number > seen) {
-      seen = state.number;
-      verdicts(state.verdicts);
-      const frame = node("report");
-      frame.src = `report?${seen}`;
-      frame.hidden = false;
-      for (const id of ["own", "save"]) {
-        node(id).href = `report?${seen}`;
-        node(id).hidden = false;
-      }
+    if (/Columns |Format|without a score/.test(state.message)) node("more").open = true;
+    verdicts(state.verdicts);
+    const frame = node("report");
+    if (state.report && state.report !== seen) frame.src = `report?${state.report}`;
+    if (!state.report && seen) frame.removeAttribute("src");
+    seen = state.report;
+    frame.hidden = !seen;
+    for (const id of ["own", "save"]) {
+      node(id).href = `report?${seen}`;
+      node(id).hidden = !seen;
     }
     clearTimeout(waiting);
     if (busy) waiting = setTimeout(look, 300);
   };
 
-  const look = async () => {
+  const attempt = async (steps) => {
     try {
-      show(await ask("state"));
+      await steps();
     } catch (error) {
-      fail(error.message);
+      const message = error.message;
+      await ask("state").then(show, () => {});
+      fail(message);
     }
   };
+
+  const look = () => attempt(async () => show(await ask("state")));
 
   const run = async () => {
-    const settings = Object.fromEntries(
-      ["threshold", "far", "group", "claim", "title"].map((id) => [id, node(id).value]),
-    );
-    settings.distance = node("distance").checked;
-    try {
-      show(await ask("run", { method: "POST", body: JSON.stringify(settings) }));
-    } catch (error) {
-      fail(error.message);
-    }
+    const words = ["threshold", "far", "group", "claim", "title", "reader", "columns", "missing", "similarity"];
+    const settings = Object.fromEntries(words.map((id) => [id, node(id).value]));
+    for (const id of ["distance", "iso"]) settings[id] = node(id).checked;
+    show(await post("run", JSON.stringify(settings)));
   };
 
-  const take = async (file) => {
-    if (!file) return;
-    node("name").textContent = `${file.name} …`;
-    node("run").disabled = true;
-    try {
-      show(await ask(`file?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file }));
+  const take = (file, role) =>
+    attempt(async () => {
+      if (!file) return;
+      if (file.size > LARGEST) throw new Error(`${file.name} is larger than 8 GB; name it on the command line instead`);
+      if (role === "file") node("name").textContent = `${file.name} …`;
+      node("run").disabled = true;
+      const state = await post(`file?role=${role}&name=${encodeURIComponent(file.name)}`, file);
+      show(state);
+      if (state.names.file) await run();
+    });
+
+  for (const role of ["file", "second", "people"]) {
+    node(role).addEventListener("change", (event) => {
+      take(event.target.files[0], role);
+      event.target.value = "";
+    });
+    if (role === "file") continue;
+    node(`${role}-remove`).addEventListener("click", () => attempt(async () => show(await post(`remove?role=${role}`))));
+  }
+  node("example")?.addEventListener("click", () =>
+    attempt(async () => {
+      for (const [id, value] of [["threshold", "0.5"], ["group", "sex"], ["claim", "far < 5%"]]) {
+        if (!node(id).value) node(id).value = value;
+      }
+      show(await post("example"));
       await run();
-    } catch (error) {
-      fail(error.message);
-      await look();
-    }
-  };
-
-  node("file").addEventListener("change", (event) => take(event.target.files[0]));
+    }),
+  );
   for (const kind of ["dragenter", "dragover"]) {
     addEventListener(kind, (event) => {
       event.preventDefault();
@@ -110,13 +132,13 @@
   addEventListener("drop", (event) => {
     event.preventDefault();
     drop.classList.remove("over");
-    take(event.dataTransfer.files[0]);
+    take(event.dataTransfer.files[0], "file");
   });
   node("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    run();
+    attempt(run);
   });
   look().then(() => {
-    if (!node("run").disabled) run();
+    if (!node("run").disabled) attempt(run);
   });
 })();
