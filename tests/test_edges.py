@@ -23,7 +23,7 @@ from matchbound.files.names import own_name, own_names
 from matchbound.files.opening import Input
 from matchbound.files.remote import Remote
 from matchbound.planning.protocol_files import write_protocol
-from matchbound.report.old_latex import text as latex_text
+from matchbound.report.latex import text as latex_text
 from matchbound.show.cells import inert, is_formula
 from matchbound.show.records import to_csv
 

@@ -123,7 +123,7 @@ def test_a_section_of_the_report(folder: Path, tmp_path: Path) -> None:
     found = mb.search(mb.read(folder / "g.npz"), mb.read(folder / "p.npz"))
     report = mb.make_report(mb.read(folder / "p.npz"), far=[0.01], searches=found)
     page = render(report, "html")
-    assert page.index("Searches in a gallery (1:N)") < page.index("Which identities drive the uncertainty")
+    assert page.index("Searches in a gallery (1:N)") < page.index("Which people drive the uncertainty")
     assert len(repr(report)) < 300
     assert main(["report", str(folder / "p.npz"), *files[:2]]) == 2
 

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 import matchbound as mb
 from matchbound import results
 from matchbound.cli import main
-from matchbound.report import words
-from matchbound.report.old_html import to_html
-from matchbound.report.old_markdown import to_markdown
+from matchbound.report import render
 from matchbound.results.weighted_curve import IdentityCurve
+from matchbound.show.section import Section
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -171,22 +170,24 @@ def test_what_is_of_pooled_comparisons_is_refused() -> None:
         mb.roc(people(1, [3, 2] * 8), weighting="persons")
 
 
+def drivers_of(report: mb.Report) -> Section:
+    return next(section for section in report.document().sections if section.key == "drivers")
+
+
 def test_a_report_says_when_the_two_differ_and_why() -> None:
     data = people(5, [40] + [2] * 24, noise=0.8)
     report = mb.make_report(data, threshold=0.6)
-    told = words.per_person_sentences(report)
+    told = drivers_of(report).sentences[1:]
     assert len(told) == 2
     once = mb.evaluate(data, 0.6, weighting=ONCE)
-    assert [item.per_person.estimate for item in report.per_person] == [once.far.estimate, once.frr.estimate]
-    frr = report.per_person[1]
-    assert (frr.heavy, frr.heavy_share) == (2, pytest.approx(781 / 804))
+    assert [item.estimate for _, item in report.per_person] == [once.far.estimate, once.frr.estimate]
     assert "They differ because" in told[1]
-    assert "97% of them" in told[1]
-    for page in (to_markdown(report), to_html(report)):
-        assert "Every person counted once" in page
+    assert "the 2 people with most comparisons make 97% of them" in told[1]  # 781 of 804
+    for form in ("markdown", "html"):
+        assert "With every person counted once" in render(report, form)
     same = mb.make_report(people(1, [3] * 20), threshold=0.6)
     assert same.per_person == ()
-    assert "Every person counted once" not in to_markdown(same)
+    assert len(drivers_of(same).sentences) == 1
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,15 +254,15 @@ class TestAReportOfPeople:
         assert aimed.frr.estimate == pytest.approx(at.estimate, rel=1e-12)
         assert aimed.frr.high == pytest.approx(at.interval().high, rel=1e-9)
         assert (aimed.frr.errors, aimed.frr.comparisons) == at.counts
-        k = report.panel.start
-        assert report.panel.far.estimate[k] == pytest.approx(rates.far.estimate, rel=1e-12)
-        assert report.panel.frr.high[k] == pytest.approx(rates.frr.interval().high, rel=1e-9)
-        assert report.panel.far.errors[k] == rates.far.errors
+        k, numbers = report.slider.start, report.slider.numbers
+        assert numbers["far"][k] == pytest.approx(rates.far.estimate, rel=1e-12)
+        assert numbers["frr_high"][k] == pytest.approx(rates.frr.interval().high, rel=1e-9)
+        assert numbers["far_errors"][k] == rates.far.errors
         pooled = mb.make_report(LARGE, threshold=0.6, far=[0.1])
         assert abs(pooled.points[0].frr.estimate - rates.frr.estimate) > 0.01  # the two differ on these data
         assert report.histogram.impostor.tolist() == pooled.histogram.impostor.tolist()
-        assert [item.pooled.estimate for item in report.per_person] == pytest.approx(
-            [item.pooled.estimate for item in pooled.per_person]
+        assert [item.estimate for item, _ in report.per_person] == pytest.approx(
+            [item.estimate for item, _ in pooled.per_person]
         )
 
     def test_drivers_are_people_with_equal_weights(self, report: Any) -> None:
@@ -271,24 +272,23 @@ class TestAReportOfPeople:
         drivers = report.drivers[1]
         shares = np.sort(excess**2 / (excess**2).sum())[::-1]
         assert [item.share for item in drivers.top] == pytest.approx(shares[: len(drivers.top)], rel=1e-9)
-        assert drivers.rate == pytest.approx(rate.estimate)
+        assert drivers.rate.estimate == pytest.approx(rate.estimate)
 
     def test_sections_follow_and_the_page_says_so(self, report: Any) -> None:
         groups = mb.by_group(LARGE, 0.6, group=GROUPS, weighting=ONCE)
         both = mb.compare(LARGE, OTHER, threshold=0.6, weighting=ONCE)
         assert report.groups is not None
-        assert [row.frr.estimate for row in report.groups.rows] == pytest.approx(
-            [groups[name].frr.estimate for name in groups.groups]
-        )
+        within = [r for r in report.group_records if r["what"] == "within" and r["metric"] == "frr"]
+        assert [r["estimate"] for r in within] == pytest.approx([groups[name].frr.estimate for name in groups.groups])
         assert report.systems is not None
-        row = next(row for row in report.systems.rows if row.metric == "frr" and row.reading == "0.6")
-        assert (row.estimate, row.low) == pytest.approx((both.frr.estimate, both.frr.interval().low), rel=1e-9)
-        for page in (to_html(report), to_markdown(report)):
-            assert "Every person counts once" in page
+        row = next(r for r in report.systems.records if r["metric"] == "frr" and r["reading"] == "0.6")
+        assert (row["estimate"], row["low"]) == pytest.approx((both.frr.estimate, both.frr.interval().low), rel=1e-9)
+        for form in ("html", "markdown"):
+            assert "Every person counts once" in render(report, form)
         assert report.provenance["parameters"]["weighting"] == ONCE
 
     def test_costs_are_refused_before_anything_is_counted(self) -> None:
-        with pytest.raises(mb.UsageError, match="min_dcf"):
+        with pytest.raises(mb.UsageError, match="pooled"):
             mb.make_report(LARGE, min_dcf=[0.01], weighting=ONCE)
         with pytest.raises(mb.UsageError, match="weighting"):
             mb.make_report(LARGE, weighting="persons")

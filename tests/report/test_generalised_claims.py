@@ -25,8 +25,8 @@ def test_a_report_judges_what_the_command_line_judges(tmp_path: Path, capsys: py
     assert main(["report", scores, *claims, "--output", page]) == 3
     lines = capsys.readouterr().err
     report = mb.make_report(mb.read(scores), threshold=0.6, claims=["gfar<5%", "gfrr<0.1%"], failures=FAILURES)
-    assert [item.claim.verdict for item in report.verdicts] == [row["verdict"] for row in verdicts]
-    assert [item.claim.bound for item in report.verdicts] == [row["bound"] for row in verdicts]
+    assert [claim.verdict for claim, _ in report.verdicts] == [row["verdict"] for row in verdicts]
+    assert [claim.bound for claim, _ in report.verdicts] == [row["bound"] for row in verdicts]
     for row in verdicts:
         assert f"{row['verdict'].upper()}: {row['metric'].upper()}" in lines
     assert "GFAR" in Path(page).read_text()

@@ -100,6 +100,7 @@ def compare(
     far: float | None = None,
     frr: float | None = None,
     weighting: str = "comparisons",
+    names: tuple[str, str] = ("A", "B"),
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -121,6 +122,8 @@ def compare(
     weighting
         ``"comparisons"``, or ``"identities"``: every identity (FRR) and every identity pair (FAR) counts once, as in
         `evaluate`.
+    names
+        What to call the two systems in tables and pictures.
     workers, executor, progress
         How embeddings are counted; see `evaluate`.
 
@@ -147,7 +150,7 @@ def compare(
     matched = match(sources)
     pair = _Pair.of(matched, How(workers, executor, progress), weighting=weighting)
     notes = (*_one_for_all(where, sources), *_findings(matched), *matched.notes)
-    result = pair.compare(where, where.threshold, notes, matched)
+    result = replace(pair.compare(where, where.threshold, notes, matched), names=names)
     for text in result.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -59,7 +58,7 @@ def compare(
     from matchbound.calls.comparison import compare as compare_two
     from matchbound.calls.comparison import compare_all
     from matchbound.readers.loading import in_memory
-    from matchbound.show.comparison import comparison_records, comparison_text, systems_records
+    from matchbound.show.comparison import comparison_records, comparison_section, systems_records
 
     if len(files) < 2:
         raise UsageError("name two files or more, one per system")
@@ -86,7 +85,7 @@ def compare(
         else:
             several = compare_all(dict(zip(names, systems, strict=True)), **how)
             records = systems_records(several, method, level, rng=seed)
-    return Outcome(records, partial(comparison_text, records), files, verdicts, taken=reading.taken(systems[0]))
+    return Outcome(records, comparison_section(records).text, files, verdicts, taken=reading.taken(systems[0]))
 
 
 def _warn_of_directions(names: Sequence[str], systems: Sequence[Comparisons | Embeddings]) -> None:

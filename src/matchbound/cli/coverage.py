@@ -94,7 +94,7 @@ def coverage(
 def coverage_text(study: CoverageStudy, *, width: int | None = None, colour: bool = False) -> str:
     """The rows as a table for a terminal."""
     from matchbound.show.numbers import level_text, percent
-    from matchbound.show.text import table
+    from matchbound.show.tables import table_text as table
 
     rows = [
         (

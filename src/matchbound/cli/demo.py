@@ -46,7 +46,7 @@ def demo(
     from matchbound.report.make import write_report
     from matchbound.results.number import records_of
     from matchbound.show.numbers import percent
-    from matchbound.show.text import rates_table
+    from matchbound.show.records import number_table
 
     data = demo_data(seed=seed)
     with collecting() as notes:
@@ -66,7 +66,7 @@ def demo(
         return TEXT.format(
             seed=seed,
             pairs=rates.far.comparisons + rates.frr.comparisons,
-            table=rates_table(records[:2], colour=colour),
+            table=number_table(records[:2]).text(colour=colour),
             threshold=threshold,
             far=percent(rates.far.estimate),
             low=percent(own.low),

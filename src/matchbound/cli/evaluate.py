@@ -68,10 +68,7 @@ def evaluate(
     from matchbound.calls.evaluate import evaluate as run
     from matchbound.calls.roc import roc
     from matchbound.results.number import records_of
-    from matchbound.show.costs import linkage_table
-    from matchbound.show.curve import curve_table
-    from matchbound.show.failures import generalised_table
-    from matchbound.show.text import rates_table
+    from matchbound.show.records import number_table
 
     claims = read_claims(claim, "rates", "curve")
     if threshold and threshold_from is not None:
@@ -110,12 +107,12 @@ def evaluate(
         asked = [statement for _, statement in claims if "curve" in METRICS[statement.metric].read]
         points = [] if curve is None else records_of([curve.claimed(each) for each in asked], "auto", level)
         verdicts = judge_all(claims, series, curve, level=level, method=method, failures=failed)
-    tables = [(rates_table, records), (generalised_table, general), (linkage_table, linked), (curve_table, points)]
+    tables = [records, general, linked, points]
     if linkage:
         tables.insert(0, tables.pop(2))  # the numbers that were asked for come first
 
     def text(colour: bool) -> str:
-        return "".join(table(rows, colour=colour) for table, rows in tables if rows)
+        return "".join(number_table(rows).text(colour=colour) for rows in tables if rows)
 
     taken = reading.taken(data, series[0].distance if series else None) | {"threshold": threshold}
     return Outcome([*records, *general, *linked, *points], text, files, with_plans(verdicts, data), taken=taken)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -17,6 +16,10 @@ Far = Annotated[
     float | None, Parameter(help="Take the threshold at which all data together have this FAR.", alias="--fmr")
 ]
 Method = Annotated[str, opt.choice("Interval method", ("auto", "latent", "wilson", "wald"))]
+Everything = Annotated[
+    bool,
+    Parameter(help="List all gaps, and the rates between groups.", negative="", show_default=False),
+]
 
 Claims = Annotated[
     list[str] | None,
@@ -35,6 +38,7 @@ def groups(
     level: opt.Level = 0.95,
     weighting: opt.Weighting = "comparisons",
     reading: Reading = READING,
+    all: Everything = False,
     working: opt.Working = opt.WORKING,
     answer: opt.Answer = opt.ANSWER,
     quiet: opt.Quiet = False,
@@ -44,7 +48,7 @@ def groups(
     Example: `matchbound groups faces.npz --threshold 0.6 --group gender`
     """
     from matchbound.calls.groups import by_group
-    from matchbound.show.comparison import group_records, group_text
+    from matchbound.show.groups import group_records, group_section
 
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")
@@ -56,4 +60,5 @@ def groups(
         verdicts = [(rates.claim(text, level=level), rates.threshold) for text, _ in claims]
     inputs = [*files, *([] if people is None else [people])]
     taken = reading.taken(data, rates.overall.distance) | {"threshold": rates.threshold}
-    return Outcome(records, partial(group_text, records), inputs, verdicts, taken=taken)
+    text = group_section(rates, records, everything=all).text
+    return Outcome(records, text, inputs, verdicts, taken=taken)

@@ -120,11 +120,11 @@ def maker(reading: Reading, seed: int) -> Make:
         terms: Any = "iso" if settings.iso else "plain"
         verdicts = [
             {
-                "claim": required(item.claim) + ("" if item.threshold is None else f" at threshold {item.threshold:g}"),
-                "verdict": item.claim.verdict,
-                "reason": item.claim.reason,
+                "claim": required(claim) + ("" if at is None else f" at threshold {at:g}"),
+                "verdict": claim.verdict,
+                "reason": claim.reason,
             }
-            for item in report.verdicts
+            for claim, at in report.verdicts
         ]
         verdicts = [{name: worded(text, terms) for name, text in item.items()} for item in verdicts]
         notes = [without_secrets(in_page_words(note)) for note in heard(caught)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -114,7 +113,7 @@ def report(
     write_out(render(in_options(made), form, terms), output)
     if output is not None:
         wrote(output)
-    judged = [(verdict.claim, verdict.threshold) for verdict in made.verdicts]
+    judged = list(made.verdicts)
     if not is_quiet() and judged:
         sys.stderr.write(worded(claim_lines(judged), terms))
     return 0 if all(claim.shown for claim, _ in judged) else NOT_SHOWN
@@ -122,8 +121,7 @@ def report(
 
 def in_options(made: Report) -> Report:
     """The report with advice in the words of the command line."""
-    groups = made.groups and replace(made.groups, notes=in_notes(made.groups.notes))
-    return replace(made, warnings=in_notes(made.warnings), groups=groups)
+    return made.reworded(in_notes)
 
 
 def grouped(

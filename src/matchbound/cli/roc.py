@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -77,7 +76,7 @@ def roc(
     from matchbound.calls.roc import roc as run
     from matchbound.files.writing import write_atomically
     from matchbound.results.number import records_of
-    from matchbound.show.curve import curve_table
+    from matchbound.show.records import number_table
 
     claims = read_claims(claim, "curve")
     _of_method(method, level_far, smooth)
@@ -107,7 +106,7 @@ def roc(
         write_atomically(plot, _picture(curve, kind, level, ending[1:], answer.terms))
         wrote(plot)
     taken = reading.taken(data, data.distance) | {"far": far or usual}
-    return Outcome(records, partial(curve_table, records), files, verdicts, taken=taken)
+    return Outcome(records, number_table(records).text, files, verdicts, taken=taken)
 
 
 def _warn_of_scale(curve: RocCurve) -> None:

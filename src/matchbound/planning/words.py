@@ -6,7 +6,7 @@ from matchbound.planning.plan import CostCurve, Plan
 from matchbound.planning.protocol import Protocol
 from matchbound.show.numbers import level_text, percent, points
 from matchbound.show.records import Record
-from matchbound.show.text import table
+from matchbound.show.tables import table_text as table
 
 
 def protocol_record(protocol: Protocol, path: str) -> Record:

@@ -16,50 +16,39 @@ from matchbound.calls.evaluate import evaluate
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
-from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
+from matchbound.counts.curve import SortedCurve, SteppedCurve
 from matchbound.data.failures import Failures
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
 from matchbound.notes import heard
 from matchbound.readers.loading import in_memory
-from matchbound.report.page import (
-    GroupSection,
-    PerPerson,
-    Report,
-    ReportedCost,
-    ReportedNumber,
-    ReportedPoint,
-    Suspect,
-    Verdict,
-    counted_curve,
-    reading_of,
-    reading_of_number,
-)
-from matchbound.report.parts import curve_panel, curve_picture, drivers_of, per_person, tally_at
+from matchbound.report.page import Contributor, Drivers, Point, Report, Stated
+from matchbound.report.slider import counted_curve, make_slider, reading_of, reading_of_number
 from matchbound.results.claims import check_statement, judge_all, parse_claim
-from matchbound.results.costs import CostStatistic
 from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import named, tail_of
-from matchbound.results.number import records_of
-from matchbound.results.points import CurveStatistic
+from matchbound.results.number import Number
 from matchbound.results.rates import Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
-from matchbound.show.costs import name_text
 from matchbound.show.histogram import histogram_edges, score_histogram
+from matchbound.show.records import Record
+from matchbound.show.section import Section
 from matchbound.show.terms import Terms
+from matchbound.stats.contributions import contributions
 from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
     from matchbound.report.search_numbers import SearchReport
-    from matchbound.report.systems import SystemsSection
-    from matchbound.report.systems_section import Against
+    from matchbound.report.systems import Against
 
 DEFAULT_FAR = (1e-1, 1e-2, 1e-3)
 FEW_ERRORS = 10
+TOP = 8
+"""How many identities are listed among those that drive the uncertainty."""
 Format = Literal["html", "markdown", "latex"]
 SUFFIXES: dict[str, Format] = {
     ".html": "html",
@@ -121,14 +110,12 @@ def write_report(
 
     chosen = format or SUFFIXES.get(Path(path).suffix.lower(), "html")
     if isinstance(data, Searches):
-        from matchbound.report import search_page
+        from matchbound.report.search_page import make_search_report, search_document
 
         if options.get("far") is not None:
             raise UsageError("searches have FPIR, not FAR; name a threshold, or leave far out")
-        if chosen == "latex":
-            raise UsageError("a report about searches is HTML or Markdown")
-        found = search_page.make_search_report(data, **options)
-        write_atomically(path, search_page.to_html(found) if chosen == "html" else search_page.to_markdown(found))
+        found = make_search_report(data, **options)
+        write_atomically(path, render(search_document(found), chosen, terms))
         return found
     report = make_report(data, **options)
     write_atomically(path, render(report, chosen, terms))
@@ -233,17 +220,17 @@ def make_report(
     data = in_memory(data)
     method = named(method, Rate.methods)
     weighting = named(weighting, WEIGHTINGS, "weighting")
-    if weighting == "identities" and (len(min_dcf) or cllr):
-        raise UsageError("costs and Cllr are of pooled comparisons: leave out min_dcf and cllr, or the weighting")
+    if weighting == "identities" and (len(min_dcf) or cllr or failures is not None):
+        raise UsageError("costs, Cllr, GFAR and GFRR are of pooled comparisons: leave them out, or the weighting")
     asked = _numbers("threshold", threshold)
-    said = [(text, parse_claim(text)) for text in claims]
-    if any("rates" in METRICS[claim.metric].read for _, claim in said) and not asked:
+    statements = [(text, parse_claim(text)) for text in claims]
+    if any("rates" in METRICS[statement.metric].read for _, statement in statements) and not asked:
         raise UsageError("a claim about a rate at a threshold needs a threshold")
-    for text, statement in said:
+    for text, statement in statements:
         check_statement(statement, text)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        systems = None if against is None else _systems(data, name, against)
+        systems = None if against is None else _named_systems(data, name, against)
         engine: dict[str, Any] = {"workers": workers, "executor": executor}
         series = list(evaluate(data, asked, weighting=weighting, progress=progress, **engine)) if asked else []
         saving: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
@@ -258,51 +245,38 @@ def make_report(
             "claims": list(claims) or None,
             "weighting": None if weighting == "comparisons" else weighting,
         }
-        made = _Maker(data, curve, level, method, engine, rng, n_resamples, weighting)
-        judged = judge_all(said, series, curve, level=level, failures=failures)
-        verdicts = tuple(Verdict(claim, at) for claim, at in judged)
-        costs = _costs(curve, min_dcf, cllr, level)
-        report = made.report(
-            _targets(far, curve),
-            series,
-            title or "Matching accuracy report",
-            show_labels,
-            suspects,
-            group,
-            systems,
+        gather = _Gather(data, curve, level, method, engine, rng, n_resamples, weighting)
+        report = gather.report(
+            _targets(far, curve), series, title or "Matching accuracy report", show_labels, suspects, failures,
             provenance or provenance_of(parameters, rng, [data] if systems is None else list(systems.values())),
+        )  # fmt: skip
+        costs: list[Number] = [curve.min_dcf(prior) for prior in min_dcf]
+        costs += [curve.cllr()] if cllr and not curve.distance else []
+        costs += [curve.min_cllr()] if cllr else []
+        report = replace(
+            report,
+            costs=tuple(gather.stated(cost) for cost in costs),
+            verdicts=tuple(judge_all(statements, series, curve, level=level, failures=failures)),
+            searches=_of_searches(searches, level, show_labels),
         )
+        if group is not None or data.group is not None:
+            report = gather.with_groups(report, group)
+        if systems is not None:
+            from matchbound.report.systems import compare_systems
+
+            thresholds, settings = [rates.threshold for rates in series], gather.settings
+            aims = [point.target for point in report.points if point.target is not None]
+            report = replace(report, systems=compare_systems(systems, aims, thresholds, method=method, **settings))
     notes = tuple(dict.fromkeys([*heard(caught), *report.warnings]))
     for note in notes:
         warnings.warn(note, MatchboundWarning, stacklevel=2)
     for item in caught:
         if not issubclass(item.category, MatchboundWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-    return replace(
-        report, warnings=notes, verdicts=verdicts, costs=costs, searches=_of_searches(searches, level, show_labels)
-    )
+    return replace(report, warnings=notes)
 
 
-def _of_searches(found: Searches | None, level: float, show_labels: bool) -> SearchReport | None:
-    if found is None:
-        return None
-    from matchbound.report.search_page import make_search_report
-
-    return make_search_report(found, level=level, show_labels=show_labels)
-
-
-def _costs(curve: RocCurve, priors: Sequence[float | str], cllr: bool, level: float) -> tuple[ReportedCost, ...]:
-    """Detection costs and Cllr with their default intervals."""
-    numbers: list[CostStatistic] = [curve.min_dcf(prior) for prior in priors]
-    numbers += [curve.cllr()] if cllr and not curve.distance else []
-    numbers += [curve.min_cllr()] if cllr else []
-    return tuple(
-        ReportedCost(name_text(record), record["estimate"], record["low"], record["high"], record["method"])
-        for record in records_of(numbers, "auto", level)
-    )
-
-
-class _Maker:
+class _Gather:
     """The steps from a curve to a report; they share the data and the settings."""
 
     def __init__(
@@ -316,9 +290,8 @@ class _Maker:
         n_resamples: int,
         weighting: str,
     ) -> None:
-        self.weighting = weighting
         self.data, self.curve, self.level, self.method = data, curve, level, method
-        self.engine, self.rng, self.n_resamples = engine, rng, n_resamples
+        self.engine, self.rng, self.n_resamples, self.weighting = engine, rng, n_resamples, weighting
 
     def report(
         self,
@@ -327,172 +300,169 @@ class _Maker:
         title: str,
         show_labels: bool,
         suspects: int,
-        group: Any,
-        systems: Mapping[str, Source] | None,
+        failures: Failures | None,
         provenance: Mapping[str, Any],
     ) -> Report:
-        """All of it."""
+        """What is read from the curve and from the rates at thresholds."""
         again = self.curve.recount.all_pairs and isinstance(self.curve.tally, SteppedCurve)
         edges = histogram_edges(self.curve.tally) if again else None
         # Once for all, so that points are numbered alike everywhere; the histogram is counted in the same pass.
         self.curve = curve = self.curve.refined(far=targets, eer=True, beside=edges)
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
-        aimed = [self._aimed_point(aim, at_aims[aim.index]) for aim in aims]
-        points = [*(self._asked_point(rates) for rates in series), *aimed]
-        claims = {aim.index: point.frr for aim, point in zip(aims, aimed, strict=True)}
+        points = [self._point(rates, rates.frr, failures=failures) for rates in series]
+        points += [
+            self._point(at_aims[aim.index], aim, target, failures) for aim, target in zip(aims, targets, strict=True)
+        ]
         focus = 0 if series else _best_supported(points)
+        rates = series[0] if series else at_aims[aims[focus].index]
         eer = curve.eer()
-        always = np.unique(np.array([0, len(curve) - 1, eer.index, *(aim.index for aim in aims)], dtype=np.int64))
-        focus_rates = series[0] if series else at_aims[aims[focus].index]
+        slider = make_slider(curve, self.level, self.method, points, focus, eer.index)
+        latent = any(point.frr.method == "latent" for point in points if point.target is not None)
         description = describe(self.data)
-        recounted = curve.recount.tally if curve.recount.all_pairs else None
         return Report(
             title=title,
             level=self.level,
             description=description,
+            curve=curve,
             points=tuple(points),
             focus=focus,
-            eer=self._statistic(eer),
-            eer_reading=reading_of(curve.tally, eer.index),
-            auc=self._statistic(curve.auc()),
-            panel=curve_panel(
-                curve, self.level, always, series, points[focus].threshold, method=self.method, aims=claims
+            eer=self.stated(eer),
+            auc=self.stated(curve.auc()),
+            slider=slider,
+            band=curve.band(self.level, method="latent" if latent else "influence"),
+            histogram=score_histogram(
+                counted_curve(curve.tally), count=curve.recount.tally if curve.recount.all_pairs else None
             ),
-            picture=curve_picture(curve, self.level, any(point.frr.method == "latent" for point in aimed)),
-            histogram=score_histogram(counted_curve(curve.tally), count=recounted),
-            drivers=tuple(drivers_of(rate, show_labels) for rate in (focus_rates.far, focus_rates.frr)),
-            groups=self._groups(points[focus], group),
-            systems=None if systems is None else self._against(systems, targets, [rates.threshold for rates in series]),
-            suspects=tuple(self._suspects(focus_rates, suspects)),
-            warnings=tuple(dict.fromkeys([*description.findings, *focus_rates.warnings])),
+            drivers=tuple(_drivers(rate, show_labels) for rate in (rates.far, rates.frr)),
+            per_person=tuple(self._per_person(rates)),
+            suspects=tuple(r for rate in (rates.far, rates.frr) if suspects for r in _erring(rate, suspects)),
+            warnings=tuple(dict.fromkeys([*description.findings, *rates.warnings])),
             provenance=provenance,
-            per_person=tuple(self._per_person(focus_rates)),
             weighting=self.weighting,
         )
 
+    def with_groups(self, report: Report, group: Any) -> Report:
+        """The report with rates by group at the threshold of its summary."""
+        from matchbound.calls.groups import by_group
+        from matchbound.show.groups import group_records
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchboundWarning)  # they are in `warnings` of the result
+            at = report.points[report.focus].threshold
+            rates = by_group(self.data, at, group=group, weighting=self.weighting, **self.engine)
+            method = self.method if self.method in ("latent", "wilson", "wald") else "auto"
+            records = group_records(rates, method, self.level, n_resamples=self.n_resamples, rng=self.rng)
+        notes = tuple(
+            note for note in rates.warnings if note not in self.curve.warnings and note.code != "one-instance"
+        )
+        return replace(report, groups=replace(rates, warnings=notes), group_records=tuple(records))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the comparison of systems needs to know."""
+        drawing = {"n_resamples": self.n_resamples, "rng": self.rng}
+        own = {"level": self.level, "known": self.curve.warnings, "weighting": self.weighting}
+        return {**drawing, **self.engine, **own}
+
+    def stated(self, number: Number) -> Stated:
+        """A number with the intervals of the page; a method that it does not have is answered by its default."""
+        method = self.method if self.method in number.methods else "auto"
+        options: dict[str, Any] = {"n_resamples": self.n_resamples, "rng": self.rng} if method != "auto" else {}
+        interval = number.interval(method, self.level, **options)
+        upper = None
+        if number.metric != "auc":
+            upper = number.interval(method, self.level, side="upper", **options).high
+        errors = comparisons = ratio = None
+        if isinstance(number, Rate):
+            errors, comparisons = number.errors, number.comparisons
+            independent = number.unit.units / number.unit.alone if isinstance(number, IdentityRate) else comparisons
+            ratio = _times_naive(interval.width, number.estimate, independent, self.level)
+        elif number.metric == "frr@far":
+            counted = counted_curve(self.curve.tally)
+            errors, comparisons = int(counted.false_nonmatches[getattr(number, "index")]), counted.n_genuine  # noqa: B009
+            each = counted.genuine_comparisons[counted.genuine_comparisons > 0]
+            once = self.weighting == "identities"
+            independent = each.size**2 / float((1.0 / each).sum()) if once else float(each.sum())
+            ratio = _times_naive(interval.width, number.estimate, independent, self.level)
+        return Stated(number, interval.low, interval.high, upper, interval.method, errors, comparisons, ratio)
+
+    def _point(
+        self, rates: ErrorRates, frr: Number, target: float | None = None, failures: Failures | None = None
+    ) -> Point:
+        reading = reading_of_number(rates.threshold)
+        if target is not None:
+            reading = reading_of(self.curve.tally, getattr(frr, "index"))  # noqa: B009
+        point = Point(target, rates.threshold, reading, self.stated(rates.far), self.stated(frr))
+        if failures is None:
+            return point
+        both = rates.generalised(failures)
+        return replace(point, gfar=self.stated(both.gfar), gfrr=self.stated(both.gfrr))
+
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
         """Error rates at points of the curve."""
-        tally = tally_at(self.curve.tally, points)
-        made = error_rates(tally, self.data.findings(), self.curve.recount, self.weighting)
-        return dict(zip(points.tolist(), made, strict=True))
+        tally = counted_curve(self.curve.tally).tally_at(points)
+        rates = error_rates(tally, self.data.findings(), self.curve.recount, self.weighting)
+        return dict(zip(points.tolist(), rates, strict=True))
 
-    def _asked_point(self, rates: ErrorRates) -> ReportedPoint:
-        reading = reading_of_number(rates.threshold)
-        return ReportedPoint(None, rates.threshold, reading, self._rate(rates.far), self._rate(rates.frr))
-
-    def _aimed_point(self, aim: CurveStatistic, rates: ErrorRates) -> ReportedPoint:
-        target = float(getattr(aim, "target"))  # noqa: B009
-        reading = reading_of(self.curve.tally, aim.index)
-        return ReportedPoint(target, aim.threshold, reading, self._rate(rates.far), self._statistic(aim))
-
-    def _rate(self, rate: Rate) -> ReportedNumber:
-        """A rate at a fixed threshold."""
-        method = self.method if self.method in rate.methods else "auto"
-        made = rate.interval(method, self.level, n_resamples=self.n_resamples, rng=self.rng)
-        bound = rate.interval(method, self.level, side="upper", n_resamples=self.n_resamples, rng=self.rng)
-        beside = rate.interval("wilson", self.level)
-        return ReportedNumber(
-            metric=rate.metric,
-            estimate=rate.estimate,
-            low=made.low,
-            high=made.high,
-            upper=bound.high,
-            method=made.method,
-            errors=rate.errors,
-            comparisons=rate.comparisons,
-            naive_ratio=_times_naive(made.width, rate.estimate, _independent(rate), self.level),
-            wilson=(beside.low, beside.high),
-        )
-
-    def _statistic(self, statistic: CurveStatistic) -> ReportedNumber:
-        """A number read from the curve."""
-        method = self.method if self.method in statistic.methods else "auto"
-        options: dict[str, Any] = {"n_resamples": self.n_resamples, "rng": self.rng}
-        made = statistic.interval(method, self.level, **options)
-        area = statistic.metric == "auc"
-        upper = None if area else statistic.interval(method, self.level, side="upper", **options).high
-        errors = comparisons = ratio = None
-        if statistic.metric == "frr@far":
-            counted = counted_curve(statistic.curve)
-            errors = int(counted.false_nonmatches[statistic.index])
-            comparisons = counted.n_genuine
-            ratio = _times_naive(made.width, statistic.estimate, self._independent_genuine(counted), self.level)
-        return ReportedNumber(
-            statistic.metric, statistic.estimate, made.low, made.high, upper, made.method, errors, comparisons, ratio
-        )
-
-    def _independent_genuine(self, curve: CurveTally) -> float:
-        """How many genuine comparisons there would be, were they independent and of equal weight."""
-        each = curve.genuine_comparisons[curve.genuine_comparisons > 0]
-        return each.size**2 / float((1.0 / each).sum()) if self.weighting == "identities" else float(each.sum())
-
-    def _per_person(self, rates: ErrorRates) -> list[PerPerson]:
+    def _per_person(self, rates: ErrorRates) -> list[tuple[Stated, Stated]]:
         """Both rates with every identity counted once; FAR only where the comparisons are in order already."""
-        made = []
         focused = self.curve.recount.tally(np.array([rates.threshold]), pairs=True)
         by_person = error_rates(focused, (), self.curve.recount, "identities")[0]
         if self.weighting == "identities":
             rates = error_rates(focused, (), self.curve.recount)[0]
+        pairs = []
         for pooled, rate in ((rates.far, by_person.far), (rates.frr, by_person.frr)):
             part = pooled.tally.impostor if pooled.metric == "far" else pooled.tally.genuine
             counts = part.comparisons[part.comparisons > 0]
             known = pooled.metric == "frr" or isinstance(counted_curve(self.curve.tally), SortedCurve)
-            if not pooled.comparisons or not known or np.all(counts == counts[0]):
-                continue
-            made.append(per_person(self._rate(pooled), self._rate(rate), part.errors[pooled.index], part.comparisons))
-        return made
-
-    def _suspects(self, rates: ErrorRates, most: int) -> list[Suspect]:
-        """The worst errors of either kind, by name."""
-        made: list[Suspect] = []
-        for rate in (rates.far, rates.frr) if most else ():
-            for r in rate.erring(most).to_records():
-                sides = [
-                    str(r[f"identity_{side}"]) + (f" / {r[f'instance_{side}']}" if f"instance_{side}" in r else "")
-                    for side in "ab"
-                ]
-                made.append(Suspect(rate.metric, sides[0], sides[1], float(r["score"])))
-        return made
-
-    def _groups(self, point: ReportedPoint, group: Any) -> GroupSection | None:
-        """Rates by group at a threshold, and the largest gaps; None without groups."""
-        if group is None and self.data.group is None:
-            return None
-        from matchbound.report.group_section import group_section
-
-        return group_section(self.data, point, group, self._rate, **self._settings)
-
-    def _against(
-        self, systems: Mapping[str, Source], targets: Sequence[float], thresholds: Sequence[float]
-    ) -> SystemsSection:
-        """Other systems on the same comparisons."""
-        from matchbound.report.systems_section import systems_section
-
-        return systems_section(systems, targets, thresholds, method=self.method, **self._settings)
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        """What the sections on groups and systems need to know."""
-        return {
-            "level": self.level,
-            "n_resamples": self.n_resamples,
-            "rng": self.rng,
-            **self.engine,
-            "known": self.curve.warnings,
-            "weighting": self.weighting,
-        }
+            if pooled.comparisons and known and np.any(counts != counts[0]):
+                pairs.append((self.stated(pooled), self.stated(rate)))
+        return pairs
 
 
-def _systems(data: Source, name: str | None, against: Against) -> dict[str, Source]:
-    from matchbound.report.systems_section import named_systems
+def _drivers(rate: Rate, show_labels: bool) -> Drivers:
+    """Which identities make the variance of a rate."""
+    part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
+    errors, comparisons = part.errors[rate.index], part.comparisons
+    units: Any = errors, comparisons
+    if isinstance(rate, IdentityRate):
+        unit = rate.unit
+        units = unit.excess + unit.estimate * unit.partners, unit.partners  # shares of errors, and units
+    found = contributions(*units, shared=rate.metric == "far")
+    top = found.largest(TOP)
+    listed = tuple(
+        Contributor(
+            label=str(rate.tally.identities[i]) if show_labels else None,
+            share=float(found.share[i]),
+            more=bool(found.excess[i] > 0.0),
+            errors=int(errors[i]),
+            comparisons=int(comparisons[i]),
+            rate_without=float(found.rate_without[i]),
+        )
+        for i in top
+    )
+    return Drivers(rate, listed, float(found.share[top].sum()), found.how_many_make(0.5))
+
+
+def _erring(rate: Rate, most: int) -> list[Record]:
+    """The worst errors of a kind, by name."""
+    return [{"metric": rate.metric, **record} for record in rate.erring(most).to_records()]
+
+
+def _of_searches(found: Searches | None, level: float, show_labels: bool) -> tuple[Section, ...]:
+    """Sections about searches in a gallery."""
+    if found is None:
+        return ()
+    from matchbound.report.search_page import make_search_report, search_sections
+
+    return search_sections(make_search_report(found, level=level, show_labels=show_labels))
+
+
+def _named_systems(data: Source, name: str | None, against: Against) -> dict[str, Source]:
+    from matchbound.report.systems import named_systems
 
     return named_systems(data, name, against)
-
-
-def _independent(rate: Rate) -> float:
-    """How many independent comparisons of equal weight a rate is, where comparisons are taken for independent."""
-    return rate.unit.units / rate.unit.alone if isinstance(rate, IdentityRate) else rate.comparisons
 
 
 def _times_naive(width: float, estimate: float, comparisons: float, level: float) -> float | None:
@@ -501,7 +471,7 @@ def _times_naive(width: float, estimate: float, comparisons: float, level: float
     return width / (high - low) if high > low else None
 
 
-def _best_supported(points: Sequence[ReportedPoint]) -> int:
+def _best_supported(points: Sequence[Point]) -> int:
     """The point of the lowest FAR that rests on enough errors of both kinds; else the one of the highest FAR."""
     for k in sorted(range(len(points)), key=lambda k: points[k].far.estimate):
         if min(points[k].far.errors or 0, points[k].frr.errors or 0) >= FEW_ERRORS:

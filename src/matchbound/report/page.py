@@ -1,45 +1,46 @@
-"""What a report says, as plain values: every number that a page or a table shows is here, and none is made later."""
+"""What a report says: the results behind it, each with the interval that the page shows, and the sections of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.unit_curve import UnitCurve
 from matchbound.notes import Note
-from matchbound.report.search_numbers import SearchReport
-from matchbound.report.systems import SystemsSection
-from matchbound.results import claims as results_claims
-from matchbound.results.description import Description
-from matchbound.show.histogram import Histogram
+from matchbound.show.records import Record
+from matchbound.show.section import Document, Section, Slider
+from matchbound.show.terms import Terms
+
+if TYPE_CHECKING:
+    from matchbound.results.claims import Claim
+    from matchbound.results.description import Description
+    from matchbound.results.groups import GroupRates
+    from matchbound.results.number import Number
+    from matchbound.results.rates import Rate
+    from matchbound.results.roc import RocCurve
+    from matchbound.show.histogram import Histogram
 
 
 @dataclass(frozen=True)
-class ReportedNumber:
-    """A number with its interval, as a report states it.
+class Stated:
+    """A number with the interval that a report states.
 
-    metric
-        ``"far"``, ``"frr"``, ``"frr@far"``, ``"eer"`` or ``"auc"``.
+    number
+        The result itself.
     low, high
         Two-sided limits at the report's level.
     upper
-        One-sided upper bound at the same level; None for AUC.
+        One-sided upper bound at the same level; None where larger is better.
     method
         How the limits were made.
     errors, comparisons
-        What was counted; None for EER and AUC.
+        What was counted; None for numbers that are not counts.
     naive_ratio
         How many times wider the interval is than one that takes the comparisons for independent; None where that
         has no meaning.
-    wilson
-        Wilson's two-sided limits, for a rate at a fixed threshold.
     """
 
-    metric: str
-    estimate: float
+    number: Number = field(repr=False)
     low: float
     high: float
     upper: float | None
@@ -47,11 +48,25 @@ class ReportedNumber:
     errors: int | None = None
     comparisons: int | None = None
     naive_ratio: float | None = None
-    wilson: tuple[float, float] | None = None
+
+    @property
+    def metric(self) -> str:
+        """Such as ``"far"`` or ``"frr@far"``."""
+        return self.number.metric
+
+    @property
+    def estimate(self) -> float:
+        """Its value."""
+        return self.number.estimate
+
+    @property
+    def without_error(self) -> bool:
+        """Whether it is a rate of no error at all."""
+        return self.errors == 0 and bool(self.comparisons) and self.upper is not None
 
 
 @dataclass(frozen=True)
-class ReportedPoint:
+class Point:
     """An operating point.
 
     target
@@ -59,71 +74,19 @@ class ReportedPoint:
     threshold
         Where the decision is made.
     reading
-        A short decimal for the threshold; see `Panel`.
+        A short decimal for the threshold; see `Slider`.
     far, frr
-        FAR at the threshold as a fixed one; FRR likewise, or, for a target FAR, FRR at that FAR, whose interval counts
-        the uncertainty of the threshold too.
+        FAR at the threshold as a fixed one; FRR likewise, or, for a target FAR, FRR at that FAR, whose interval
+        accounts for the estimated threshold.
     """
 
     target: float | None
     threshold: float
     reading: str
-    far: ReportedNumber
-    frr: ReportedNumber
-
-
-@dataclass(frozen=True, eq=False)
-class PanelRate:
-    """A rate at the P thresholds of a panel, with the intervals of the report's method; arrays of shape (P,)."""
-
-    comparisons: int
-    errors: IntArray
-    estimate: FloatArray
-    low: FloatArray
-    high: FloatArray
-    upper: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """Both rates at P thresholds, in increasing order of the threshold: what a slider moves over.
-
-    thresholds : float64 array, shape (P,)
-    readings
-        The thresholds as short decimals.
-    exact
-        Whether a reading makes the same decisions on these data as the threshold itself, as for a curve with every
-        step; else readings are thresholds to six digits.
-    start
-        Where the slider begins.
-    """
-
-    thresholds: FloatArray
-    readings: tuple[str, ...]
-    far: PanelRate
-    frr: PanelRate
-    exact: bool
-    start: int
-
-    def __len__(self) -> int:
-        return len(self.readings)
-
-
-@dataclass(frozen=True, eq=False)
-class CurvePicture:
-    """The curve and its pointwise band; float64 arrays.
-
-    far, frr : shape (K,)
-        From the strictest threshold to the most lenient.
-    band_far, band_low, band_high : shape (L,)
-        Limits for FRR at given FARs.
-    """
-
-    far: FloatArray = field(repr=False)
-    frr: FloatArray = field(repr=False)
-    band_far: FloatArray = field(repr=False)
-    band_low: FloatArray = field(repr=False)
-    band_high: FloatArray = field(repr=False)
+    far: Stated
+    frr: Stated
+    gfar: Stated | None = None
+    gfrr: Stated | None = None
 
 
 @dataclass(frozen=True)
@@ -152,150 +115,42 @@ class Contributor:
 class Drivers:
     """Which identities drive the uncertainty of a rate.
 
-    threshold, rate
-        Where, and the rate there.
     top
         The largest contributors.
     top_share
-        What they add up to.
+        Their sum.
     half
-        How few identities make half of it.
-    n_identities
-        Identities that take part.
+        How few identities make half of the variance.
     """
 
-    metric: Literal["far", "frr"]
-    threshold: float
-    rate: float
+    rate: Rate
     top: tuple[Contributor, ...]
     top_share: float
     half: int
-    n_identities: int
 
 
-@dataclass(frozen=True)
-class ReportedGroup:
-    """Rates of one group at the report's threshold; None where there is nothing to compare.
+@dataclass(frozen=True, eq=False)
+class Systems:
+    """Other systems on the same comparisons.
 
-    compared
-        Whether the group is large enough to be set beside others.
+    names
+        The report's own system first.
+    records
+        FRR at equal FARs, then EER, then rates at thresholds, of all pairs of systems; see `difference_record`.
+    focus
+        The FAR of which the verdict speaks.
+    facts
+        What was compared with what, as (what, value).
+    curves
+        The curve of each system on its own comparisons.
     """
 
-    name: str
-    n_identities: int
-    far: ReportedNumber | None
-    frr: ReportedNumber | None
-    compared: bool = True
-
-
-@dataclass(frozen=True)
-class ReportedGap:
-    """A rate of one group minus that of another.
-
-    low, high
-        Limits that hold for all pairs of groups at once.
-    among
-        How many pairs of groups there are.
-    p_value
-        Of "the rates are equal", adjusted for all pairs.
-    """
-
-    metric: str
-    first: str
-    second: str
-    estimate: float
-    low: float
-    high: float
-    among: int
-    p_value: float
-
-
-@dataclass(frozen=True)
-class GroupCross:
-    """The impostor rate of comparisons between two groups."""
-
-    first: str
-    second: str
-    far: ReportedNumber
-
-
-@dataclass(frozen=True)
-class GroupRange:
-    """The group with the highest rate over the one with the lowest.
-
-    ratio, low, high
-        With limits that hold whichever groups the data had shown to be these two; None where there is no number.
-    """
-
-    metric: str
-    worst: str
-    best: str
-    rate_worst: float
-    rate_best: float
-    ratio: float | None
-    low: float
-    high: float | None
-
-
-@dataclass(frozen=True)
-class GroupSection:
-    """Rates by group.
-
-    threshold
-        At which they were taken.
-    rows
-        Each group by itself.
-    gaps
-        Differences between groups.
-    ranges
-        From best to worst group, of each rate.
-    between
-        Impostor rates between groups, the highest first.
-    overall
-        FAR and FRR of all data at the threshold.
-    notes
-        Groups too small to say anything about, and the like.
-    """
-
-    threshold: float
-    reading: str
-    rows: tuple[ReportedGroup, ...]
-    gaps: tuple[ReportedGap, ...]
-    ranges: tuple[GroupRange, ...]
-    between: tuple[GroupCross, ...]
-    overall: tuple[float, float]
+    names: tuple[str, ...]
+    records: tuple[Record, ...]
+    focus: float
+    facts: tuple[tuple[str, str], ...]
     notes: tuple[Note, ...]
-
-
-@dataclass(frozen=True)
-class PerPerson:
-    """A rate in which every identity counts once, beside the pooled one.
-
-    pooled, per_person
-        The two, at the same threshold.
-    heavy, heavy_share
-        How many identities have the most comparisons (a tenth of all), and their share of the comparisons.
-    heavy_rate, rest_rate
-        The pooled rate of these, and of the others; None where there are no others.
-    """
-
-    metric: Literal["far", "frr"]
-    pooled: ReportedNumber
-    per_person: ReportedNumber
-    heavy: int
-    heavy_share: float
-    heavy_rate: float
-    rest_rate: float | None
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """A comparison that erred, by name: shown only where that was asked for."""
-
-    metric: Literal["far", "frr"]
-    first: str
-    second: str
-    score: float
+    curves: tuple[RocCurve, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,34 +161,38 @@ class Report:
         As asked for.
     description
         What the data are.
+    curve
+        The curve of the page, refined at its operating points.
     points
         Operating points: thresholds that were asked for, then target FARs.
     focus
         Which of them the summary speaks of.
     eer, auc
         With intervals.
-    eer_reading
-        The threshold nearest to EER.
-    panel, picture, histogram
-        For the slider and the plots.
+    slider, band, histogram
+        Behind the slider and the plots.
     drivers
         Who drives the uncertainty, of FAR and of FRR.
+    costs
+        Detection costs and Cllr; empty unless they were asked for.
+    verdicts
+        (claim, threshold) of each claim; the threshold is None for a claim about the curve.
     groups
         Rates by group, or None.
+    group_records
+        Rates and gaps of groups with the intervals of the page.
     systems
         Other systems on the same comparisons, or None.
+    searches
+        Sections about searches in a gallery.
+    per_person
+        (pooled, with every identity counted once) of each rate at the focus, where they may differ.
     suspects
         The worst errors by name; empty unless they were asked for.
     warnings
         What a reader must keep in mind.
     provenance
         Version, parameters, seed, and the digest of the input.
-    verdicts
-        Claims and whether the data show them; empty unless they were made.
-    costs
-        Detection costs and Cllr; empty unless they were asked for.
-    per_person
-        The rates at the focus with every identity counted once; empty where all identities have as many comparisons.
     weighting
         What the rates of the page are means over: ``"comparisons"``, or ``"identities"``.
 
@@ -352,89 +211,44 @@ class Report:
     title: str
     level: float
     description: Description
-    points: tuple[ReportedPoint, ...]
+    curve: RocCurve
+    points: tuple[Point, ...]
     focus: int
-    eer: ReportedNumber
-    eer_reading: str
-    auc: ReportedNumber
-    panel: Panel
-    picture: CurvePicture
+    eer: Stated
+    auc: Stated
+    slider: Slider
+    band: Any
     histogram: Histogram
     drivers: tuple[Drivers, ...]
-    groups: GroupSection | None
-    systems: SystemsSection | None
-    suspects: tuple[Suspect, ...]
-    warnings: tuple[Note, ...]
     provenance: Mapping[str, Any]
-    verdicts: tuple[Verdict, ...] = ()
-    costs: tuple[ReportedCost, ...] = ()
-    per_person: tuple[PerPerson, ...] = ()
-    searches: SearchReport | None = None
+    costs: tuple[Stated, ...] = ()
+    verdicts: tuple[tuple[Claim, float | None], ...] = ()
+    groups: GroupRates | None = None
+    group_records: tuple[Record, ...] = ()
+    systems: Systems | None = None
+    searches: tuple[Section, ...] = ()
+    per_person: tuple[tuple[Stated, Stated], ...] = ()
+    suspects: tuple[Record, ...] = ()
+    warnings: tuple[Note, ...] = ()
     weighting: str = "comparisons"
 
     def __repr__(self) -> str:
         people = f"{self.description.n_identities:,} identities"
         return f"Report({self.title!r}: {len(self.points)} operating points of {people}; write_report writes it)"
 
+    def document(self, terms: Terms = "plain") -> Document:
+        """The report as sections, in the terms asked for.
 
-@dataclass(frozen=True)
-class Verdict:
-    """A claim that was made of the system, and whether the data show it.
+        Parameters
+        ----------
+        terms
+            ``"iso"`` writes FMR and FNMR.
+        """
+        from matchbound.report.sections import document
 
-    claim
-        The requirement and its verdict.
-    threshold
-        Where it was judged; None for a claim about the whole curve.
-    """
+        return document(self, terms)
 
-    claim: results_claims.Claim
-    threshold: float | None = None
-
-
-@dataclass(frozen=True)
-class ReportedCost:
-    """A detection cost or Cllr with its interval.
-
-    name
-        What it is called, such as "minDCF 0.01".
-    """
-
-    name: str
-    estimate: float
-    low: float
-    high: float
-    method: str
-
-
-def counted_curve(curve: CurveTally) -> CurveTally:
-    """The curve of comparisons behind a curve of identities; any other is itself."""
-    return curve.pooled if isinstance(curve, UnitCurve) else curve
-
-
-def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:
-    """A short decimal for the threshold of a point of a curve.
-
-    For a curve with every step: the one with fewest digits (at least four) that lies where the decisions are the same,
-    between this score and the next. Else the threshold to six digits.
-    """
-    curve = counted_curve(curve)
-    exact = float(curve.thresholds[index])
-    if not isinstance(curve, SortedCurve):
-        return f"{exact:.{digits}g}"
-    following = float(curve.thresholds[index + 1]) if index + 1 < curve.thresholds.size else None
-    for count in range(4, 18):
-        text = f"{exact:.{count}g}"
-        value = float(text)
-        if curve.distance:
-            same = exact <= value and (following is None or value < following)
-        else:
-            same = value <= exact and (following is None or value > following)
-        if same:
-            return text
-    return repr(exact)
-
-
-def reading_of_number(value: float) -> str:
-    """The shortest decimal that is this number."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(float(value))
+    def reworded(self, words: Callable[[Sequence[Note]], tuple[Note, ...]]) -> Report:
+        """The same with its notes put in other words, as a command line does."""
+        groups = self.groups and replace(self.groups, warnings=words(self.groups.warnings))
+        return replace(self, warnings=words(self.warnings), groups=groups)

@@ -32,7 +32,8 @@
     for (const element of shown) element.textContent = data.text[element.dataset.show][k];
     for (const button of jumps) button.setAttribute("aria-pressed", String(Number(button.dataset.jump) === k));
     const { threshold, far, far_interval, frr, frr_interval } = data.text;
-    const words = `threshold ${threshold[k]}, FAR ${far[k]}, interval ${far_interval[k]}, FRR ${frr[k]}, interval ${frr_interval[k]}`;
+    const [accepts, rejects] = data.names;
+    const words = `threshold ${threshold[k]}, ${accepts} ${far[k]}, interval ${far_interval[k]}, ${rejects} ${frr[k]}, interval ${frr_interval[k]}`;
     slider.setAttribute("aria-valuetext", words);
     cross("roc", k);
     cross("det", k);

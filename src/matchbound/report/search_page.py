@@ -1,30 +1,31 @@
-"""A report about searches in a gallery: one self-contained page, or tables in Markdown."""
+"""A report about searches in a gallery, as sections."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from matchbound._version import __version__
 from matchbound.calls.search_records import search_claim, search_records
 from matchbound.errors import UsageError
 from matchbound.notes import heard
-from matchbound.report.pipes import table, text
 from matchbound.report.search_numbers import HubRow, SearchReport
-from matchbound.report.search_svg import band_svg
-from matchbound.report.templating import HERE, content_policy, templates
-from matchbound.report.words import MARKS, source_rows
+from matchbound.report.sections import LABORATORY, source_rows
 from matchbound.results.claims import check_statement, parse_claim
 from matchbound.results.search_comparison import compare_searches
 from matchbound.results.searches import Searches
-from matchbound.show.claims import required
-from matchbound.show.numbers import level_text, p_text, percent, points, points_span, span
+from matchbound.show.claims import verdict_of
+from matchbound.show.numbers import MINUS, count_text, level_text, p_text, percent, points, points_span, span
+from matchbound.show.records import Record
+from matchbound.show.search_plots import cmc_figure, sizes_figure, trade_off_figure
 from matchbound.show.searches import search_name
+from matchbound.show.section import Document, Section
+from matchbound.show.tables import Column, Table
 
 DEFAULT_FPIR = (0.1, 0.01)
 HUBS = 5
-Row = tuple[str, ...]
 
 
 def make_search_report(
@@ -109,19 +110,38 @@ def _middle(found: Searches, targets: Sequence[float]) -> float:
     return threshold_at(found.curve.best, targets[0] if targets else DEFAULT_FPIR[0])
 
 
-def rate_rows(report: SearchReport) -> list[Row]:
-    """(what, at, estimate, interval, counted, method) of every rate, as text."""
-    rows: list[Row] = []
-    for record in report.records:
-        name = search_name(record)
-        where = "–" if record["threshold"] is None else f"{record['threshold']:.6g}"
-        limits = "–" if record["low"] is None else span(record["low"], record["high"])
-        counted = "–" if record.get("errors") is None else f"{record['errors']:,} of {record['searches']:,}"
-        rows.append((name, where, percent(record["estimate"]), limits, counted, record["method"] or "–"))
-    return rows
+def search_document(report: SearchReport) -> Document:
+    """The report as a page of its own."""
+    laboratory = dict(report.provenance.get("laboratory") or {})
+    head, *rest = search_sections(report)
+    at = None if report.threshold is None else report.threshold
+    verdicts = tuple(verdict_of(claim, at if claim.metric in ("fpir", "fnir") else None) for claim in report.judged)
+    head = replace(head, verdicts=verdicts, title="Rates")
+    source = Section("provenance", "Provenance", facts=tuple(source_rows(report.provenance)))
+    return Document(
+        report.title,
+        (head, *rest, source),
+        f"Searches in a gallery, with {level_text(report.level)} intervals",
+        tuple((name, str(laboratory[key])) for key, name in LABORATORY.items() if laboratory.get(key)),
+        str(laboratory.get("system") or report.title),
+        str(report.provenance.get("version", "")),
+        "; ".join(f"{name} {value}" for name, value in source_rows(report.provenance)),
+    )
 
 
-HEADINGS = ("Rate", "Threshold", "Estimate", "Interval", "Errors", "Method")
+def search_sections(report: SearchReport) -> tuple[Section, ...]:
+    """Rates, curves, groups, another system and hubs."""
+    rates = Section("searches", "Searches in a gallery (1:N)", summary(report), tables=(_rates(report),))
+    level, figures = report.level, []
+    if report.trade_off is not None:
+        figures.append(trade_off_figure(report.trade_off, level))
+    if report.cmc is not None and report.cmc.rank.size > 1:
+        figures.append(cmc_figure(report.cmc, level))
+    if report.size is not None:
+        figures.append(sizes_figure(report.size, report.enrolled, level))
+    made = [replace(rates, figures=tuple(figures), notes=tuple(report.notes))]
+    made += [section for section in (_sizes(report), _hubs(report), _groups(report), _comparison(report)) if section]
+    return tuple(made)
 
 
 def summary(report: SearchReport) -> str:
@@ -134,203 +154,95 @@ def summary(report: SearchReport) -> str:
     )
 
 
-def verdict_rows(report: SearchReport) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """(verdict, requirement, why, rules of thumb) of each claim."""
-    at = "" if report.threshold is None else f" at threshold {report.threshold:g}"
-    return [
-        (
-            claim.verdict,
-            required(claim) + (at if claim.metric in ("fpir", "fnir") else ""),
-            claim.reason,
-            claim.rules,
-        )
-        for claim in report.judged
-    ]
+def _columns(*headings: str, texts: int = 1) -> tuple[Column, ...]:
+    return tuple(Column(name, "text" if k < texts else "number") for k, name in enumerate(headings))
 
 
-def group_rows(report: SearchReport) -> list[Row]:
-    """(group, rate, estimate, interval, counted) as text."""
-    if report.groups is None:
-        return []
-    return [
+def _limits(record: Record) -> str:
+    return percent(record["estimate"]) + ("" if record["low"] is None else f"\n{span(record['low'], record['high'])}")
+
+
+def _counted(record: Record) -> str:
+    if record.get("errors") is None:
+        return "–"
+    return f"{count_text(record['errors'])} of {count_text(record['searches'])}"
+
+
+def _rates(report: SearchReport) -> Table:
+    rows = tuple(
         (
-            str(r["group"]),
             search_name(r),
-            percent(r["estimate"]),
-            "–" if r["low"] is None else span(r["low"], r["high"]),
-            f"{r['errors']:,} of {r['searches']:,}",
+            "–" if r["threshold"] is None else f"{r['threshold']:.6g}",
+            _limits(r),
+            _counted(r),
+            r["method"] or "–",
         )
-        for r in report.groups.to_records()
-    ]
+        for r in report.records
+    )
+    title = f"{level_text(report.level)} intervals beneath each estimate."
+    return Table(_columns("Rate", "Threshold", "Estimate", "Errors", "Method"), rows, title)
 
 
-def gap_rows(report: SearchReport) -> list[Row]:
-    """(groups, rate, points, interval, whether 0 is left out) as text."""
+def _sizes(report: SearchReport) -> Section | None:
+    if report.size is None or report.threshold is None:
+        return None
+    made = zip(report.size.size, report.size.estimate, report.size.low, report.size.high, strict=True)
+    rows = tuple((f"{size:,}", f"{percent(float(p))}\n{span(float(low), float(high))}") for size, p, low, high in made)
+    title = f"FPIR at threshold {report.threshold:.6g}, with {level_text(report.level)} intervals."
+    return Section("sizes-table", "FPIR in other galleries", tables=(Table(_columns("Enrolled", "FPIR"), rows, title),))
+
+
+def _hubs(report: SearchReport) -> Section | None:
+    if report.threshold is None:
+        return None
+    if not report.half:
+        return Section("hubs", "Hubs", "No search without a mate returned anybody at this threshold.")
+    people = "person receives" if report.half == 1 else "people receive"
+    lead = f"{report.half:,} of {report.enrolled:,} enrolled {people} half of the false hits."
+    rows = tuple(
+        (hub.label if hub.label is not None else f"enrolled person {place}", f"{hub.hits:,}", percent(hub.share))
+        for place, hub in enumerate(report.hubs, start=1)
+    )
+    largest = max((hub.share for hub in report.hubs), default=1.0)
+    title = f"False hits at threshold {report.threshold:.6g}."
+    table = Table(_columns("Enrolled person", "False hits", "Share"), rows, title)
+    return Section("hubs", "Hubs", lead, tables=(table,) if rows and largest else ())
+
+
+def _groups(report: SearchReport) -> Section | None:
     if report.groups is None:
-        return []
-    return [
+        return None
+    rows = tuple((str(r["group"]), search_name(r), _limits(r), _counted(r)) for r in report.groups.to_records())
+    title = "Groups of people searched for, against the whole gallery. Each interval is for its group alone."
+    tables = [Table(_columns("Group", "Rate", "Estimate", "Errors", texts=2), rows, title)]
+    gaps = tuple(
         (
-            f"{r['group_a']} − {r['group_b']}",
+            f"{r['group_a']} {MINUS} {r['group_b']}",
             search_name(r),
-            points(r["estimate"]),
-            points_span(r["low"], r["high"]),
-            "no" if r["low"] <= 0.0 <= r["high"] else "yes",
+            f"{points(r['estimate'])}\n{points_span(r['low'], r['high'])}",
+            "not shown" if r["low"] <= 0.0 <= r["high"] else "yes",
         )
         for r in report.groups.gap_records(report.level)
-    ]
+    )
+    if gaps:
+        title = "Gaps between groups, each interval for its own pair."
+        tables.append(Table(_columns("Groups", "Rate", "Gap, percentage points", "Differs", texts=2), gaps, title))
+    return Section("search-groups", "Groups", f"At threshold {report.groups.threshold:g}.", tables=tuple(tables))
 
 
-def comparison_cells(report: SearchReport) -> list[Row]:
-    """(rate, A, B, points, interval, p) as text."""
+def _comparison(report: SearchReport) -> Section | None:
     if report.comparison is None:
-        return []
-    return [
+        return None
+    rows = tuple(
         (
             search_name(r),
             percent(r["rate_a"]),
             percent(r["rate_b"]),
-            points(r["estimate"]),
-            points_span(r["low"], r["high"]),
+            f"{points(r['estimate'])}\n{points_span(r['low'], r['high'])}",
             p_text(r["p_value"]),
         )
         for r in report.comparison.to_records()
-    ]
-
-
-GROUP_HEADINGS = ("Group", "Rate", "Estimate", "Interval", "Errors")
-GAP_HEADINGS = ("Groups", "Rate", "Points", "Interval", "Differs from 0")
-PAIR_HEADINGS = ("Rate", "A", "B", "A − B, points", "Interval", "p")
-
-
-def parts(report: SearchReport) -> list[tuple[str, str, Row, list[Row]]]:
-    """(heading, what it is, headings, rows) of the tables for groups and for another system."""
-    made: list[tuple[str, str, Row, list[Row]]] = []
-    if report.groups is not None:
-        told = (
-            f"Groups of people searched for, at threshold {report.groups.threshold:g}, against the whole gallery. Each "
-            "interval is for its group alone."
-        )
-        made.append(("Groups", told, GROUP_HEADINGS, group_rows(report)))
-        if gap_rows(report):
-            told = "Differences between groups in percentage points, each interval for its own pair."
-            made.append(("Gaps between groups", told, GAP_HEADINGS, gap_rows(report)))
-    if report.comparison is not None:
-        told = "A is the system of this report, B the other, in the same searches. Differences in percentage points."
-        made.append(("Another system", told, PAIR_HEADINGS, comparison_cells(report)))
-    return made
-
-
-def hub_rows(report: SearchReport) -> list[Row]:
-    """(who, hits, share) as text."""
-    return [
-        (hub.label if hub.label is not None else f"enrolled person {place}", f"{hub.hits:,}", percent(hub.share))
-        for place, hub in enumerate(report.hubs, start=1)
-    ]
-
-
-def hub_sentence(report: SearchReport) -> str:
-    """How concentrated false hits are."""
-    if not report.half:
-        return "No search without a mate returned anybody at this threshold."
-    people = "person receives" if report.half == 1 else "people receive"
-    return f"{report.half:,} of {report.enrolled:,} enrolled {people} half of the false hits."
-
-
-def to_markdown(report: SearchReport) -> str:
-    """The tables."""
-    return "\n".join([f"# {text(report.title)}", "", *markdown_lines(report)]).rstrip() + "\n"
-
-
-def markdown_lines(report: SearchReport) -> list[str]:
-    """The tables without a title."""
-    lines = [summary(report), ""]
-    for verdict, said, why, rules in verdict_rows(report):
-        lines += [f"- **{text(verdict)}**: {text(said)}. {text(' '.join([why, *(f'{rule}.' for rule in rules)]))}", ""]
-    lines += [table(HEADINGS, [[text(cell) for cell in row] for row in rate_rows(report)]), ""]
-    if report.size is not None and report.threshold is not None:
-        lines += [f"## FPIR in other galleries, threshold {report.threshold:.6g}", ""]
-        rows = zip(report.size.size, report.size.estimate, report.size.low, report.size.high, strict=True)
-        made = [[f"{size:,}", percent(float(rate)), span(float(low), float(high))] for size, rate, low, high in rows]
-        lines += [table(("Enrolled", "FPIR", "Interval"), made), "", "## Hubs", "", hub_sentence(report), ""]
-        if report.hubs:
-            cells = [[text(cell) for cell in row] for row in hub_rows(report)]
-            lines += [table(("Enrolled person", "False hits", "Share"), cells), ""]
-    for heading, told, headings, cells_of in parts(report):
-        lines += [f"## {heading}", "", text(told), "", table(headings, cells_of), ""]
-    return [*lines, *(f"- {text(note)}" for note in report.notes)]
-
-
-def to_html(report: SearchReport) -> str:
-    """The page."""
-    environment = templates()
-    from markupsafe import Markup
-
-    style = (HERE / "old_style.css").read_text("utf-8")
-    return environment.get_template("search.html.j2").render(
-        report=report,
-        search=section(report),
-        summary=summary(report),
-        verdicts=verdict_rows(report),
-        marks=MARKS,
-        provenance=source_rows(report.provenance),
-        level=level_text(report.level),
-        policy=content_policy(style, ""),
-        style=Markup(style),
     )
-
-
-def section(report: SearchReport, within: bool = False) -> dict[str, Any]:
-    """What the template of the rates, curves, groups and hubs needs.
-
-    Parameters
-    ----------
-    within
-        Whether they are part of a report about comparisons, where headings say that they are about searches.
-    """
-    from markupsafe import Markup
-
-    return {
-        "heading": "Searches in a gallery (1:N)" if within else "Rates",
-        "told": summary(report) if within else "",
-        "curves": "Curves of the searches" if within else "Curves",
-        "prefix": "Searches: " if within else "",
-        "threshold": report.threshold,
-        "headings": HEADINGS,
-        "rows": rate_rows(report),
-        "hub_rows": hub_rows(report),
-        "hub_sentence": hub_sentence(report),
-        "parts": parts(report),
-        "plots": [(title, told, Markup(svg)) for title, told, svg in _plots(report)],
-    }
-
-
-def _plots(report: SearchReport) -> list[tuple[str, str, str]]:
-    level = level_text(report.level)
-    made = []
-    if report.trade_off is not None:
-        curve = report.trade_off
-        told = f"FNIR at rank {curve.rank} against FPIR, with a {level} pointwise band that counts the threshold too."
-        svg = band_svg(
-            "tradeoff", "FNIR against FPIR", told, curve.fpir, curve.fnir, curve.low, curve.high, ("FPIR", "FNIR")
-        )
-        made.append(("FNIR against FPIR", told, svg))
-    if report.cmc is not None and report.cmc.rank.size > 1:
-        ranks = report.cmc
-        told = f"The share of searches whose mate is within each rank, with a {level} pointwise band."
-        svg = band_svg(
-            "cmc", "CMC", told, ranks.rank.astype(float), ranks.estimate, ranks.low, ranks.high, ("rank", "CMC"),
-            log_y=False, counts=True,
-        )  # fmt: skip
-        made.append(("CMC", told, svg))
-    if report.size is not None and report.threshold is not None:
-        grown = report.size
-        told = (
-            f"FPIR at threshold {report.threshold:.6g} against the number of enrolled people, with a {level} pointwise "
-            "band; dotted, 1 − (1 − FMR)ᴺ, which takes hits for independent and is too high."
-        )
-        svg = band_svg(
-            "sizes", "FPIR against the size of the gallery", told, grown.size.astype(float), grown.estimate, grown.low,
-            grown.high, ("enrolled people", "FPIR"), counts=True, other=grown.independent,
-        )  # fmt: skip
-        made.append(("FPIR in other galleries", told, svg))
-    return made
+    title = "A is the system of this report, B the other, in the same searches."
+    columns = _columns("Rate", "A", "B", f"A {MINUS} B, percentage points", "p")
+    return Section("search-systems", "Another system", tables=(Table(columns, rows, title),))

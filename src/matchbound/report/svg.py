@@ -20,7 +20,7 @@ LEGEND = 24
 STYLES = 6
 """Lines that the style sheet tells apart."""
 NAME_LENGTH = 40
-LETTER = 7.2
+LETTER = 8.4
 """Width of a letter of a tick's label."""
 
 

@@ -1,146 +1,166 @@
-"""What a report says about other systems on the same comparisons, as plain values."""
+"""Other systems on the same comparisons, beside the one that a report is about."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Literal
+import warnings
+from collections.abc import Mapping, Sequence
 
-from matchbound.arraytypes import FloatArray
+from matchbound.calls.comparison import Where, compare_points
+from matchbound.calls.roc import roc
+from matchbound.counting.executors import Executor
+from matchbound.counting.recount import AnySource, Source
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
+from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
+from matchbound.readers.loading import in_memory
+from matchbound.readers.scan import ScoreFile
+from matchbound.report.page import Systems
+from matchbound.report.slider import reading_of_number
+from matchbound.results.comparison import Comparison
+from matchbound.results.systems import SystemsTable
+from matchbound.show.comparison import difference_record, systems_records
+from matchbound.show.records import Record
+
+Against = AnySource | Mapping[str, AnySource] | Sequence[AnySource]
+KINDS = Comparisons | Embeddings | ScoreFile
+OWN_NAME = "this system"
+FALLBACK_FAR = 0.1
+FEW_ERRORS = 10
+PAIRED_METHODS = ("auto", "dyadic", "latent")
+"""Methods that have simultaneous intervals."""
+ELSEWHERE = ("matched", "one-instance")
+"""Notes that other parts of the report are about."""
+MATCHES = {
+    "row": "row: no instances are named, so row n of one system was matched with row n of the others",
+    "identity pair": "identity pair: no instances are named, and no pair of identities occurs twice",
+}
 
 
-@dataclass(frozen=True)
-class SystemRow:
-    """One number of two systems and the difference of it, A minus B.
+def named_systems(data: Source, name: str | None, against: Against) -> dict[str, Source]:
+    """The systems by name, the report's own first.
 
-    metric
-        ``"frr@far"``, ``"eer"``, or at a fixed threshold ``"far"`` and ``"frr"``.
-    target
-        The FAR that both systems have; None for the others.
-    reading
-        The threshold that both have, as a short decimal; None for the others.
-    a, b
-        Names of the systems.
-    rate_a, rate_b, estimate
-        The number of each, and A minus B.
-    low, high
-        Limits of the difference; with more than two systems they hold for all pairs at once.
-    ratio, ratio_low, ratio_high
-        A over B, with limits for this pair alone; None where it is not known or has no upper limit.
-    p_value
-        Of "the two are equal"; with more than two systems, adjusted for all pairs.
+    Parameters
+    ----------
+    name
+        Of the report's own system; "this system" where it is None.
+    against
+        One other system, several in a sequence, or by name.
+    """
+    own = name or OWN_NAME
+    if isinstance(against, Mapping):
+        others = {str(key): source for key, source in against.items()}
+    elif isinstance(against, Sequence):
+        many = len(against) > 1
+        others = {f"system {k + 2}" if many else "the other system": source for k, source in enumerate(against)}
+    else:
+        others = {"the other system": against}
+    if not others:
+        raise UsageError("against holds no system; leave it out, or give at least one")
+    strange = [type(source).__name__ for source in others.values() if not isinstance(source, KINDS)]
+    if strange:
+        raise UsageError(f"against must hold Comparisons or Embeddings (see matchbound.read); got {strange[0]}")
+    if own in others:
+        raise UsageError(f"against names a system {own!r}, which is the name of the report's own; give name=")
+    return {own: data} | {key: in_memory(source) for key, source in others.items()}
+
+
+def compare_systems(
+    systems: Mapping[str, Source],
+    targets: Sequence[float],
+    thresholds: Sequence[float],
+    *,
+    level: float,
+    method: str,
+    n_resamples: int,
+    rng: int,
+    workers: int | None,
+    executor: Executor | None,
+    known: Sequence[str] = (),
+    weighting: str = "comparisons",
+) -> Systems:
+    """Compare systems at equal FARs, at EER and at thresholds, with intervals.
+
+    Parameters
+    ----------
+    systems
+        By name, the report's own first.
+    targets, thresholds
+        FARs and thresholds; a threshold is that of all systems.
     method
-        How the limits were made.
-    disagree
-        Whether anything in the data tells the systems apart.
+        Used where differences have it; else their default.
+    known
+        What the report says already.
+    weighting
+        As in `compare`.
     """
-
-    metric: Literal["far", "frr", "frr@far", "eer"]
-    target: float | None
-    reading: str | None
-    a: str
-    b: str
-    rate_a: float
-    rate_b: float
-    estimate: float
-    low: float
-    high: float
-    ratio: float | None
-    ratio_low: float | None
-    ratio_high: float | None
-    p_value: float
-    method: str
-    disagree: bool
-
-    @property
-    def differs(self) -> bool:
-        """Whether the interval leaves out 0."""
-        return not self.low <= 0.0 <= self.high
-
-    @property
-    def better(self) -> str | None:
-        """The system with the lower rate, where the data can tell."""
-        if not self.differs:
-            return None
-        return self.a if self.estimate < 0.0 else self.b
-
-    @property
-    def worse(self) -> str | None:
-        """The system with the higher rate, where the data can tell."""
-        if not self.differs:
-            return None
-        return self.b if self.estimate < 0.0 else self.a
-
-    @property
-    def furthest(self) -> float:
-        """The largest difference, either way, that the interval holds."""
-        return max(abs(self.low), abs(self.high))
+    sources = list(systems.values())
+    notes: list[Note] = []
+    if thresholds and len({source.distance for source in sources}) > 1:
+        text = "some scores are distances and some are not, so the systems are not compared at one threshold"
+        notes.append(Note("mixed-scores", text))
+        thresholds = ()
+    aims = [far for far in targets if 0.0 < far < 1.0] or [FALLBACK_FAR]
+    points = [*(Where(far=far) for far in aims), *(Where(threshold=value) for value in thresholds)]
+    tables = compare_points(systems, points, workers=workers, executor=executor, weighting=weighting)
+    wanted = [*(("frr", table) for table in tables[: len(aims)]), ("eer", tables[0])]
+    wanted += [(metric, table) for table in tables[len(aims) :] for metric in ("far", "frr")]
+    records: list[Record] = []
+    for metric, table in wanted:
+        for record in _records(table, metric, level, method, n_resamples, rng):
+            fixed = record["metric"] in ("far", "frr")
+            records.append(record | ({"reading": reading_of_number(record["threshold_a"])} if fixed else {}))
+    first = next(iter(tables[0].comparisons.values()))
+    notes += [note for table in tables for note in table.warnings if note.code not in ELSEWHERE and note not in known]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MatchboundWarning)  # what there is to say is said of the system already
+        curves = tuple(roc(source, weighting=weighting, workers=workers) for source in sources)
+    unit = "instances" if all(isinstance(source, Embeddings) for source in sources) else "comparisons"
+    return Systems(
+        names=tuple(systems),
+        records=tuple(records),
+        focus=_best_supported(aims, tables),
+        facts=tuple(_facts(tables[0], first, unit)),
+        notes=tuple(dict.fromkeys(notes)),
+        curves=curves,
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class SystemCurve:
-    """The curve of one system on its own comparisons, thinned for drawing; float64 arrays, shape (K,)."""
-
-    name: str
-    far: FloatArray = field(repr=False)
-    frr: FloatArray = field(repr=False)
-    eer: float
-
-
-@dataclass(frozen=True)
-class SystemsSection:
-    """Systems on the same comparisons.
-
-    names
-        The report's own system first.
-    rows
-        FRR at equal FARs, then EER, then rates at thresholds; all pairs of systems for each.
-    focus
-        The FAR of which the verdict speaks; None where no FAR was asked for that systems can be compared at.
-    matched, unmatched
-        How many comparisons (or instances) all systems have, and how many each had besides.
-    unit
-        ``"comparisons"``, or ``"instances"`` where all systems are embeddings.
-    matched_by
-        What they were matched by.
-    n_identities
-        Identities in what was matched.
-    notes
-        What a reader must know.
-    curves
-        The curve of each system.
-    """
-
-    names: tuple[str, ...]
-    rows: tuple[SystemRow, ...]
-    focus: float | None
-    matched: int
-    unmatched: tuple[int, ...]
-    unit: Literal["comparisons", "instances"]
-    matched_by: str
-    n_identities: int
-    notes: tuple[Note, ...]
-    curves: tuple[SystemCurve, ...] = ()
-
-    @property
-    def n_pairs(self) -> int:
-        """How many pairs of systems there are."""
-        return len(list(combinations(self.names, 2)))
-
-    @property
-    def focus_rows(self) -> tuple[SystemRow, ...]:
-        """What the verdict speaks of: FRR at the FAR of `focus`, or EER."""
-        aimed = [row for row in self.rows if row.metric == "frr@far" and row.target == self.focus]
-        return tuple(aimed or [row for row in self.rows if row.metric == "eer"])
-
-    @property
-    def threshold_rows(self) -> tuple[SystemRow, ...]:
-        """Rates at thresholds."""
-        return tuple(row for row in self.rows if row.reading is not None)
+def _records(table: SystemsTable, metric: str, level: float, method: str, n_resamples: int, rng: int) -> list[Record]:
+    """One number of all pairs of systems: simultaneous intervals for more than one pair."""
+    if len(table.comparisons) > 1:
+        chosen = method if method in PAIRED_METHODS else "auto"
+        return systems_records(table, chosen, level, rng=rng, metrics=(metric,))
+    (pair, comparison), *_ = table.comparisons.items()
+    difference = getattr(comparison, metric)
+    chosen = method if method in difference.methods else "auto"
+    interval = difference.interval(chosen, level, n_resamples=n_resamples, rng=rng)
+    return [difference_record(difference, pair, interval, difference.p_value, comparison)]
 
 
-def finite(value: float) -> float | None:
-    """The number, or None where it is not one that can be shown."""
-    return float(value) if math.isfinite(value) else None
+def _best_supported(aims: Sequence[float], tables: Sequence[SystemsTable]) -> float:
+    """The lowest FAR at which every system has enough errors of both kinds; else the highest."""
+
+    def fewest(comparison: Comparison) -> int:
+        return min(rate.errors for one in (comparison.a, comparison.b) for rate in (one.far, one.frr))
+
+    for far, table in sorted(zip(aims, tables, strict=False), key=lambda pair: pair[0]):
+        if all(fewest(comparison) >= FEW_ERRORS for comparison in table.comparisons.values()):
+            return far
+    return max(aims)
+
+
+def _facts(table: SystemsTable, first: Comparison, unit: str) -> list[tuple[str, str]]:
+    """What was compared with what, as (what, value)."""
+    left: dict[str, int] = {}
+    for (a, b), comparison in table.comparisons.items():
+        left[a], left[b] = comparison.unmatched
+    names = table.names
+    rows = [("A, which this report is about", names[0]), ("B", names[1])]
+    if len(names) > 2:
+        rows = [("Systems", ", ".join(names)), ("This report is about", names[0])]
+    what = f"{first.matched:,} {unit} of {first.n_identities:,} identities"
+    rows.append(("Compared on", what + (", all pairs" if unit == "instances" else "")))
+    rows.append(("Matched by", MATCHES.get(first.matched_by, first.matched_by)))
+    more = [f"{left[name]:,} of {name}" for name in names if left[name]]
+    return [*rows, ("Left out", f"{', '.join(more)}: another system lacks them" if more else "nothing")]

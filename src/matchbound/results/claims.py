@@ -307,7 +307,7 @@ class Claim(Shown):
         return f"{self.statement}: {self.verdict}. {self.reason}"
 
     def _written(self, value: float) -> str:
-        from matchbound.show.costs import value_text
+        from matchbound.show.records import value_text
 
         return value_text(self.metric, value)
 

@@ -30,7 +30,7 @@ from matchbound.stats.latent.differences import DifferenceModel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.show.tables import Table
+    from matchbound.show.section import Section
 
 NOTHING = 1e-9
 """A variance below this share of the binomial one is rounding: nothing in the data tells the systems apart."""
@@ -479,6 +479,8 @@ class Comparison(Judged, Shown):
         How many comparisons were matched, and how many of A and of B were not.
     matched_by
         What they were matched by.
+    names
+        What to call A and B in tables and pictures.
     warnings
         What a reader must know.
 
@@ -507,6 +509,7 @@ class Comparison(Judged, Shown):
     matched_by: str
     warnings: tuple[Note, ...] = field(repr=False, default=())
     at_crossing: Callable[[], Difference] | None = field(repr=False, default=None)
+    names: tuple[str, str] = ("A", "B")
 
     def __repr__(self) -> str:
         where = f"{self.mode} {self.target:g}" if self.target is not None else "fixed thresholds"
@@ -517,14 +520,14 @@ class Comparison(Judged, Shown):
         """The differences of FAR, FRR and EER, A minus B, each with its default interval."""
         from matchbound.show.comparison import comparison_records
 
-        return comparison_records(self, ("A", "B"))
+        return comparison_records(self, self.names)
 
-    def _tables(self) -> list[Table]:
-        from matchbound.show.comparison import comparison_tables
+    def _section(self) -> Section:
+        from matchbound.show.comparison import comparison_section
 
-        return comparison_tables(self.to_records())
+        return comparison_section(self.to_records())
 
-    def plot(self, ax: Axes | None = None, *, labels: tuple[str, str] = ("A", "B"), level: float = 0.95) -> Axes:
+    def plot(self, ax: Axes | None = None, *, labels: tuple[str, str] | None = None, level: float = 0.95) -> Axes:
         """The differences A − B with their intervals, in percentage points.
 
         Parameters
@@ -532,7 +535,7 @@ class Comparison(Judged, Shown):
         ax
             Axes to draw on; by default a new figure.
         labels
-            Names of the two systems.
+            Names of the two systems; by default `names`.
         level
             Of the intervals.
         """
@@ -540,7 +543,7 @@ class Comparison(Judged, Shown):
         from matchbound.show.figures import differences_figure
         from matchbound.show.mpl import draw
 
-        return draw(differences_figure(comparison_records(self, labels, level=level)), ax)
+        return draw(differences_figure(comparison_records(self, labels or self.names, level=level)), ax)
 
     @property
     def threshold(self) -> tuple[float, float]:

@@ -164,9 +164,9 @@ class ErrorRates(Judged, Shown):
         return [*self.far.to_records(), *self.frr.to_records()]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.text import rates_tables
+        from matchbound.show.records import number_table
 
-        return rates_tables(self.to_records())
+        return [number_table(self.to_records())]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,9 +198,9 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
         return [record for rates in self.rates for record in rates.to_records()]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.text import rates_tables
+        from matchbound.show.records import number_table
 
-        return rates_tables(self.to_records())
+        return [number_table(self.to_records())]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """FAR and FRR over the thresholds, with their default intervals as bars.

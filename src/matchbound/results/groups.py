@@ -33,7 +33,7 @@ from matchbound.stats.intervals import t_quantile
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.show.tables import Table
+    from matchbound.show.section import Section
 
 Metric = Literal["far", "frr"]
 SMALL = 10
@@ -127,14 +127,14 @@ class GroupRates(Judged, Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """Rates within groups, impostor rates between groups, and gaps: ``what`` tells which."""
-        from matchbound.show.comparison import group_records
+        from matchbound.show.groups import group_records
 
         return group_records(self)
 
-    def _tables(self) -> list[Table]:
-        from matchbound.show.comparison import group_tables
+    def _section(self) -> Section:
+        from matchbound.show.groups import group_section
 
-        return group_tables(self.to_records())
+        return group_section(self, self.to_records())
 
     def plot(
         self, kind: Literal["far", "frr", "matrix"] = "far", ax: Axes | None = None, *, level: float = 0.95

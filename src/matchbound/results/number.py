@@ -367,11 +367,10 @@ class Number(Shown):
         return replace(interval, notes=(Note("no-width", text), *interval.notes))
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.curve import curve_tables
-        from matchbound.show.records import table_of_records
+        from matchbound.show.records import number_table, table_of_records
 
         records = self.to_records()
-        return curve_tables(records) if "threshold" in records[0] else [table_of_records(records)]
+        return [number_table(records) if "threshold" in records[0] else table_of_records(records)]
 
 
 def bootstrap_limits(name: str) -> Callable[[Number, Ask], Limits]:

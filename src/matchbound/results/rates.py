@@ -138,9 +138,9 @@ class Rate(Number):
         )
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.text import rates_tables
+        from matchbound.show.records import number_table
 
-        return rates_tables(self.to_records())
+        return [number_table(self.to_records())]
 
     @cached_property
     def errors(self) -> int:

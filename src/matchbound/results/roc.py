@@ -175,9 +175,9 @@ class RocCurve(Judged, Shown):
         return frame_of_columns(columns, library)
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.curve import curve_tables
+        from matchbound.show.records import number_table
 
-        return curve_tables(self.to_records())
+        return [number_table(self.to_records())]
 
     @property
     def weighting(self) -> str:

@@ -20,7 +20,7 @@ from matchbound.stats.families.systems import MOST_TERMS, flipped_far, flipped_f
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.show.tables import Table
+    from matchbound.show.section import Section
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class SystemsTable(Shown):
 
         return systems_records(self)
 
-    def _tables(self) -> list[Table]:
-        from matchbound.show.comparison import comparison_tables
+    def _section(self) -> Section:
+        from matchbound.show.comparison import comparison_section
 
-        return comparison_tables(self.to_records())
+        return comparison_section(self.to_records())
 
     def plot(self, metric: str = "frr", ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """The differences of all pairs with simultaneous intervals, in percentage points.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from matchbound.metrics import unit_of
 from matchbound.show.numbers import target_text
 from matchbound.show.records import Record
-from matchbound.show.tables import LEAST, terminal_width, wrapped
+from matchbound.show.section import Section, Verdict
+from matchbound.show.terms import say
 
 if TYPE_CHECKING:
     from matchbound.results.claims import Claim
@@ -54,19 +55,18 @@ def required(claim: Claim) -> str:
     return f"{name} {'below' if claim.relation == '<' else 'above'} {target}"
 
 
+def verdict_of(claim: Claim, threshold: float | None = None) -> Verdict:
+    """A verdict for a section; `threshold` is where it was judged."""
+    at = "" if threshold is None else f" at threshold {threshold:g}"
+    return Verdict(claim.verdict, f"{say(required(claim))}{at}", say(claim.reason), tuple(map(say, claim.rules)))
+
+
 def claim_lines(claims: Sequence[tuple[Claim, float | None]]) -> str:
     """Verdicts for people, one paragraph each; empty without claims."""
-    lines = []
-    for claim, threshold in claims:
-        at = "" if threshold is None else f" at threshold {threshold:g}"
-        lines.append(f"{claim.verdict.upper()}: {stated(claim)}{at}. {claim.reason}")
-        lines += [f"  {rule}." for rule in claim.rules]
-    room = max(terminal_width(), LEAST)
-    return "".join(f"{part}\n" for line in lines for part in _folded(line, room))
-
-
-def _folded(line: str, room: int) -> list[str]:
-    """A paragraph in lines; those after the first are indented."""
-    start = "  " if line.startswith("  ") else ""
-    first, *rest = wrapped(line.strip(), room - 2)
-    return [start + first, *(f"  {part}" for part in rest)]
+    judged = [
+        Verdict(
+            claim.verdict, stated(claim) + ("" if at is None else f" at threshold {at:g}"), claim.reason, claim.rules
+        )
+        for claim, at in claims
+    ]
+    return Section("claims", "", verdicts=tuple(judged)).text()

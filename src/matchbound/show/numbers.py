@@ -95,6 +95,13 @@ def ratio_text(value: float | None) -> str:
     return fixed(value, 3) if 1e-3 <= abs(value) < 1e4 else _exponent(value)
 
 
+def ratio_span(low: float | None, high: float | None) -> str:
+    """An interval of a ratio; limits that are not known, or infinite, are None."""
+    if low is None:
+        return "unknown"
+    return f"above {ratio_text(low)}" if high is None else f"{ratio_text(low)} to {ratio_text(high)}"
+
+
 def times_text(value: float) -> str:
     """How many times: 2.3, 62.1, 1,240."""
     return f"{value:.1f}" if value < 100.0 else f"{value:,.0f}"

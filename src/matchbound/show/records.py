@@ -14,8 +14,21 @@ from typing import Any
 import numpy as np
 
 from matchbound.errors import MatchboundError
+from matchbound.metrics import unit_of
 from matchbound.show.cells import inert
-from matchbound.show.numbers import count_text, level_text, p_text, percent, points, ratio_text, threshold_text
+from matchbound.show.numbers import (
+    area_text,
+    count_text,
+    design_text,
+    level_text,
+    p_text,
+    percent,
+    points,
+    ratio_text,
+    span,
+    target_text,
+    threshold_text,
+)
 from matchbound.show.tables import Column, Kind, Table, as_table
 from matchbound.show.terms import metric_name
 
@@ -57,6 +70,7 @@ MOST_ROWS, FIRST_ROWS = 30, 12
 """A longer table for people has so many rows of its beginning, and half as many of its end."""
 WIDE = 9
 """A single record with more fields than this is listed downwards."""
+DEFF = "deff: design effect, comparisons divided by the effective sample size."
 PLAIN_TYPES = (str, bool, int, float, np.generic)
 RATE_METRICS = ("far", "frr", "eer", "fpir", "fnir", "cmc", "precision", "recall", "f1")
 NUMBERS = ("variance", "far_variance", "frr_variance")
@@ -169,6 +183,67 @@ def _cell(name: str, value: Any, write: Callable[[float | None], str]) -> str:
     if name in RATES:
         return write(value) if name in ("estimate", "low", "high", "upper", "target") else percent(value)
     return f"{value:.3g}" if name in NUMBERS else threshold_text(float(value))
+
+
+def value_text(metric: str, value: float | None) -> str:
+    """A number in the notation of its metric; a dash for nothing."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    unit = unit_of(metric)
+    if unit == "rate":
+        return percent(value)
+    if unit == "points":
+        return f"{points(value)} points"
+    return area_text(value) if unit == "area" else f"{value:.4f}" if unit == "cost" else f"{value:.3g}"
+
+
+def name_text(record: Record) -> str:
+    """What a number is called in a table: "FRR at FAR 0.1%", "minDCF 0.01"."""
+    name = metric_name(str(record["metric"]))
+    if record.get("preset"):
+        return f"{name} {record['preset']}"
+    if record.get("smooth"):
+        return f"{name_text({**record, 'smooth': None})} ({record['smooth']})"
+    target = record.get("target", record.get("prior"))
+    if target is None:
+        return name
+    return f"{name} {target_text(target) if '@' in record['metric'] else f'{target:.3g}'}"
+
+
+def span_text(metric: str, low: float, high: float) -> str:
+    """An interval in the notation of its metric: 3.10–5.60%, 0.98765–0.99210."""
+    return f"{value_text(metric, low)}–{value_text(metric, high)}" if unit_of(metric) != "rate" else span(low, high)
+
+
+def number_table(records: Sequence[Record]) -> Table:
+    """Numbers with their intervals: the columns are those of the fields that the records have."""
+    counted = any(r.get("errors") is not None for r in records)
+    rates = counted and not any("target" in r for r in records)
+    prior = any("prior" in r for r in records)
+    columns = [Column("metric"), *([Column("prior", "number")] if prior else [])]
+    columns += [Column(name, "number") for name in ("threshold", "estimate", "low", "high")]
+    if rates:
+        columns += [Column("errors", "count"), Column("comparisons", "count"), Column("deff", "number", 1)]
+    elif counted:
+        columns.append(Column("errors", "count", 1))
+    rows = []
+    for r in records:
+        cells = [metric_name(str(r["metric"])) if prior else name_text(r)]
+        cells += ["–" if r.get("prior") is None else f"{r['prior']:.3g}"] if prior else []
+        cells.append(threshold_text(r["threshold"]))
+        cells += [value_text(str(r["metric"]), r[key]) for key in ("estimate", "low", "high")]
+        if rates:
+            cells += [count_text(r["errors"]), count_text(r["comparisons"]), design_text(r["design_effect"])]
+        elif counted:
+            known = r["errors"] is not None
+            cells.append(f"{count_text(r['errors'])} of {count_text(r['comparisons'])}" if known else "–")
+        rows.append(tuple(cells))
+    notes = [DEFF] if rates else []
+    notes += ["prior: share of genuine comparisons."] if prior else []
+    last = records[-1] if records else {}
+    if "fte" in last:
+        notes.append(f"Failure to enrol {percent(last['fte'])}, failure to acquire {percent(last['fta'])}.")
+    return Table(tuple(columns), tuple(rows), note=intervals_note(records, " ".join(notes)))
 
 
 def to_json(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from matchbound.show.numbers import level_text, p_text, percent, points, target_text, threshold_text
 from matchbound.show.records import Record, intervals_note
 from matchbound.show.tables import LEAST, Column, Table, joined, terminal_width, wrapped
+from matchbound.show.tables import table_text as table
 from matchbound.show.terms import metric_name
-from matchbound.show.text import table
 
 COLUMNS = (
     Column("metric"),

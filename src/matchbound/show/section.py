@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from matchbound.show.figure import Figure
 from matchbound.show.tables import BOLD, LEAST, PLAIN, Table, terminal_width, wrapped
 
-MARKS = {"shown": "✓", "not shown": "?", "refuted": "✗"}
-"""The sign of each verdict, beside its word."""
+MARKS = {"shown": "✓", "refuted": "✗"}
+"""The sign of each verdict, beside its word; others have a question mark."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,12 @@ class Section:
         parts += [part.text(width, colour) for part in self.parts]
         parts += ["".join(f"{line}\n" for note in self.notes for line in folded(sentence_of(note), room))]
         return "\n".join(part for part in parts if part)
+
+    def html(self) -> str:
+        """For a notebook, everything escaped; figures are left out."""
+        told = [*(f"{item.verdict}: {item.requirement}. {item.reason}" for item in self.verdicts), *self.said]
+        parts = [f"<p>{escape(text)}</p>" for text in told]
+        return "\n".join([*parts, *(table.on_one_line().html() for table in self.tables)])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from matchbound.errors import MatchboundWarning
 if TYPE_CHECKING:
     from matchbound.show.frames import Library
     from matchbound.show.records import Record
+    from matchbound.show.section import Section
     from matchbound.show.tables import Table
 
 
@@ -62,19 +63,20 @@ class Shown:
 
         return [table_of_records(self.to_records())]
 
-    def __str__(self) -> str:
-        from matchbound.show.tables import joined
+    def _section(self) -> Section:
+        from matchbound.show.section import Section
 
+        return Section("", "", tables=tuple(self._tables()))
+
+    def __str__(self) -> str:
         if type(self).to_records is Shown.to_records:  # one number: its short form says as much
             return repr(self)
         with _silence():
-            return joined(self._tables()).rstrip("\n")
+            return self._section().text().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        from matchbound.show.tables import joined_html
-
         with _silence():
-            return joined_html(self._tables())
+            return self._section().html()
 
 
 class _silence(warnings.catch_warnings):

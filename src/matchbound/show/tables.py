@@ -87,6 +87,18 @@ def as_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str 
     return Table(columns, tuple(tuple(row) for row in rows), title)
 
 
+def table_text(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    colour: bool = False,
+) -> str:
+    """A table of cells as text."""
+    return as_table(headings, rows, title).text(width, colour)
+
+
 def joined(tables: Sequence[Table], width: int | None = None, colour: bool = False) -> str:
     """Several tables, one below the other."""
     return "\n".join(table.text(width, colour) for table in tables)
@@ -107,7 +119,7 @@ def _text(table: Table, width: int, colour: bool) -> str:
     widths = _widths(columns, rows, width)
     lines = []
     if table.title is not None:
-        lines.append(_styled(table.title, BOLD, colour))
+        lines += [_styled(line, BOLD, colour) for line in wrapped(table.title, max(width, LEAST))]
     if any(column.heading for column in columns):
         lines += [
             _styled(line, BOLD, colour) for line in _laid([c.heading for c in columns], columns, widths, last=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import matchbound as mb
@@ -28,10 +30,11 @@ def report() -> Any:
     )
 
 
-def test_verdicts_and_costs(report: Any) -> None:
-    assert [item.claim.verdict for item in report.verdicts] == ["not shown", "shown", "refuted"]
-    assert [item.threshold for item in report.verdicts] == [0.9, None, None]
-    assert [cost.name for cost in report.costs] == ["minDCF 0.05", "minDCF sre16", "Cllr", "minCllr"]
+def test_verdicts_and_costs(report: mb.Report) -> None:
+    assert [claim.verdict for claim, _ in report.verdicts] == ["not shown", "shown", "refuted"]
+    assert [threshold for _, threshold in report.verdicts] == [0.9, None, None]
+    cards = [card.what for card in report.document().sections[0].cards]
+    assert cards[-4:] == ["minDCF 0.05", "minDCF sre16", "Cllr", "minCllr"]
     curve = mb.roc(golden_table("balanced"))
     assert report.costs[0].estimate == curve.min_dcf(0.05).estimate
     assert report.costs[0].low == curve.min_dcf(0.05).interval().low
@@ -39,12 +42,12 @@ def test_verdicts_and_costs(report: Any) -> None:
 
 def test_the_page_begins_with_the_verdicts(report: Any) -> None:
     page = render(report, "html")
-    assert page.index('id="verdicts"') < page.index('id="summary"')
+    assert page.index('class="judged"') < page.index('class="headline"')
     assert "not shown" in page
     assert "Rule of 3: no error in " in page
     assert "minDCF 0.05" in page
     text = render(report, "markdown")
-    assert text.index("## Verdicts") < text.index("## Operating points")
+    assert text.index("**refuted**") < text.index("accepted") < text.index("## Operating points")
     assert "**refuted**: EER" in text
 
 
@@ -59,11 +62,37 @@ def test_terms(report: Any) -> None:
     assert " FAR" not in text
 
 
+def test_labels_are_not_put_in_other_terms() -> None:
+    data = golden_table("balanced")
+    names = np.array([f"FAR {k}" for k in range(data.n_identities)])
+    renamed = mb.Comparisons(names[data.a], names[data.b], data.score)
+    group = {name: "FRR" if k % 2 else "FAR" for k, name in enumerate(names)}
+    made = mb.make_report(renamed, far=[0.1], show_labels=True, group=group)
+    iso = render(made, "markdown", "iso")
+    assert "| FRR |" in iso
+    assert re.search(r"\| FAR \d+ \|", iso)
+    assert "FNMR at FMR 10%" in iso
+
+
+def test_failures_to_enrol_and_to_acquire() -> None:
+    data, failed = golden_table("balanced"), mb.Failures.from_counts(fte=(2, 50), fta=(10, 400))
+    made = mb.make_report(data, far=[0.1], threshold=[0.9], failures=failed)
+    both = mb.evaluate(data, 0.9).generalised(failed)
+    for stated, rate in ((made.points[0].gfar, both.gfar), (made.points[0].gfrr, both.gfrr)):
+        assert stated is not None
+        assert (stated.estimate, stated.low, stated.high) == (rate.estimate, *rate.interval())
+    page = render(made, "html")
+    assert "GFRR" in page
+    assert "Failure to enrol 4.00%, failure to acquire 2.50%." in page
+    with pytest.raises(mb.UsageError, match="pooled"):
+        mb.make_report(data, far=[0.1], failures=failed, weighting="identities")
+
+
 def test_without_claims_nothing_is_added() -> None:
     made = mb.make_report(golden_table("balanced"), far=[0.1])
     assert not made.verdicts
     assert not made.costs
-    assert "verdicts" not in render(made, "html")
+    assert "judged" not in render(made, "html").split("</style>")[1]
     with pytest.raises(mb.UsageError, match="needs a threshold"):
         mb.make_report(golden_table("balanced"), claims=["far<1"])
     with pytest.raises(mb.UsageError, match="cannot be read"):

@@ -17,18 +17,20 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
-from matchbound.report import render, words
+from matchbound.report import html as report_html
+from matchbound.report import render
+from matchbound.report.html import safe_json, unbroken
+from matchbound.report.latex import text as latex_text
 from matchbound.report.make import make_report, write_report
-from matchbound.report.old_html import safe_json
-from matchbound.report.old_latex import text as latex_text
-from matchbound.report.old_markdown import text as markdown_text
+from matchbound.report.markdown import text as markdown_text
 from matchbound.report.page import Report
+from matchbound.report.sections import odds
 from matchbound.show.numbers import percent, target_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 EVIL = "</script><script>alert(1)</script>"
 VOID = {"meta", "link", "input", "br", "hr", "img"}
-STYLE = (Path(words.__file__).parent / "style.css").read_text()
+STYLE = (Path(report_html.__file__).parent / "style.css").read_text()
 
 
 class Page(HTMLParser):
@@ -101,8 +103,8 @@ def test_the_page_is_well_formed_and_complete_in_itself(html: str) -> None:
         assert "src" not in attributes
         assert "style" not in attributes
         assert not any(name.startswith("on") for name in attributes)
-        if "href" in attributes:
-            assert attributes["href"] == "data:,"
+        href = attributes.get("href") or "data:,"
+        assert href == "data:," or (href.startswith("#") and f'id="{href[1:]}"' in html)
     assert html.startswith("<!doctype html>")
     assert page.all("html") == [{"lang": "en"}]
 
@@ -147,14 +149,13 @@ def test_pictures_have_words(html: str) -> None:
     assert len(page.all("caption")) == len(page.all("table"))
 
 
-def test_the_payload_holds_the_numbers_of_the_panel(html: str, report: Report) -> None:
+def test_the_payload_holds_the_numbers_of_the_slider(html: str, report: Report) -> None:
     payload = json.loads(Page(html).inside["script"][0])
-    panel = report.panel
-    assert payload["numbers"]["threshold"] == panel.thresholds.tolist()
-    assert payload["numbers"]["frr_high"] == panel.frr.high.tolist()
-    assert payload["text"]["far"] == [percent(value) for value in panel.far.estimate.tolist()]
+    numbers = report.slider.numbers
+    assert payload["numbers"] == {name: values.tolist() for name, values in numbers.items()}
+    assert payload["text"]["far"] == [percent(value) for value in numbers["far"].tolist()]
     for columns in (payload["numbers"], payload["text"], *payload["moves"].values()):
-        assert {len(column) for column in columns.values()} == {len(panel)}
+        assert {len(column) for column in columns.values()} == {len(report.slider)}
     x = payload["moves"]["scores"]["x"]
     assert x == sorted(x)
     # FAR falls and FRR rises while the threshold of a similarity rises, so the markers move one way
@@ -166,20 +167,21 @@ def test_the_payload_holds_the_numbers_of_the_panel(html: str, report: Report) -
 
 def test_markers_stand_where_the_axes_say(html: str, report: Report) -> None:
     moves = json.loads(Page(html).inside["script"][0])["moves"]
-    panel = report.panel
+    numbers = report.slider.numbers
     roc = html.split('id="roc"')[1].split("</svg>")[0]
     ticks = dict(re.findall(r'class="tick" x="([\d.]+)" y="335" [^>]*>([\d.]+)%<', roc))
-    left, right = min(ticks, key=float), max(ticks, key=float)
+    first, right = min(ticks, key=float), max(ticks, key=float)
     assert ticks[right] == "100"
-    low = float(ticks[left]) / 100.0
-    for name, values in (("x", panel.far.estimate), ("left", panel.far.low), ("right", panel.far.high)):
-        share = 1.0 - np.log10(np.clip(values, low, 1.0)) / np.log10(low)
-        assert moves["roc"][name] == pytest.approx(float(left) + share * (float(right) - float(left)), abs=0.11)
+    decade = (float(right) - float(first)) / -np.log10(float(ticks[first]) / 100.0)
+    for name, key in (("x", "far"), ("left", "far_low"), ("right", "far_high")):
+        at = np.maximum(float(right) + decade * np.log10(np.maximum(numbers[key], 1e-30)), 68.0)
+        assert moves["roc"][name] == pytest.approx(at, abs=0.2)
     rows = re.findall(
         r'class="tick" x="60" y="([\d.]+)" text-anchor="end">(\d+)%<', html.split('id="roc"')[1].split("</svg>")[0]
     )
     (y0, v0), (y1, v1) = [(float(y) - 4.5, int(v) / 100.0) for y, v in (rows[0], rows[-1])]
-    for name, frr in (("y", panel.frr.estimate), ("top", panel.frr.high), ("bottom", panel.frr.low)):
+    for name, key in (("y", "frr"), ("top", "frr_high"), ("bottom", "frr_low")):
+        frr = numbers[key]
         expected = y0 + (np.maximum(1.0 - frr, v0) - v0) / (v1 - v0) * (y1 - y0)
         assert moves["roc"][name] == pytest.approx(expected, abs=0.2)
         probit = np.array([NormalDist().inv_cdf(min(max(value, 1e-12), 1.0 - 1e-12)) for value in frr])
@@ -189,22 +191,67 @@ def test_markers_stand_where_the_axes_say(html: str, report: Report) -> None:
         assert slope < 0.0
     x = np.array(moves["scores"]["x"])
     shown = (x > x.min()) & (x < x.max())
-    slope, start = np.polyfit(panel.thresholds[shown], x[shown], 1)
-    assert np.abs(start + slope * panel.thresholds[shown] - x[shown]).max() < 0.11
+    slope, start = np.polyfit(numbers["threshold"][shown], x[shown], 1)
+    assert np.abs(start + slope * numbers["threshold"][shown] - x[shown]).max() < 0.11
 
 
-def test_the_summary_in_words(report: Report, html: str) -> None:
+def test_the_head_tells_a_risk(report: Report, html: str) -> None:
     point = report.points[report.focus]
-    claim = point.frr
-    assert claim.naive_ratio is not None
-    expected = (
-        f"FRR at FAR 0.1% is {percent(claim.estimate)}, 95% interval {percent(claim.low)[:-1]}–{percent(claim.high)}; "
-        f"a naive interval would be {claim.naive_ratio:.1f} times too narrow."
+    assert point.far.naive_ratio is not None
+    head = report.document().sections[0]
+    assert head.lead == (
+        f"About {odds(point.far.estimate)} impostors is accepted; it may be {odds(point.far.high)}. "
+        f"About {percent(point.frr.estimate)} of genuine attempts are rejected; it may be {percent(point.frr.high)}."
     )
-    assert words.headline(report) == expected
-    assert expected in html.replace("\u2060", "")
-    assert expected.replace("%", "\\%").replace("–", "--") in render(report, "latex")
-    assert expected in render(report, "markdown")
+    for form in ("html", "markdown"):
+        told = render(report, form).replace("\u2060", "").replace("\u00a0", " ")
+        assert head.lead in told
+        assert told.index(head.lead) < told.index("a naive interval is")
+        assert f"{point.far.naive_ratio:.1f} times too narrow for FAR" in told
+    before = html[: html.index("<figure")]
+    for card in head.cards:  # a number stands once above the first picture
+        assert before.split('class="contents"')[0].count(f">{card.value}<") == 1
+        assert card.bar is not None
+        assert 0.0 <= card.bar[0] <= card.bar[1] <= card.bar[2] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"), [(1 / 1070, "1 in 1,070"), (0.15, "1 in 6.7"), (1e-6, "1 in 1,000,000"), (0.0, "unknown")]
+)
+def test_odds(rate: float, text: str) -> None:
+    assert odds(rate) == text
+
+
+def test_no_line_break_divides_a_number() -> None:
+    assert unbroken("1.2–3.4%, p = 0.04") == "1.2\u2060–\u20603.4%, p\u00a0=\u00a00.04"
+    assert unbroken("about 1 in 160") == "about 1\u00a0in\u00a0160"
+    assert unbroken("plain – words") == "plain – words"
+
+
+def test_every_power_of_ten_has_a_tick(html: str, report: Report) -> None:
+    det = next(f for s in report.document().sections for f in s.figures if f.key == "det")
+    assert det.y is not None
+    for axis in (det.x, det.y):
+        powers = [10.0**k for k in range(-9, 0) if axis.low <= 10.0**k <= axis.high]
+        assert set(powers) <= {value for value, _ in axis.ticks}
+    assert "The band begins at FAR" in det.caption
+    drawn = html.split('id="det"')[1].split("</svg>")[0]
+    assert drawn.count('class="grid"') == len(det.x.ticks) + len(det.y.ticks)
+
+
+def test_a_page_says_whom_it_is_about_and_what_it_holds() -> None:
+    laboratory = {"system": 'M "2" \\ </style>', "test_id": "T-7", "date": "May"}
+    provenance = {"version": "1", "laboratory": laboratory}
+    html = render(make_report(mb.demo_data(n_identities=30), far=0.1, provenance=provenance))
+    page = Page(html)
+    told = "".join(page.words)
+    for part in ('M "2" \\ </style>', "T-7", "May", "30", "genuine"):
+        assert part in told.split("At any threshold")[0]
+    links = [a["href"] for a in page.all("a")]
+    assert links == ["#explore", "#points", "#groups", "#drivers", "#data", "#method", "#provenance"]
+    style = page.inside["style"][0]
+    assert "counter(page)" in style
+    assert "</style" not in style  # the system's name on every page cannot end it
 
 
 def test_labels_cannot_break_out() -> None:
@@ -230,15 +277,15 @@ def test_markdown_and_latex_escape_labels() -> None:
     assert "<script>" not in made.replace("\\<", "")
     for line in made.splitlines():
         if line.startswith("|"):
-            assert len(re.findall(r"(?<!\\)\|", line)) in (3, 5, 6, 7, 9)
+            assert len(re.findall(r"(?<!\\)\|", line)) in (3, 4, 5, 6, 7, 9)
     latex = render(report, "latex")
     body = "\n".join(line for line in latex.splitlines() if not line.startswith("%"))
     for line in body.splitlines():
         if line.endswith(r"\\"):
             cells = len(re.findall(r"(?<!\\)&", line))
-            assert cells in (3, 4, 5, 7)
+            assert cells in (2, 3, 4, 5, 7)
     assert not re.search(r"(?<!\\)[%#]", body)
-    assert body.count(r"\begin{table}") == body.count(r"\end{table}") == 4
+    assert body.count(r"\begin{table}") == body.count(r"\end{table}") == 7
 
 
 @pytest.mark.parametrize(
@@ -343,7 +390,7 @@ def test_the_command_writes_a_page(scores: Path, tmp_path: Path, capsys: pytest.
     assert f"sha256:{digest}" in text
     data = mb.read(scores)
     point = make_report(data, far=0.01).points[0]
-    assert words.span_text(point.frr) in text
+    assert f"{percent(point.frr.low)[:-1]}\u2060–\u2060{percent(point.frr.high)}" in text
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,8 @@ from matchbound.calls.roc import roc
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report.make import make_report, write_report
-from matchbound.report.page import Report
-from matchbound.report.parts import curve_panel, tally_at
-from matchbound.report.words import method_notes
+from matchbound.report.page import Point, Report, Stated
+from matchbound.report.slider import make_slider
 from matchbound.results.roc import RocCurve
 from matchbound.show.histogram import panel_points, score_histogram
 from matchbound.stats.contributions import contributions
@@ -100,6 +99,7 @@ def test_histograms_of_a_curve_with_every_step_are_exact(rows: list, distance: b
     assume(any(a != b for a, b, _ in rows) and any(a == b for a, b, _ in rows))
     curve = roc(comparisons(rows, distance)).tally
     made = score_histogram(curve, bins=5)
+    assume(made.outside == 0)  # a score far from all others is left out
     for kind, counts in (("genuine", made.genuine), ("impostor", made.impostor)):
         scores = [s for a, b, s in rows if (a == b) == (kind == "genuine")]
         assert counts.sum() == len(scores)
@@ -125,58 +125,68 @@ def test_histograms_of_a_curve_with_some_points_are_exact_too(distance: bool) ->
     assert made.outside == len(data) - made.genuine.sum() - made.impostor.sum()
 
 
-# The panel
+# The slider
 
 
-def check_panel(data: mb.Comparisons | mb.Embeddings, report: Report, picks: np.ndarray) -> None:
-    """The panel at some of its points against `evaluate`, by the threshold and by its reading."""
-    panel = report.panel
-    thresholds = panel.thresholds[picks].tolist()
-    told = [float(panel.readings[k]) for k in picks] if panel.exact else thresholds
+def check_slider(data: mb.Comparisons | mb.Embeddings, report: Report, picks: np.ndarray) -> None:
+    """The slider at some of its points against `evaluate`, by the threshold and by its reading."""
+    slider = report.slider
+    numbers = slider.numbers
+    thresholds = numbers["threshold"][picks].tolist()
+    told = [float(slider.readings[k]) for k in picks] if slider.exact else thresholds
     aimed = [point.threshold for point in report.points if point.target is not None]
     for asked in (thresholds, told):
         for k, rates in zip(picks, mb.evaluate(data, asked), strict=True):
-            for rate, shown in ((rates.far, panel.far), (rates.frr, panel.frr)):
-                assert (rate.errors, rate.comparisons) == (shown.errors[k], shown.comparisons)
-                assert shown.estimate[k] == rate.estimate
-                if rate.metric == "frr" and panel.thresholds[k] in aimed:
+            for rate, total in zip((rates.far, rates.frr), slider.totals, strict=True):
+                name = rate.metric
+                assert (rate.errors, rate.comparisons) == (numbers[f"{name}_errors"][k], total)
+                assert numbers[name][k] == rate.estimate
+                if name == "frr" and numbers["threshold"][k] in aimed:
                     continue  # there the page accounts for the estimated threshold
                 interval = rate.interval(level=report.level)
-                assert shown.low[k] == pytest.approx(interval.low, rel=1e-9, abs=1e-15)
-                assert shown.high[k] == pytest.approx(interval.high, rel=1e-9)
-                assert shown.upper[k] == pytest.approx(rate.upper_bound(report.level), rel=1e-9)
+                assert numbers[f"{name}_low"][k] == pytest.approx(interval.low, rel=1e-9, abs=1e-15)
+                assert numbers[f"{name}_high"][k] == pytest.approx(interval.high, rel=1e-9)
+                assert numbers[f"{name}_upper"][k] == pytest.approx(rate.upper_bound(report.level), rel=1e-9)
 
 
-def test_the_panel_is_what_evaluate_gives(demo: mb.Embeddings, report: Report) -> None:
-    assert 200 < len(report.panel) <= 400
-    assert np.all(np.diff(report.panel.thresholds) > 0)
-    check_panel(demo, report, np.arange(0, len(report.panel), 7))
-    assert report.panel.readings[report.panel.start] == "0.62"
+def test_the_slider_is_what_evaluate_gives(demo: mb.Embeddings, report: Report) -> None:
+    assert 200 < len(report.slider) <= 400
+    assert np.all(np.diff(report.slider.numbers["threshold"]) > 0)
+    check_slider(demo, report, np.arange(0, len(report.slider), 7))
+    assert report.slider.readings[report.slider.start] == "0.62"
 
 
 @given(rows=tables(min_identities=3, max_rows=60), distance=st.booleans())
-def test_the_panel_of_any_table_is_what_evaluate_gives(rows: list, distance: bool) -> None:
+def test_the_slider_of_any_table_is_what_evaluate_gives(rows: list, distance: bool) -> None:
     assume(any(a != b for a, b, _ in rows) and any(a == b for a, b, _ in rows))
     data = comparisons(rows, distance)
     made = make_report(data, far=0.3, level=0.9)
-    check_panel(data, made, np.arange(len(made.panel)))
+    check_slider(data, made, np.arange(len(made.slider)))
 
 
-def test_the_panel_of_a_curve_with_some_points() -> None:
+def test_the_slider_of_a_curve_with_some_points() -> None:
     rng = np.random.default_rng(6)
     who = rng.integers(0, 30, (5000, 2))
     score = np.abs(rng.normal(np.where(who[:, 0] == who[:, 1], 0.4, 1.0), 0.2))
     data = mb.Comparisons(who[:, 0], who[:, 1], score, distance=True)
     curve = RocCurve(stepped(data, np.quantile(score, np.linspace(0.0, 1.0, 300))), Recount(data))
-    extra = list(mb.evaluate(data, [0.512345678]))
-    panel = curve_panel(curve, 0.95, np.array([0, 299]), extra, 0.512345678)
-    assert not panel.exact
-    assert panel.thresholds[panel.start] == 0.512345678
-    assert panel.far.errors[panel.start] == extra[0].far.errors
-    for k in range(0, len(panel), 11):
-        rates = mb.evaluate(data, float(panel.thresholds[k]))
-        assert rates.far.interval().low == pytest.approx(panel.far.low[k], rel=1e-9, abs=1e-15)
-        assert rates.frr.interval().high == pytest.approx(panel.frr.high[k], rel=1e-9)
+    asked = mb.evaluate(data, 0.512345678)
+
+    def stated(rate: mb.Rate) -> Stated:
+        interval = rate.interval()
+        upper = rate.upper_bound()
+        return Stated(rate, interval.low, interval.high, upper, "auto", rate.errors, rate.comparisons)
+
+    point = Point(None, asked.threshold, "0.512345678", stated(asked.far), stated(asked.frr))
+    slider = make_slider(curve, 0.95, "auto", [point], 0, 150)
+    numbers = slider.numbers
+    assert not slider.exact
+    assert numbers["threshold"][slider.start] == 0.512345678
+    assert numbers["far_errors"][slider.start] == asked.far.errors
+    for k in range(0, len(slider), 11):
+        rates = mb.evaluate(data, float(numbers["threshold"][k]))
+        assert rates.far.interval().low == pytest.approx(numbers["far_low"][k], rel=1e-9, abs=1e-15)
+        assert rates.frr.interval().high == pytest.approx(numbers["frr_high"][k], rel=1e-9)
 
 
 def test_panel_points_reach_into_both_tails() -> None:
@@ -192,7 +202,7 @@ def test_panel_points_reach_into_both_tails() -> None:
 def test_a_tally_at_points_of_a_curve_is_the_tally(demo: mb.Embeddings) -> None:
     curve = roc(demo)
     points = np.array([3, 500, 90_000])
-    made, expected = tally_at(curve.tally, points), mb.tally(demo, curve.thresholds[points])
+    made, expected = curve.tally.tally_at(points), mb.tally(demo, curve.thresholds[points])
     assert np.array_equal(made.genuine.errors, expected.genuine.errors)
     assert np.array_equal(made.impostor.errors, expected.impostor.errors)
     assert np.array_equal(made.impostor.sum_nn, expected.impostor.sum_nn)
@@ -230,7 +240,7 @@ def test_operating_points_are_those_of_the_curve(demo: mb.Embeddings, report: Re
 
 def test_the_focus_is_what_was_asked_or_what_the_data_support(demo: mb.Embeddings, report: Report) -> None:
     assert report.focus == 0
-    assert report.drivers[0].threshold == 0.62
+    assert report.drivers[0].rate.threshold == 0.62
     supported = make_report(demo, far=[1e-1, 1e-2, 1e-3, 1e-6])
     point = supported.points[supported.focus]
     assert point.target == 1e-3
@@ -247,7 +257,7 @@ def test_another_method_and_level(demo: mb.Embeddings) -> None:
     boot = mb.evaluate(demo, 0.62).far.interval("vertex", 0.9, n_resamples=200, rng=3)
     assert (made.points[0].far.low, made.points[0].far.high) == (boot.low, boot.high)
     assert made.points[1].frr.method == "vertex"
-    assert (made.panel.far.high >= made.panel.far.estimate).all()
+    assert (made.slider.numbers["far_high"] >= made.slider.numbers["far"]).all()
 
 
 def test_the_latent_interval() -> None:
@@ -257,25 +267,23 @@ def test_the_latent_interval() -> None:
     expected = mb.evaluate(data, 0.5).far.interval("latent")
     assert (made.points[0].far.low, made.points[0].far.high) == (expected.low, expected.high)
     assert made.points[1].frr.method == "latent"
-    assert any(heading == "The latent interval" for heading, _ in method_notes(made))
+    method = next(section for section in made.document().sections if section.key == "method")
+    assert any(heading == "The latent interval" for heading, _ in method.facts)
 
 
 def test_groups(demo: mb.Embeddings, report: Report) -> None:
     assert report.groups is not None
-    assert [row.name for row in report.groups.rows] == ["A", "B"]
+    assert report.groups.groups == ("A", "B")
     members = demo.group == "A"  # type: ignore[operator]
     rows = members[demo.codes]
     alone = mb.Embeddings(demo.vectors[rows], demo.identities[demo.codes[rows]])
     rate = mb.evaluate(alone, 0.62).far
-    first = report.groups.rows[0]
-    assert first.far is not None
-    assert (first.far.errors, first.far.comparisons) == (rate.errors, rate.comparisons)
-    assert first.far.high == pytest.approx(rate.interval().high)
-    gap = next(gap for gap in report.groups.gaps if gap.metric == "far")
-    second = report.groups.rows[1].far
-    assert second is not None
-    assert gap.estimate == pytest.approx(first.far.estimate - second.estimate)
-    assert gap.low < gap.estimate < gap.high
+    first, _, second, _ = (r for r in report.group_records if r["what"] == "within")
+    assert (first["errors"], first["comparisons"]) == (rate.errors, rate.comparisons)
+    assert first["high"] == pytest.approx(rate.interval().high)
+    gap = next(r for r in report.group_records if r["what"] == "gap" and r["metric"] == "far")
+    assert gap["estimate"] == pytest.approx(first["estimate"] - second["estimate"])
+    assert gap["low"] < gap["estimate"] < gap["high"]
     assert make_report(mb.Embeddings(demo.vectors, demo.identities[demo.codes])).groups is None
 
 
@@ -342,9 +350,23 @@ def test_wrong_arguments() -> None:
 
 def test_the_slider_shows_what_the_table_says(demo: mb.Embeddings) -> None:
     made = make_report(demo, far=[0.1, 0.01])
-    panel = made.panel
+    numbers = made.slider.numbers
     for point in made.points:
-        (k,) = np.flatnonzero(panel.thresholds == point.threshold)
-        assert (panel.far.low[k], panel.far.high[k]) == pytest.approx((point.far.low, point.far.high), rel=1e-6)
-        assert (panel.frr.low[k], panel.frr.high[k]) == (point.frr.low, point.frr.high)
-        assert point.far.method == point.frr.method == "latent"
+        (k,) = np.flatnonzero(numbers["threshold"] == point.threshold)
+        for name, stated in (("far", point.far), ("frr", point.frr)):
+            limits = numbers[f"{name}_low"][k], numbers[f"{name}_high"][k]
+            assert limits == pytest.approx((stated.low, stated.high), rel=1e-6)
+            assert stated.method == "latent"
+
+
+def test_scores_that_stand_in_for_others_do_not_stretch_the_histogram() -> None:
+    rng = np.random.default_rng(2)
+    who = rng.integers(0, 20, (3000, 2))
+    score = rng.normal(np.where(who[:, 0] == who[:, 1], 2.0, 0.0), 1.0)
+    score[:200] = -1e6  # pairs that were never compared
+    for sign, distance in ((1.0, False), (-1.0, True)):
+        curve = roc(mb.Comparisons(who[:, 0], who[:, 1], sign * score, distance=distance)).tally
+        made = score_histogram(curve)
+        assert np.abs(made.edges).max() < 10.0
+        assert 200 <= made.outside <= 203
+        assert made.genuine.sum() + made.impostor.sum() + made.outside == 3000
