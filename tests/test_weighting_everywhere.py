@@ -170,7 +170,7 @@ def test_what_is_of_pooled_comparisons_is_refused() -> None:
         mb.roc(people(1, [3, 2] * 8), weighting="persons")
 
 
-def drivers_of(report: mb.Report) -> Section:
+def drivers_of(report: Any) -> Section:
     return next(section for section in report.document().sections if section.key == "drivers")
 
 

@@ -30,7 +30,7 @@ def report() -> Any:
     )
 
 
-def test_verdicts_and_costs(report: mb.Report) -> None:
+def test_verdicts_and_costs(report: Any) -> None:
     assert [claim.verdict for claim, _ in report.verdicts] == ["not shown", "shown", "refuted"]
     assert [threshold for _, threshold in report.verdicts] == [0.9, None, None]
     cards = [card.what for card in report.document().sections[0].cards]
