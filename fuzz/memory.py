@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-ROOM = 79 * 2**20
+ROOM = 31 * 2**20
 """Bytes that the text of a small gzip file has here: a little less than it may have."""
 MOST_BYTES = 14 * 2**30
 """Address space of a process; one that needs more is stopped."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matchbound.errors import DataError, shorten
-from matchbound.readers.delimited import raise_unless_number
+from matchbound.readers.text import finite_number
 
 
 def components_by_search(n: int, edges: list[tuple[int, int]]) -> list[int]:
@@ -24,7 +24,7 @@ def components_by_search(n: int, edges: list[tuple[int, int]]) -> list[int]:
 
 
 def fields_by_line(
-    raw: bytes, name: str, widths: tuple[int, ...], layout: str, delimiter: str | None, skip: int
+    raw: bytes, name: str, widths: tuple[int, ...], delimiter: str | None, skip: int, scored: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """The places and the fields of all lines of a list that are not blank, or the error of the first that is wrong."""
     places: list[str] = []
@@ -49,17 +49,16 @@ def fields_by_line(
         if len(fields) != width or not all(fields):
             allowed = " or ".join(str(n) for n in ([width] if width else widths))
             what = f"{len(fields)} columns where {allowed} are expected" if all(fields) else "an empty field"
-            raise DataError(f"{where}: {what}: {shorten(line)!r}. A line should be: {layout}")
+            raise DataError(f"{where}: {what}: {shorten(line)!r}")
+        if any("\r" in field for field in fields):
+            raise DataError(f"{where}: there is a carriage return inside it")
+        if scored:
+            finite_number(fields[-1], "score", where)
         places.append(where)
         rows.append(fields)
     if not rows:
         raise DataError(f"{name} is empty" if not above else f"{name} has a header and no rows")
     return places, rows
-
-
-def numbers_by_line(texts: list[str], places: list[str]) -> list[float]:
-    """The numbers of a column, or the error of the first field that is none."""
-    return [raise_unless_number(text, "the score", place) for text, place in zip(texts, places, strict=True)]
 
 
 def map_by_line(rows: list[tuple[str, str]], name: str) -> dict[str, str]:

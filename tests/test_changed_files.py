@@ -113,16 +113,16 @@ def test_a_table_on_disk_that_changes_during_a_pass(tmp_path: Path, monkeypatch:
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchbound.readers import delimited
+    from matchbound.readers import text as text_reader
 
     path = scores(tmp_path / "s.csv")
-    before = delimited.build
+    before = text_reader.build
 
     def later(*arguments: Any, **options: Any) -> Any:
         appended(path)
         return before(*arguments, **options)
 
-    monkeypatch.setattr(delimited, "build", later)
+    monkeypatch.setattr(text_reader, "build", later)
     with pytest.raises(mb.DataError, match="changed while"):
         mb.read(path)
 

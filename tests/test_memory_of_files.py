@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import subprocess
 import sys
@@ -17,7 +16,6 @@ import pytest
 from pyarrow import parquet
 
 import matchbound as mb
-from matchbound.readers.footer import Chunk, _pages, chunks, largest_page
 
 LONG = "x" * 9_999
 HEAD = "id_a,id_b,score\n"
@@ -97,10 +95,10 @@ def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
     made["a gzip bomb"] = ([folder / "e.csv.gz"], {})
     with gzip.open(folder / "f.csv.gz", "wt", compresslevel=6) as stream:
         stream.write(f"{HEAD}a,a,2\n")
-        for _ in range(8_000):
+        for _ in range(5_500):
             stream.write(rows)
     made["one pair again and again"] = ([folder / "f.csv.gz"], {})
-    made["a packed trial list"] = ([packed(folder / "v.gz", "1 a a 2\n0 a b 1\n", 60_000_000)], {"reader": "voxceleb"})
+    made["a packed trial list"] = ([packed(folder / "v.gz", "1 a a 2\n0 a b 1\n", 33_000_000)], {"reader": "voxceleb"})
     made["trials with two spaces"] = (
         [packed(folder / "k.gz", "a  a 2 y\na  b 1 n\n", 18_000_000)],
         {"reader": "kaldi"},
@@ -110,7 +108,7 @@ def files(folder: Path) -> dict[str, tuple[list[Path], dict[str, Any]]]:
     many = packed(folder / "labels.gz", "a\n", 10_000_000)
     np.save(folder / "n.npy", np.ones((3, 2)))
     made["too many labels"] = ([folder / "n.npy"], {"labels": str(many)})
-    made["blank lines"] = ([packed(folder / "blank.csv.gz", "\n", 80_000_000)], {})
+    made["blank lines"] = ([packed(folder / "blank.csv.gz", "\n", 33_000_000)], {})
     np.save(folder / "m.npy", np.ones((600, 600), dtype=np.int8))
     labels = "\n".join([LONG, *map(str, range(599))])
     made["labels of a matrix"] = ([folder / "m.npy", put(folder / "m.txt", labels)], {"reader": "matrix"})
@@ -149,64 +147,24 @@ def test_a_small_file_costs_little(tmp_path: Path) -> None:
     for name, (grown, need, counted, _) in found.items():
         assert grown < need + 300, (name, grown, need)
         assert counted < 300, (name, counted)
-    assert "unpacks to more than 83,886,080 bytes" in found["a gzip bomb"][-1]
+    assert "unpacks to more than 33,554,432 bytes" in found["a gzip bomb"][-1]
     assert "more than 20,000" in found["a wide table"][-1]
     assert "4,049,955,000 true pairs" in found["one cluster"][-1]
-    assert "unpacks to 120,000,000 bytes, more than 83,886,080" in found["lists of different lengths"][-1]
-    assert "unpacks to 200,000,015 bytes, more than 83,886,080" in found["one text without end"][-1]
+    assert "unpacks to 120,000,000 bytes, more than 33,554,432" in found["lists of different lengths"][-1]
+    assert "unpacks to 200,000,175 bytes, more than 33,554,432" in found["one text without end"][-1]
     assert "more than 2,000,000 comparisons without identities" in found["scores of nobody"][-1]
     assert "holds 5000000 labels" in found["too many labels"][-1]
     assert found["blank lines"][-1].endswith("is empty")
     refused = (
         *("a gzip bomb", "a wide table", "one cluster", "lists of different lengths", "one text without end"),
-        *("scores of nobody", "too many labels", "blank lines"),
+        *("scores of nobody", "too many labels", "blank lines", "long labels that compress well"),
     )
     assert {said for name, (*_, said) in found.items() if name not in refused} == {"read"}
 
 
-@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
-def test_the_footer_says_what_pyarrow_says(compression: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    table = pa.table(
-        {
-            "identity": [f"p{k % 7}" for k in range(3000)],
-            "embedding": pa.array([rng.normal(size=rng.integers(0, 4)).tolist() for _ in range(3000)]),
-            "part": pa.array([{"x": k, "y": [1, None]} for k in range(3000)]),
-            "whole": pa.array([None if k % 5 else k for k in range(3000)]),
-            "flag": [k % 2 == 0 for k in range(3000)],
-        }
-    )
-    path = tmp_path / "x.parquet"
-    parquet.write_table(table, path, compression=compression, row_group_size=1100, data_page_size=1000)
-    told = parquet.ParquetFile(path).metadata
-    expected = []
-    for group in range(told.num_row_groups):
-        for k in range(told.num_columns):
-            at = told.row_group(group).column(k)
-            starts = [s for s in (at.data_page_offset, at.dictionary_page_offset) if s is not None]
-            names = at.path_in_schema.split(".")
-            sizes = (at.total_compressed_size, at.total_uncompressed_size)
-            expected.append(Chunk(names[0], at.num_values, len(names) > 1, *sizes, min(starts)))
-    content = path.read_bytes()
-    with open(path, "rb") as file:
-        found = chunks(file, len(content))
-        assert found == expected
-        for part in found:
-            pages = list(_pages(file, part))
-            assert len(pages) >= 1
-            assert sum(pages) <= part.unpacked <= sum(pages) + 100 * len(pages)  # and their headers
-            assert largest_page(file, part) == max(pages)
-    for cut in rng.integers(0, len(content), 60):  # damage makes it say less, never an error
-        damaged = bytearray(content)
-        damaged[-int(cut) - 1] ^= int(rng.integers(1, 256))
-        for part in chunks(io.BytesIO(bytes(damaged)), len(damaged)):
-            largest_page(io.BytesIO(bytes(damaged)), part)
-        assert isinstance(chunks(io.BytesIO(content[:cut]), int(cut)), list)
-
-
 def test_a_file_may_unpack_to_more_where_that_is_asked_for(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "e.npz", embeddings=np.ones((11_000, 1000)), identity=np.arange(11_000))
-    with pytest.raises(mb.DataError, match=r"unpacks to 88,.* bytes, more than 83,886,080"):
+    with pytest.raises(mb.DataError, match=r"unpacks to 88,.* bytes, more than 33,554,432"):
         mb.read(tmp_path / "e.npz")
     assert len(mb.read(tmp_path / "e.npz", max_bytes=10**9)) == 11_000
 

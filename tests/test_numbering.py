@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from matchbound.counting import numbering
 from matchbound.counting.numbering import Numbering, hash_labels
-from matchbound.data.coded import Coded
+from matchbound.data.labels import Coded
 
 words = st.text("abcé0123", min_size=1, max_size=9)
 batches = st.lists(st.lists(words | st.integers(-5, 40), min_size=1, max_size=30), max_size=6)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import matchbound as mb
-from matchbound.data.coded import Coded, merge
-from matchbound.data.labels import encode
+from matchbound.data.labels import Coded, encode, merge
 
 HERE = Path(__file__).resolve().parent / "data" / "readers"
 

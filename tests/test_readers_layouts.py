@@ -323,7 +323,7 @@ def test_white_space_of_any_kind_is_blank(blank: str, tmp_path: Path) -> None:
     read = mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
     assert read.score.tolist() == [0.5, 0.2, 0.7]
     scores.write_text(f"0.5\n{blank}\n0.2\nhigh\n", encoding="utf-8")
-    with pytest.raises(mb.DataError, match=r"scores.txt, line 4: the score is 'high'"):
+    with pytest.raises(mb.DataError, match=r"scores.txt, line 4: score is 'high'"):
         mb.read(tmp_path / "trials.txt", reader="voxceleb", scores=scores)
 
 

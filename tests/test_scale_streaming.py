@@ -137,7 +137,7 @@ def test_fsspec_addresses_are_read(tmp_path: Path) -> None:
 def test_bad_tables_are_named(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("id_a,id_b,score\na,b,0.5\na,c,nan\n")
-    with pytest.raises(DataError, match=r"scores\.csv, row 1"):
+    with pytest.raises(DataError, match=r"scores\.csv, line 3"):
         tally_score_table(path, np.array([0.5]))
     path.write_text("id_a,id_b,score\na,b,0.5\na,c,much\n")
     with pytest.raises(DataError, match=r"scores\.csv"):

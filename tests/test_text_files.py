@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 from matchbound.cli import main
 from matchbound.files.opening import reporting
-from matchbound.readers import blocks
+from matchbound.readers import text as text_reader
 from matchbound.readers.scan import scan_scores
 
 
@@ -46,7 +46,7 @@ def test_any_blocks_give_the_same_rows(
     text = (end * 2 if blank else end).join(["id_a,id_b,score", *lines]) + (end if closed else "")
     path = put(tmp_path_factory.mktemp("text") / "s.csv", text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_BYTES", size)
+        patch.setattr(text_reader, "BLOCK_BYTES", size)
         found = comparisons(mb.read(path))
         batches = list(scan_scores(path).batches)
     assert found.score.tolist() == [score / 8 for _, _, score in rows]
@@ -57,7 +57,7 @@ def test_any_blocks_give_the_same_rows(
 
 
 def test_an_error_in_a_later_block_names_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(text_reader, "BLOCK_BYTES", 100)
     for bad, why in (
         ("a,b,x", "score is 'x'"),
         ("a,b", "2 columns"),
@@ -93,7 +93,7 @@ def test_decimal_commas(delimiter: str, tmp_path: Path) -> None:
 
 
 def test_progress_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(text_reader, "BLOCK_BYTES", 1000)
     path = put(tmp_path / "s.csv", "id_a,id_b,score\n" + "ann,eve,0.5\n" * 1000)
     told: list[tuple[int, int]] = []
     with reporting(lambda done, total: told.append((done, total))):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.data.coded import Coded
+from matchbound.data.labels import Coded
 
 Hashes = NDArray[np.uint64]
 KINDS = "iUO"

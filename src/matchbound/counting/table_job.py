@@ -485,8 +485,6 @@ def _counted_from(how: How, done: int, total: int) -> How:
 
 def _used(column: Coded) -> LabelArray:
     """The labels that occur."""
-    if column.complete:
-        return column.labels
     occurs = np.zeros(column.labels.size, dtype=np.bool_)
     occurs[column.codes] = True
     return column.labels[occurs]

@@ -14,15 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import (
-    PIECE,
     Coded,
     as_text,
     coded_labels,
-    distinct_pairs,
+    distinct_integers,
     merge,
     missing_words,
-    put,
-    taken,
     text_array,
 )
 from matchbound.errors import DataError, UsageError
@@ -566,21 +563,16 @@ def _within_identities(
     """Number the instances that occur by identity and name: (name of each instance, codes of a, codes of b)."""
     width = max(names.size, 1)
     owner = np.full(width, -1, dtype=np.int64)
-    put(owner, name_a, a)
-    put(owner, name_b, b)
-    if _owned(owner, name_a, a) and _owned(owner, name_b, b):  # as most names are
+    owner[name_a], owner[name_b] = a, b
+    if np.array_equal(owner[name_a], a) and np.array_equal(owner[name_b], b):  # as most names are
         used = np.flatnonzero(owner >= 0)
         order = used[np.argsort(owner[used], kind="stable")]
         place = np.zeros(width, dtype=np.int64)
         place[order] = np.arange(order.size)
-        return names[order], taken(place, name_a), taken(place, name_b)
-    distinct, (first, second) = distinct_pairs((a, name_a), (b, name_b), width=width)
+        return names[order], place[name_a], place[name_b]
+    owned = (Coded(*distinct_integers(who * np.int64(width) + name)) for who, name in ((a, name_a), (b, name_b)))
+    distinct, (first, second) = merge(*owned)
     return names[distinct % width], first, second
-
-
-def _owned(owner: IntArray, name: IntArray, who: IntArray) -> bool:
-    """Whether every row's name belongs to the identity of the row."""
-    return all(np.array_equal(owner[name[at : at + PIECE]], who[at : at + PIECE]) for at in range(0, name.size, PIECE))
 
 
 def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str = FAILED) -> None:

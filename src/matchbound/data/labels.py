@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime
 import numbers
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,28 +24,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
+from matchbound.data.arrow import values_of
 from matchbound.errors import DataError
 from matchbound.notes import Note
 
 MAX_LABEL = 10_000
 """Characters that a label may have: beyond this, it is no label but a whole text."""
 
-MANY_LABELS = 100_000
-"""So many short words are sorted as numbers, which is faster than hashing them one by one."""
-MOST_PARTS = 4
-"""Numbers of eight letters that a word may take for that."""
 FIXED_WIDTH = 64
 """Up to this many characters, labels are kept in arrays of fixed width; beyond it, one long label must not make every
 other one as long, and they are kept as an array of strings."""
 
-PIECE = 1 << 15
-"""How many codes are looked up together: so few that they stay in the cache."""
+SPAN = 1 << 22
+"""Whole numbers within so many of each other are told apart by a table with a place for each."""
+
+FEW = 10_000
+"""Up to so many are told apart without Arrow, whose import takes longer than that."""
 
 TEXT_WORDS = 1 << 10
 """How many labels are looked at together, as one text."""
-
-KEY_ROWS, KEY_SPAN = 1 << 20, 1 << 25
-"""How many pairs of codes are looked at together, and up to how many possible ones a table has a place for each."""
 
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
@@ -73,14 +71,11 @@ class Coded:
         Positions in `labels`, one per row.
     padded : tuple of str
         Labels that occur both with and without spaces at their ends, which were dropped.
-    complete : bool
-        Whether it is known that every label occurs.
     """
 
     labels: LabelArray
     codes: NDArray[np.integer[Any]]
     padded: tuple[str, ...] = ()
-    complete: bool = False
 
     def __len__(self) -> int:
         return int(self.codes.size)
@@ -90,6 +85,17 @@ class Coded:
         if not self.labels.size:
             return np.empty(0, dtype=np.str_)
         return np.asarray(self.labels[self.codes])
+
+    def renamed(self, name: Callable[[str], str]) -> Coded:
+        """The same column with labels that are made of these."""
+        return Coded(text_array([name(word) for word in as_text(self.labels).tolist()]), self.codes)
+
+    def joined(self, other: Coded, name: Callable[[str, str], str]) -> Coded:
+        """A column with labels that are made of those of two columns."""
+        width = max(other.labels.size, 1)
+        pairs, codes = distinct_integers(self.codes.astype(np.int64) * width + other.codes)
+        one, two = as_text(self.labels).tolist(), as_text(other.labels).tolist()
+        return Coded(text_array([name(one[pair // width], two[pair % width]) for pair in pairs.tolist()]), codes)
 
     def notes(self, name: str) -> list[Note]:
         """What was done to the labels of a column, in words."""
@@ -134,10 +140,11 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
     said
         The beginning of a message about a row.
     """
-    occurs = occurring(len(values), codes)
+    occurs = np.zeros(len(values), dtype=np.bool_)
+    occurs[codes] = True
     if not occurs.all():
-        new = np.cumsum(occurs, dtype=np.int64) - 1
-        values, codes = [value for value, used in zip(values, occurs.tolist(), strict=True) if used], taken(new, codes)
+        values = [value for value, used in zip(values, occurs.tolist(), strict=True) if used]
+        codes = (np.cumsum(occurs, dtype=np.int32) - 1)[codes]
 
     def refuse(at: int, what: str, row: bool = True) -> None:
         rows = np.flatnonzero(codes == at)
@@ -149,25 +156,21 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
         raise DataError(f"{subject} {what.replace('%', more)}")
 
     words = list(values)
-    kinds = set(map(type, words))
-    if kinds - {str}:
+    if set(map(type, words)) - {str}:
         for at, value in enumerate(words):
             label, wrong = _label(value)
             if wrong:
                 refuse(at, wrong)
             words[at] = label
         if all(isinstance(word, int) and SMALLEST <= word <= LARGEST for word in words):
-            return Coded(np.asarray(words, dtype=np.int64), codes, complete=True)
+            return Coded(np.asarray(words, dtype=np.int64), codes)
         words = [str(word) for word in words]
     _check_text(words, refuse)
     stripped = [word.strip() for word in words]
     if not all(stripped):
         refuse(stripped.index(""), "is empty%; fill it in or drop the row")
-    padded: tuple[str, ...] = ()
-    if stripped != words:
-        seen: set[str] = set()
-        padded = tuple(dict.fromkeys(word for word in stripped if word in seen or seen.add(word)))  # type: ignore[func-returns-value]
-    return Coded(text_array(stripped), codes, padded, complete=True)
+    padded = [] if stripped == words else [word for word, count in Counter(stripped).items() if count > 1]
+    return Coded(text_array(stripped), codes, tuple(padded))
 
 
 def _verb(subject: str, row: int) -> str:
@@ -258,43 +261,37 @@ def coded_labels(values: ArrayLike, name: str, said: Said | None = None) -> Code
     if array.ndim != 1:
         raise DataError(f"{name} must be one-dimensional, one label per row; it has shape {array.shape}")
     kind = array.dtype.kind
-    if kind == "i" or (kind == "u" and (array.dtype.itemsize < 8 or not array.size or int(array.max()) <= LARGEST)):
-        return Coded(*distinct_integers(array), complete=True)
+    if kind == "i" or (kind == "u" and not _beyond(array)):
+        return Coded(*distinct_integers(array))
     if kind == "f":
-        return Coded(*distinct_integers(whole_numbers(array, said)), complete=True)
+        return Coded(*distinct_integers(whole_numbers(array, said)))
     if kind in "cV":
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
-    if kind in "SU":
-        try:
-            return _coded_text(array, said)
-        except UnicodeDecodeError:
-            raise DataError(f"{name} holds bytes that are not UTF-8 text; decode the labels first") from None
+    if kind == "U" and array.size > FEW:
+        return _coded_text(array, said)
     return _coded_sequence(array.tolist() if kind not in "Mm" else list(array), said)
 
 
 def _coded_text(array: NDArray[Any], said: Said) -> Coded:
-    """A column from an array of text or bytes, some rows at a time: Python strings would take much more."""
-    table: dict[str, int] = {}
-    codes = np.empty(array.size, dtype=np.int64)
-    for start in range(0, array.size, PIECE):
-        words = array[start : start + PIECE].tolist()
-        if array.dtype.kind == "S":
-            words = [word.decode("utf-8") for word in words]
-        codes[start : start + PIECE] = [table.setdefault(word, len(table)) for word in words]
-    return coded_values(list(table), codes, said)
+    """A column from a long array of text, by Arrow: as Python strings it would take much more room."""
+    import pyarrow as pa
+
+    try:
+        hashed = pa.array(array).dictionary_encode()
+        return coded_values(hashed.dictionary.to_pylist(), values_of(hashed.indices), said)
+    except (pa.ArrowException, UnicodeError):  # not valid text: the rule for single values names it
+        return _coded_sequence(array.tolist(), said)
 
 
 def _coded_sequence(values: Sequence[Any], said: Said) -> Coded:
     """A column from Python values, by hashing; values that are equal and of different types are not taken for one."""
     kinds = set(map(type, values))
-    try:
-        if kinds == {int}:
-            return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)), complete=True)
-    except OverflowError:
-        pass
     whole = kinds - {np.uint64, np.timedelta64}  # numpy calls a span of time an integer
-    if kinds and whole == kinds and all(issubclass(kind, np.integer) for kind in kinds):
-        return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)), complete=True)
+    if kinds and whole == kinds and all(kind is int or issubclass(kind, np.integer) for kind in kinds):
+        try:
+            return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
+        except OverflowError:
+            pass
     table: dict[Any, int] = {}
     number = table.setdefault
     if len(kinds) <= 1 and kinds <= {str, int, bytes}:
@@ -329,19 +326,28 @@ def whole_numbers(array: NDArray[Any], said: Said) -> IntArray:
     return wide.astype(np.int64)
 
 
-def distinct_integers(values: NDArray[Any]) -> tuple[IntArray, IntArray]:
+def distinct_integers(values: NDArray[Any]) -> tuple[IntArray, NDArray[np.integer[Any]]]:
     """The distinct values of integers that int64 holds, sorted, and the position of each value in them."""
-    if not values.size:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     wide = values.astype(np.int64, copy=False)
+    if not wide.size:
+        return wide, wide
     low, high = int(wide.min()), int(wide.max())
-    if high - low <= 4 * wide.size + 1_000_000:
+    if high - low < SPAN:
         occurs = np.zeros(high - low + 1, dtype=np.bool_)
-        codes = wide - low
+        codes = wide - low if low else wide
         occurs[codes] = True
-        return np.flatnonzero(occurs) + low, (np.cumsum(occurs, dtype=np.int64) - 1)[codes]
-    labels, inverse = np.unique(wide, return_inverse=True)
-    return labels, inverse.astype(np.int64, copy=False).reshape(-1)
+        return np.flatnonzero(occurs) + low, (np.cumsum(occurs, dtype=np.int32) - 1)[codes]
+    if wide.size <= FEW:
+        labels, inverse = np.unique(wide, return_inverse=True)
+        return labels, inverse.reshape(-1)
+    import pyarrow as pa
+
+    hashed = pa.array(wide).dictionary_encode()
+    found = values_of(hashed.dictionary)
+    order = np.argsort(found)
+    place = np.empty(order.size, dtype=np.int32)
+    place[order] = np.arange(order.size)
+    return found[order], place[values_of(hashed.indices)]
 
 
 def as_labels(values: ArrayLike, name: str) -> LabelArray:
@@ -372,56 +378,17 @@ def encode(*columns: LabelArray) -> tuple[LabelArray, tuple[IntArray, ...]]:
     """
     edges = np.cumsum([column.size for column in columns])[:-1]
     filled = [column for column in columns if column.size]
-    if all(column.dtype.kind in "iu" for column in filled) and not any(_beyond(column) for column in filled):
+    if all(column.dtype.kind in "iu" and not _beyond(column) for column in filled):
         stacked = np.concatenate([np.empty(0, dtype=np.int64), *(c.astype(np.int64, copy=False) for c in filled)])
         labels, inverse = distinct_integers(stacked)
-        return labels, tuple(np.split(inverse, edges))
-    size = sum(column.size for column in filled)
-    if size >= MANY_LABELS and all(column.dtype.kind == "U" for column in filled):
-        plain = np.concatenate(filled)
-        packed = _packed(plain)
-        if packed is not None:
-            labels, inverse = _distinct_packed(plain, packed)
-            return labels, tuple(np.split(inverse, edges))
-    table: dict[str, int] = {}
-    number = table.setdefault
-    words = (word for column in filled for word in as_text(column).tolist())
-    first = np.fromiter((number(word, len(table)) for word in words), dtype=np.int64, count=size)
-    found = text_array(list(table))
-    order = np.argsort(found, kind="stable")
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.arange(order.size)
-    return found[order], tuple(np.split(place[first], edges))
-
-
-def _packed(words: LabelArray) -> NDArray[np.uint64] | None:
-    """Words of ASCII letters as whole numbers that sort as they do, shape (k, n), the first ones first; else None."""
-    width = words.dtype.itemsize // 4
-    letters = np.ascontiguousarray(words).view(np.uint32).reshape(words.size, width)
-    if not 0 < width <= 8 * MOST_PARTS or int(letters.max()) >= 128:
-        return None
-    parts = -(-width // 8)
-    room = np.zeros((words.size, 8 * parts), dtype=np.uint8)
-    room[:, :width] = letters
-    return np.ascontiguousarray(room.view(">u8").astype(np.uint64).T)
-
-
-def _distinct_packed(words: LabelArray, packed: NDArray[np.uint64]) -> tuple[LabelArray, IntArray]:
-    """The distinct words, sorted, and the position of each word in them."""
-    order = np.lexsort(packed[::-1])
-    new = np.zeros(order.size, dtype=np.bool_)
-    new[0] = True
-    for part in packed:
-        ranked = part[order]
-        new[1:] |= ranked[1:] != ranked[:-1]
-    inverse = np.empty(order.size, dtype=np.int64)
-    inverse[order] = np.cumsum(new, dtype=np.int64) - 1
-    return words[order[new]], inverse
+    else:
+        labels, inverse = np.unique(np.concatenate([as_text(column) for column in filled]), return_inverse=True)
+    return labels, tuple(np.split(inverse.astype(np.int64, copy=False).reshape(-1), edges))
 
 
 def _beyond(column: LabelArray) -> bool:
     """Whether a column of numbers holds one that int64 does not."""
-    return column.dtype == np.uint64 and int(column.max()) > LARGEST
+    return column.dtype == np.uint64 and column.size > 0 and int(column.max()) > LARGEST
 
 
 def merge(*columns: Coded, narrow: bool = False) -> tuple[LabelArray, tuple[IntArray, ...]]:
@@ -442,96 +409,12 @@ def merge(*columns: Coded, narrow: bool = False) -> tuple[LabelArray, tuple[IntA
     names, places = encode(*(column.labels for column in columns))
     used = np.zeros(names.size, dtype=np.bool_)
     for column, place in zip(columns, places, strict=True):
-        used[place if column.complete else place[occurring(place.size, column.codes)]] = True
-    new: NDArray[Any] = np.cumsum(used, dtype=np.int64) - 1
-    new = new.astype(np.int32) if narrow and names.size < 2**31 else new
-    codes = tuple(taken(new[place], column.codes) for column, place in zip(columns, places, strict=True))
+        occurs = np.zeros(place.size, dtype=np.bool_)
+        occurs[column.codes] = True
+        used[place[occurs]] = True
+    new: NDArray[Any] = np.cumsum(used, dtype=np.int32 if narrow and names.size < 2**31 else np.int64) - 1
+    codes = tuple(new[place][column.codes] for column, place in zip(columns, places, strict=True))
     return names[used], codes
-
-
-def occurring(size: int, codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Which of the numbers 0, 1, …, size − 1 occur, shape (size,)."""
-    occurs = np.zeros(size, dtype=np.bool_)
-    for start in range(0, codes.size, PIECE):  # pieces, because numpy makes a wide copy of the codes
-        occurs[codes[start : start + PIECE]] = True
-    return occurs
-
-
-def taken(table: NDArray[Any], codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
-    """``table[codes]``, shape (n,), without a wide copy of the codes."""
-    found = np.empty(codes.size, dtype=table.dtype)
-    for start in range(0, codes.size, PIECE):
-        part = codes[start : start + PIECE]
-        found[start : start + part.size] = table[part]
-    return found
-
-
-def put(table: NDArray[Any], codes: NDArray[np.integer[Any]], values: NDArray[Any] | bool) -> None:
-    """``table[codes] = values`` without a wide copy of the codes."""
-    for start in range(0, codes.size, PIECE):
-        rows = slice(start, start + PIECE)
-        table[codes[rows]] = values[rows] if isinstance(values, np.ndarray) else values
-
-
-def distinct_pairs(
-    *columns: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]], width: int
-) -> tuple[IntArray, tuple[IntArray, ...]]:
-    """The distinct numbers ``high·width + low`` of pairs of codes, and the position of each row's number in them.
-
-    Where few are distinct, as when pairs repeat, they are found some rows at a time, and the memory is that of the
-    positions.
-
-    Parameters
-    ----------
-    columns
-        Pairs of columns of codes, (high, low), each with 0 ≤ low < width.
-
-    Returns
-    -------
-    distinct : int64 array, sorted
-    positions : tuple of int64 arrays
-        One for each pair of columns.
-    """
-    found = np.empty(0, dtype=np.int64)
-    waiting: list[IntArray] = []
-
-    def keys(high: NDArray[np.integer[Any]], low: NDArray[np.integer[Any]], rows: slice) -> IntArray:
-        return high[rows].astype(np.int64) * np.int64(width) + low[rows]
-
-    pieces = [(pair, slice(at, at + KEY_ROWS)) for pair in columns for at in range(0, pair[0].size, KEY_ROWS)]
-    made = tuple(np.empty(high.size, dtype=np.int64) for high, _ in columns)
-    size = sum(high.size for high, _ in columns)
-    span = (max((int(high.max(initial=-1)) for high, _ in columns), default=-1) + 1) * width
-    if span <= min(max(KEY_SPAN, size), 4 * size + KEY_ROWS):
-        occurs = np.zeros(span, dtype=np.bool_)
-        for (high, low), rows in pieces:
-            occurs[keys(high, low, rows)] = True
-        number = np.cumsum(occurs, dtype=np.int32)
-        for out, (high, low) in zip(made, columns, strict=True):
-            for start in range(0, high.size, PIECE):
-                rows = slice(start, start + PIECE)
-                out[rows] = number[keys(high, low, rows)]
-                out[rows] -= 1
-        return np.flatnonzero(occurs), made
-    for (high, low), rows in pieces:
-        waiting.append(np.unique(keys(high, low, rows)))
-        if sum(map(len, waiting)) > max(found.size, KEY_ROWS):
-            found = np.unique(np.concatenate([found, *waiting]))
-            waiting.clear()
-            if found.size > KEY_ROWS:
-                break
-    else:
-        found = np.unique(np.concatenate([found, *waiting]))
-    if found.size > KEY_ROWS:  # to sort all of them at once is quicker then
-        every = np.concatenate([keys(high, low, slice(None)) for high, low in columns])
-        distinct, inverse = np.unique(every, return_inverse=True)
-        cuts = np.cumsum([high.size for high, _ in columns])[:-1]
-        return distinct, tuple(np.split(inverse.astype(np.int64, copy=False).reshape(-1), cuts))
-    for out, (high, low) in zip(made, columns, strict=True):
-        for at in range(0, high.size, KEY_ROWS):
-            rows = slice(at, at + KEY_ROWS)
-            out[rows] = np.searchsorted(found, keys(high, low, rows))
-    return found, made
 
 
 def missing_words(labels: LabelArray, what: str) -> list[Note]:

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 MAX_BYTES = 16 * 2**30
 """How much a file may unpack to, and standard input may hold, however large it is, unless the caller says otherwise."""
 
-MAX_RATIO = 100
+MAX_RATIO = 50
 """How many times its size a compressed file may unpack to: score tables and embeddings stay far below that."""
 
-SMALL_BYTES = 80 * 2**20
+SMALL_BYTES = 32 * 2**20
 """What any compressed file may unpack to, however small it is."""
 
 MAX_LINE = 64 * 2**20

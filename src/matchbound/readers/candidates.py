@@ -14,12 +14,12 @@ from matchbound.data.candidates import Candidates
 from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import open_input
-from matchbound.readers.delimited import load_text_table, read_header, split_header
 from matchbound.readers.frames import _arrow, is_frame
 from matchbound.readers.npy import load_npz
 from matchbound.readers.parquet import load_parquet_table
 from matchbound.readers.roles import plain
 from matchbound.readers.tables import Table
+from matchbound.readers.text import load_text_table, read_header, split_header
 
 NAMES = {
     "search": "search search_id searchid query query_id queryid qid probe probe_id probe_template query_index "

@@ -11,8 +11,8 @@ from matchbound.arraytypes import BoolArray
 from matchbound.data.failures import Failures
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import open_input
-from matchbound.readers.layouts.whole import load_table
 from matchbound.readers.tables import Table
+from matchbound.readers.whole import load_table
 
 IDENTITY = ("identity", "id", "subject", "person", "speaker", "user", "unique_id")
 ACQUIRED = ("acquired", "acquire", "acquisition", "captured")

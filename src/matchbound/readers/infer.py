@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, IntArray, LabelArray
-from matchbound.data.labels import as_text, encode
+from matchbound.data.labels import as_text, distinct_integers, encode
 from matchbound.errors import DataError, plainly
 from matchbound.notes import Note
-
-PIECE_ROWS = 1 << 20
-"""How many pairs are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -58,54 +56,16 @@ class Inferred:
         ]
 
 
-def components(n: int, first: IntArray, second: IntArray) -> IntArray:
-    """Connected components of a graph: the smallest node of each node's component, shape (n,).
+def components(n: int, first: IntArray, second: IntArray) -> NDArray[np.int32]:
+    """Connected components of a graph of n nodes: the smallest node of each node's component, shape (n,)."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    Every node points at a smaller node of its component; edges lower the pointers and pointers are
-    followed to their ends, until no edge joins two components.
-    """
-    return _components(n, [(first, second, None)])
-
-
-def _components(n: int, edges: Sequence[tuple[IntArray, IntArray, BoolArray | None]]) -> IntArray:
-    """The same, of edges in several parts, of which only some may count; they are looked at some at a time."""
-    parent = np.arange(n, dtype=np.int64)
-    while True:
-        joined = False
-        for first, second, counts in edges:
-            for rows in _pieces(first.size):
-                a, b = first[rows], second[rows]
-                if counts is not None:
-                    a, b = a[counts[rows]], b[counts[rows]]
-                a, b = parent[a], parent[b]
-                low, high = np.minimum(a, b), np.maximum(a, b)
-                apart = low != high
-                if apart.any():
-                    joined = True
-                    np.minimum.at(parent, high[apart], low[apart])
-        if not joined:
-            return parent
-        while True:
-            shorter = parent[parent]
-            if np.array_equal(shorter, parent):
-                break
-            parent = shorter
-
-
-def _pieces(size: int) -> Iterator[slice]:
-    """Rows 0 to size − 1, some at a time."""
-    return (slice(at, at + PIECE_ROWS) for at in range(0, size, PIECE_ROWS))
-
-
-def _clashes(size: int, wrong: Callable[[slice], BoolArray]) -> tuple[int, int]:
-    """How many rows are wrong, and the first of them (or -1)."""
-    count, first = 0, -1
-    for rows in _pieces(size):
-        found = np.flatnonzero(wrong(rows))
-        if found.size and not count:
-            first = rows.start + int(found[0])
-        count += int(found.size)
-    return count, first
+    edges = coo_array((np.ones(first.size, dtype=np.int8), (first, second)), shape=(n, n))
+    label = connected_components(edges, directed=False)[1]
+    smallest = np.unique(label, return_index=True)[1].astype(np.int32)
+    found: NDArray[np.int32] = smallest[label]
+    return found
 
 
 def infer_identities(
@@ -142,15 +102,18 @@ def infer_identities(
     if known is not None:
         _check_known(names, text, has, first, second, genuine, where)
     labels, (code,) = encode(text[has])
-    sure = np.flatnonzero(has)
-    root = _components(n + labels.size, [(first, second, genuine), (sure, n + code, None)])
+    # a pair that is listed again joins nothing new, and there may be millions of them
+    joins, _ = distinct_integers(first[genuine].astype(np.int64) * n + second[genuine])
+    a, b = joins // n, joins % n
+    root = components(n + labels.size, np.concatenate([a, np.flatnonzero(has)]), np.concatenate([b, n + code]))
     _check_one_label(labels, root[n:], where)
-    clashes, at = _clashes(first.size, lambda rows: ~genuine[rows] & (root[first[rows]] == root[second[rows]]))
-    if clashes:
+    clash = np.flatnonzero(~genuine & (root[first] == root[second]))
+    if clash.size:
+        at = int(clash[0])
         raise DataError(
             f"{where(at)}: the labels contradict each other: {plainly(names[first[at]])} and "
             f"{plainly(names[second[at]])} are labelled impostor, and genuine pairs join them to one identity "
-            f"({clashes} such pairs). Correct the labels, or give the identities"
+            f"({clash.size} such pairs). Correct the labels, or give the identities"
         )
     label_of_root = np.full(n + labels.size, -1, dtype=np.int64)
     label_of_root[root[n:]] = np.arange(labels.size)
@@ -158,10 +121,7 @@ def infer_identities(
     fallback = as_text(names)[np.minimum(root[:n], n - 1)]
     identity = np.where(owner >= 0, labels[owner], fallback) if labels.size else fallback
     joined = np.zeros(n, dtype=np.bool_)
-    for rows in _pieces(first.size):
-        apart = genuine[rows] & (first[rows] != second[rows])
-        joined[first[rows][apart]] = True
-        joined[second[rows][apart]] = True
+    joined[a[a != b]] = joined[b[a != b]] = True
     roots = np.unique(root[:n])
     return Inferred(
         identity,
@@ -183,23 +143,20 @@ def _check_known(
 ) -> None:
     """Known identities on both sides of a pair must agree with its label."""
     _, (code,) = encode(text)
-
-    def wrong(rows: slice) -> BoolArray:
-        a, b = first[rows], second[rows]
-        return np.asarray(has[a] & has[b] & ((code[a] == code[b]) != genuine[rows]))
-
-    clashes, at = _clashes(first.size, wrong)
-    if clashes:
+    code = code.astype(np.int32)
+    clash = np.flatnonzero(has[first] & has[second] & ((code[first] == code[second]) != genuine))
+    if clash.size:
+        at = int(clash[0])
         a, b = first[at], second[at]
         said, seen = ("genuine", "differ") if genuine[at] else ("impostor", "are equal")
         raise DataError(
             f"{where(at)}: the pair is labelled {said}, and the identities {plainly(text[a])} (of "
-            f"{plainly(names[a])}) and {plainly(text[b])} (of {plainly(names[b])}) {seen} ({clashes} such lines). "
+            f"{plainly(names[a])}) and {plainly(text[b])} (of {plainly(names[b])}) {seen} ({clash.size} such lines). "
             "Correct the labels or the identities"
         )
 
 
-def _check_one_label(labels: LabelArray, root: IntArray, where: Callable[[int], str]) -> None:
+def _check_one_label(labels: LabelArray, root: NDArray[np.int32], where: Callable[[int], str]) -> None:
     """No chain of genuine pairs may join two known identities."""
     order = np.argsort(root, kind="stable")
     same = np.flatnonzero(root[order[1:]] == root[order[:-1]])

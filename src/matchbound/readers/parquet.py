@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.data.coded import give_back
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, MatchboundError, plainly
-from matchbound.files.opening import MAX_BYTES, Input
-from matchbound.readers.footer import chunks, largest_page, values_in_lists
+from matchbound.files.opening import MAX_BYTES, MAX_RATIO, Input
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
 from matchbound.readers.tables import Table, build, build_embeddings, check_similarity
 from matchbound.readers.vectors import fill_vectors, vector_type, vector_width
@@ -23,8 +22,6 @@ from matchbound.scratch import room_for
 
 BATCH_BYTES = 8 << 20
 BUFFER_BYTES = 1 << 16
-RATIO = 100
-"""A column that unpacks to so many times its bytes is looked at more closely."""
 USUAL_WIDTH = 512
 """How long a vector is taken to be where only the vectors themselves say."""
 
@@ -49,24 +46,20 @@ def read_parquet(
     parts = []
     for source in sources:
         with open_parquet(source, read_dictionary=survey.text) as file:
-            check_size(file, wanted, source.name, source.max_bytes)
-            check_unpacked(source, wanted)
+            check_size(file, wanted, source.name, source.max_bytes, source.size)
             part = file.read(columns=wanted)
             _check_bytes(part.nbytes, source.name, source.max_bytes)
             parts.append(part)
-    give_back()
-    made = build(_together(sources, parts), roles, distance=distance, similarity=similarity, missing=missing)
+    table = _together(sources, parts)
     del part
     parts.clear()
-    give_back()
-    return made
+    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
 
 
 def load_parquet_table(source: Input) -> Table:
     """All columns of a Parquet file."""
     with open_parquet(source) as file:
-        check_size(file, file.schema_arrow.names, source.name, source.max_bytes)
-        check_unpacked(source, file.schema_arrow.names)
+        check_size(file, file.schema_arrow.names, source.name, source.max_bytes, source.size)
         return _together([source], [file.read()])
 
 
@@ -104,36 +97,48 @@ def place(name: str, start: int) -> Callable[[int], str]:
     return lambda row: f"{name}, row {start + row}"
 
 
-def check_size(file: Any, columns: Sequence[str], source: str, max_bytes: int = MAX_BYTES) -> None:
-    """Refuse a Parquet file whose columns would fill the memory: a few bytes can stand for a billion rows.
+def check_size(
+    file: Any, columns: Sequence[str], source: str, max_bytes: int = MAX_BYTES, size: int | None = None
+) -> None:
+    """Refuse a Parquet file that would fill the memory: a few bytes can stand for a billion rows, or for a long text.
 
-    pyarrow is asked for the number of rows only: it ends the process where the metadata of a column are damaged.
+    pyarrow is asked for numbers of rows and bytes of row groups only: it ends the process where the metadata of a
+    column are damaged.
+
+    Parameters
+    ----------
+    file, columns
+        The file, and what will be read of it.
+    source
+        What messages call it.
+    max_bytes
+        How much it may unpack to.
+    size
+        Bytes in the file: it may unpack to `MAX_RATIO` times as much.
     """
     wanted = set(columns)
     width = sum(max(getattr(field.type, "list_size", 1), 1) for field in file.schema_arrow if field.name in wanted)
     _check_bytes(8 * width * max(file.metadata.num_rows, 0), source, max_bytes)
+    groups = (file.metadata.row_group(at) for at in range(file.num_row_groups))
+    _check_bytes(sum(group.total_byte_size for group in groups), source, max(max_bytes, MAX_RATIO * (size or 0)))
 
 
-def check_unpacked(source: Input, columns: Sequence[str], width: int = 8) -> None:
-    """Refuse a Parquet file, before it is read, whose lists or one of whose pages would fill the memory.
+def _check_lists(source: Input, column: str, width: int) -> None:
+    """Refuse lists that would fill the memory: a run of a few bytes can stand for a billion numbers of `width` bytes.
 
-    Only columns are looked at that unpack to much more than they take in the file.
-
-    Parameters
-    ----------
-    source, columns
-        The file, and what will be read of it.
-    width
-        Bytes of a number in a list.
+    DuckDB is asked how many there are, because pyarrow ends the process where the metadata of a column are damaged.
     """
-    with source.arrow() as raw:
-        parts = [part for part in chunks(raw, raw.size()) if part.column in columns]
-        lists = width * values_in_lists(parts)
-        if lists > RATIO * sum(part.packed for part in parts if part.nested):
-            _check_bytes(lists, source.name, source.max_bytes)
-        for part in parts:
-            if part.unpacked > max(source.max_bytes, RATIO * part.packed):
-                _check_bytes(largest_page(raw, part), source.name, source.max_bytes)
+    if source.path is None:
+        return
+    import duckdb
+
+    query = "select sum(num_values) from parquet_metadata(?) where starts_with(path_in_schema, ?)"
+    try:
+        with duckdb.connect() as connection:
+            found = connection.execute(query, [glob.escape(str(source.path)), f"{column}, "]).fetchone()
+    except duckdb.Error:  # pyarrow tells better what is wrong with it
+        return
+    _check_bytes(width * int((found and found[0]) or 0), source.name, source.max_bytes)
 
 
 def _check_bytes(need: int, source: str, max_bytes: int) -> None:
@@ -193,11 +198,13 @@ def _together(sources: Sequence[Input], parts: Sequence[Any]) -> Table:
     """One table from one table per file."""
     import pyarrow as pa
 
+    sizes = [part.num_rows for part in parts]
+
     def where(row: int) -> str:
-        for source, part in zip(sources, parts, strict=True):
-            if row < part.num_rows:
+        for source, size in zip(sources, sizes, strict=True):
+            if row < size:
                 return f"{source.name}, row {row}"
-            row -= part.num_rows
+            row -= size
         return f"row {row}"
 
     try:
@@ -248,7 +255,9 @@ class _Vectors:
         names = roles.labels()
         at_once = max(BATCH_BYTES // (8 * max(len(features), USUAL_WIDTH)), 1)
         before, labels = self.filled, []
-        check_unpacked(source, [*names, *features], self.array.dtype.itemsize)
+        check_size(file, names, source.name, source.max_bytes, source.size)
+        if roles.embedding is not None:
+            _check_lists(source, roles.embedding, self.array.dtype.itemsize)
         for batch in batches(file, [*names, *features], at_once):
             table = Table(source.name, pa.Table.from_batches([batch]), place(source.name, self.filled - before))
             if not self.filled:

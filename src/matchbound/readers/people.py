@@ -9,7 +9,7 @@ from typing import Any
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import open_input
-from matchbound.readers.layouts.whole import load_table
+from matchbound.readers.whole import load_table
 
 WHO = ("identity", "id", "person", "person_id", "subject", "subject_id", "speaker", "speaker_id", "unique_id", "name")
 """What the column of identities may be called; otherwise it is the first."""

@@ -22,10 +22,10 @@ READERS: dict[str, str] = {
     "voxceleb": "trials",
     "kaldi": "trials",
     "sre": "trials",
-    "bob4": "bob",
-    "bob5": "bob",
-    "bob-csv": "bob",
-    "pyeer": "pyeer",
+    "bob4": "lists",
+    "bob5": "lists",
+    "bob-csv": "lists",
+    "pyeer": "lists",
     "lfw": "lfw",
     "ijb": "ijb",
     "matrix": "matrix",
@@ -69,8 +69,8 @@ def read(
         comparison of its own, and `findings` say so.
     **options
         For plain files: ``columns={"id_a": "my column", …}``, ``group="gender"``, ``delimiter=";"``,
-        ``labels=`` (for ``.npy``), ``max_bytes=`` (how much a file may unpack to; by default 100 times its size and at
-        least 80 MiB). Readers take further options; an unknown one is an error that lists them.
+        ``labels=`` (for ``.npy``), ``max_bytes=`` (how much a file may unpack to; by default 50 times its size and at
+        least 32 MiB). Readers take further options; an unknown one is an error that lists them.
 
     Returns
     -------
@@ -172,8 +172,8 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
     if source.kind == "empty":
         raise DataError(f"{source.name} is empty")
     if source.kind == "text":
-        from matchbound.readers.delimited import read_delimited
-        from matchbound.readers.layouts.headless import read_without_header
+        from matchbound.readers.layouts.lists import read_without_header
+        from matchbound.readers.text import read_delimited
 
         if all(options.get(name) is None for name in ("columns", "group", "delimiter")):
             found = read_without_header(source, options.get("distance"))
@@ -217,7 +217,7 @@ def _several(paths: list[AnyPath], max_bytes: int | None, **options: Any) -> Com
 
 def _guess(inputs: list[Input]) -> str:
     """Which reader several text files look like, from the first line of each; empty where none is known."""
-    from matchbound.readers.delimited import hint, read_header, split_header
+    from matchbound.readers.text import hint, read_header, split_header
 
     for source in inputs:
         if source.kind == "text" and not source.piped:

@@ -17,11 +17,10 @@ from matchbound.files.names import own_name
 from matchbound.files.opening import MAX_BYTES, Input, is_address, local_path, open_input
 from matchbound.files.origin import Origin
 from matchbound.notes import Note
-from matchbound.readers.blocks import text_blocks
-from matchbound.readers.delimited import diagnose, find_layout, read_header, split_header
-from matchbound.readers.parquet import batches, check_unpacked, open_parquet, place
+from matchbound.readers.parquet import batches, check_size, open_parquet, place
 from matchbound.readers.roles import PairRoles, find_roles
 from matchbound.readers.tables import Contradictions, Table, check_truths, distance_note
+from matchbound.readers.text import checked_blocks, read_header, split_header, table_layout
 
 T = TypeVar("T")
 
@@ -333,7 +332,7 @@ def _open_parquet(source: Input, columns: Mapping[str, str | None] | None, group
         labels, numbers = wanted_columns(roles, id_a, id_b, groups)
         text = [at for at in labels if pa.types.is_string(file.schema_arrow.field(at).type)]
         rows = file.metadata.num_rows
-    check_unpacked(source, [*labels, *numbers])
+        check_size(file, (), source.name, source.max_bytes, source.size)
 
     def found() -> Iterator[Any]:
         with open_parquet(source, read_dictionary=text) as file:
@@ -343,25 +342,13 @@ def _open_parquet(source: Input, columns: Mapping[str, str | None] | None, group
 
 
 def _open_text(source: Input, columns: Mapping[str, str | None] | None, group: str | None, groups: bool) -> _Opened:
-    import pyarrow as pa
-
     at, header = read_header(source)
     names, delimiter = split_header(header, source.name)
     roles, id_a, id_b = roles_of_pairs(names, source.name, columns, group)
     labels, numbers = wanted_columns(roles, id_a, id_b, groups)
-    layout = find_layout(source, names, labels, numbers, delimiter, at)
+    layout = table_layout(source, names, labels, numbers, delimiter, at)
     roles = replace(roles, notes=(*roles.notes, *layout.notes()))
-
-    def found() -> Iterator[Any]:
-        try:
-            yield from text_blocks(source, layout)
-        except MemoryError:
-            raise
-        except pa.ArrowException:
-            diagnose(source, names, numbers, layout)
-            raise
-
-    return _Opened(source.name, 0, roles, id_a, id_b, source.origin, found())
+    return _Opened(source.name, 0, roles, id_a, id_b, source.origin, checked_blocks(source, layout))
 
 
 def _decoded(found: _Opened, convert: Callable[[Table], T]) -> Iterator[T]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, LabelArray
-from matchbound.data.coded import first_null, values_of
+from matchbound.data.arrow import first_null, values_of
 from matchbound.data.comparisons import FAILED, Comparisons, check_finite
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
@@ -20,6 +20,7 @@ from matchbound.files.opening import Input, default_limit
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
 from matchbound.readers.roles import DECISIONS, PairRoles, RowRoles, find_roles, plain
+from matchbound.readers.vectors import AGAIN as AGAIN
 from matchbound.readers.vectors import vectors_of
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class NotTruthError(DataError):
         self.word = word
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
     """An Arrow table with the means to say where a row came from.
 
@@ -96,6 +97,20 @@ class Table:
         except UnicodeDecodeError:
             raise DataError(f"{self.source}: the column {name!r} holds text that is not UTF-8") from None
         return coded_values(words, values_of(column.indices), said)
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Forget all other columns: what was made of them has the room."""
+        self.data = self.data.select([name for name in self.data.column_names if name in names])
+
+    def with_labels(self, **columns: Coded) -> Table:
+        """This table with further columns of labels, which are known to be good."""
+        import pyarrow as pa
+
+        data = self.data
+        for name, column in columns.items():
+            made = pa.DictionaryArray.from_arrays(pa.array(column.codes), pa.array(column.labels.tolist()))
+            data = data.append_column(name, made)
+        return replace(self, data=data)
 
     def numbers(self, name: str, remedy: str = FAILED) -> FloatArray:
         """A column of finite numbers, shape (n,); `remedy` is what to do about one that is not."""
@@ -199,20 +214,40 @@ def check_similarity(source: str, distance: bool | None, similarity: Similarity)
     return similarity
 
 
-def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, missing: str = "error") -> Comparisons:
-    """Comparisons from a table; identities that are missing are inferred where labels allow it."""
+def build_comparisons(
+    table: Table,
+    roles: PairRoles,
+    distance: bool | None,
+    missing: str = "error",
+    *,
+    score: FloatArray | None = None,
+    identity: Callable[[str], str] | None = None,
+) -> Comparisons:
+    """Comparisons from a table; identities that are missing are inferred where labels allow it.
+
+    Parameters
+    ----------
+    score
+        The scores, where they come from another file, shape (n,).
+    identity
+        From the name of an instance to its identity, empty where it is not known, for tables without identities.
+    """
     small_is_same = roles.distance if distance is None else distance
     notes: list[Note] = [*table.notes]
-    table, score = _scores(table, roles.score, small_is_same, missing, notes)
+    if score is None:
+        table, score = _scores(table, roles.score, small_is_same, missing, notes)
     if distance is None and roles.distance:
         notes.append(distance_note(roles.score))
     notes += roles.notes
+    sides = (roles.id_a, roles.id_b, roles.group_a, roles.group_b)
+    columns = {name: table.coded(name) for name in sides if name is not None}
     names: LabelArray | None = None
     first = second = None
     if roles.instance_a is not None and roles.instance_b is not None:
-        names, (first, second) = merge(table.coded(roles.instance_a), table.coded(roles.instance_b))
+        names, (first, second) = merge(table.coded(roles.instance_a), table.coded(roles.instance_b), narrow=True)
+    table.keep(roles.truths)
     if roles.id_a is not None and roles.id_b is not None:
-        left, right = table.coded(roles.id_a), table.coded(roles.id_b)
+        left, right = columns[roles.id_a], columns[roles.id_b]
         identities, (a, b) = merge(left, right)
         notes += [*left.notes(roles.id_a), *right.notes(roles.id_b)]
         notes += check_truths(table, roles, Coded(identities, a), Coded(identities, b)).notes()
@@ -220,9 +255,11 @@ def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, mis
         raise DataError(f"{table.source}: there are neither identities nor labels of genuine pairs")
     else:
         genuine = _stated(table, roles)
+        table.keep(())
         if names is None or first is None or second is None:
-            return unseen(score, genuine, small_is_same, notes)
-        inferred = infer_identities(names, first, second, genuine, table.where)
+            return Comparisons.of_nobody(score, genuine, distance=small_is_same, notes=notes)
+        known = None if identity is None else text_array([identity(str(name)).strip() for name in names])
+        inferred = infer_identities(names, first, second, genuine, table.where, known)
         notes += inferred.notes()
         identities, (a, b) = merge(Coded(inferred.identity, first), Coded(inferred.identity, second))
     return named(
@@ -236,8 +273,8 @@ def build_comparisons(table: Table, roles: PairRoles, distance: bool | None, mis
             names=names,
             instance_a=first,
             instance_b=second,
-            group_a=None if roles.group_a is None else table.coded(roles.group_a),
-            group_b=None if roles.group_b is None else table.coded(roles.group_b),
+            group_a=columns.get(roles.group_a or ""),
+            group_b=columns.get(roles.group_b or ""),
             notes=notes,
         ),
     )
@@ -276,11 +313,6 @@ def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[N
 def distance_note(score: str) -> Note:
     """The note on a column whose name says that it holds distances."""
     return Note("distance", f"the column {score!r} was read as a distance: small values mean the same identity")
-
-
-def unseen(score: FloatArray, genuine: BoolArray, distance: bool, notes: list[Note] | None = None) -> Comparisons:
-    """Comparisons without identities: a genuine one counts as one identity of its own, an impostor one as two."""
-    return Comparisons.of_nobody(score, genuine, distance=distance, notes=notes or [])
 
 
 def most_unseen(source: Input) -> float:

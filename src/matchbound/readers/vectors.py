@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.data.coded import first_null, give_back, values_of
+from matchbound.data.arrow import first_null, values_of
 from matchbound.errors import DataError
 from matchbound.readers.roles import RowRoles
 
@@ -21,7 +21,6 @@ def vectors_of(table: Table, roles: RowRoles) -> NDArray[Any]:
     """The vectors of a table, shape (n, d); those of one piece of lists are not copied."""
     kind = vector_type(table.data.schema, roles, table.source)
     if roles.embedding is None:
-        give_back()
         vectors = np.empty((table.data.num_rows, len(roles.features)), dtype=kind)
         fill_vectors(table, roles, vectors)
         return vectors

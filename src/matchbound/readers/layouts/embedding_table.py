@@ -9,9 +9,9 @@ from typing import Any
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input
-from matchbound.readers.layouts.whole import load_table
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
 from matchbound.readers.tables import build_embeddings, check_similarity
+from matchbound.readers.whole import load_table
 
 
 def read_embedding_table(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import encode, merge, taken, text_array
+from matchbound.data.labels import merge
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
-from matchbound.readers.layouts.lines import first_line, load_scores, read_fields
-from matchbound.readers.layouts.trials import Trials, attribute
-from matchbound.readers.roles import plain
+from matchbound.readers.layouts.trials import TRIALS, load_scores, once
+from matchbound.readers.roles import PairRoles, plain
+from matchbound.readers.tables import Table, build_comparisons
+from matchbound.readers.text import first_line, load_text_table, read_list
 
 _HEADER = (
     *("template", "template_id", "template_1", "template_2", "template_a", "template_b", "template1", "template2"),
@@ -40,31 +40,18 @@ def read_ijb(
     """
     pairs_file, score_file, known = _sort_out(inputs, scores, metadata)
     line = first_line(pairs_file)
-    delimiter = "," if "," in line else None
-    layout = "template template label, or template,template with metadata"
     headed = all(word in _HEADER for word in (plain(field) for field in line.replace(",", " ").split()))
-    fields = read_fields(pairs_file, (2, 3), layout, delimiter=delimiter, skip=int(headed))
+    lines = ("instance_a instance_b genuine", "instance_a instance_b")
+    table = read_list(pairs_file, lines, delimiter="," if "," in line else None, headed=headed)
     if score_file is None:
         raise DataError(f"{pairs_file.name} holds no scores; give read([pairs, scores], reader='ijb')")
-    score = load_scores(score_file, len(fields), pairs_file.name)
+    score = load_scores(score_file, table.data.num_rows, pairs_file.name)
     subjects = _subjects(known)
-    names, (first, second) = merge(fields.coded(0), fields.coded(1), narrow=True)
-    if fields.width == 3:
-        genuine = fields.truths(2)
-    else:
-        unknown = [at for at, name in enumerate(names) if str(name) not in subjects]
-        if unknown:
-            row = int(np.flatnonzero((first == unknown[0]) | (second == unknown[0]))[0])
-            raise DataError(
-                f"{fields.where(row)}: template {plainly(names[unknown[0]])} is in no metadata file ({len(unknown)} "
-                "such templates); give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with "
-                "labels"
-            )
-        _, (owner,) = encode(text_array([subjects[str(name)] for name in names]))
-        owner = owner.astype(np.int32)
-        genuine = taken(owner, first) == taken(owner, second)
-    trials = Trials(fields.source.name, names, first, second, genuine, fields.where)
-    return attribute(trials, score, (lambda name: subjects.get(name, "")) if subjects else None, distance)
+    if "genuine" in table.data.column_names:
+        of_name = (lambda name: subjects.get(name, "")) if subjects else None
+        return build_comparisons(table, TRIALS, bool(distance), score=score, identity=of_name)
+    roles = PairRoles("score", "id_a", "id_b", "instance_a", "instance_b")
+    return build_comparisons(_with_subjects(table, subjects), roles, bool(distance), score=score)
 
 
 READERS = {"ijb": read_ijb}
@@ -88,31 +75,35 @@ def _sort_out(
     return inputs[0], found[0] if found else None, known
 
 
-def _table(source: Input) -> Iterator[list[str]]:
-    """The rows of a comma-separated file, its header first."""
-    rows = csv.reader(line for _, line in source.filled_lines())
-    try:
-        yield from rows
-    except csv.Error as error:
-        raise DataError(f"{source.name}, row {rows.line_num}: not comma-separated text ({error})") from None
+def _with_subjects(table: Table, subjects: dict[str, str]) -> Table:
+    """The table with the subject of either template."""
+    a, b = table.coded("instance_a"), table.coded("instance_b")
+    names, (first, second) = merge(a, b)
+    unknown = np.flatnonzero(np.asarray([str(name) not in subjects for name in names], dtype=np.bool_))
+    if unknown.size:
+        row = int(np.flatnonzero((first == unknown[0]) | (second == unknown[0]))[0])
+        raise DataError(
+            f"{table.where(row)}: template {plainly(names[unknown[0]])} is in no metadata file ({unknown.size} "
+            "such templates); give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with "
+            "labels"
+        )
+    return table.with_labels(id_a=a.renamed(subjects.__getitem__), id_b=b.renamed(subjects.__getitem__))
 
 
 def _subjects(files: Sequence[Input]) -> dict[str, str]:
+    """The subject of each template, by all files of metadata."""
     subjects: dict[str, str] = {}
     for source in files:
-        rows = _table(source)
-        names = [plain(name) for name in next(rows, [])]
+        table = load_text_table(source, numbers=(), delimiter=",")
+        names = {plain(name): name for name in table.data.column_names}
         if "template_id" not in names or "subject_id" not in names:
             raise DataError(f"{source.name}, line 1: metadata need the columns TEMPLATE_ID and SUBJECT_ID")
-        template, subject = names.index("template_id"), names.index("subject_id")
-        for number, row in enumerate(rows, start=2):
-            where = f"{source.name}, line {number}"
-            if len(row) <= max(template, subject) or not row[template].strip() or not row[subject].strip():
-                raise DataError(f"{where}: no TEMPLATE_ID or no SUBJECT_ID")
-            name, label = row[template].strip(), row[subject].strip()
+
+        def said(row: int, name: str, here: str, before: str, table: Table = table) -> str:
+            return f"{table.where(row)}: template {name} is subject {here} here and {before} before"
+
+        found = once(table.coded(names["template_id"]), table.coded(names["subject_id"]), said)
+        for name, label in found.items():
             if subjects.setdefault(name, label) != label:
-                raise DataError(
-                    f"{where}: template {plainly(name)} is subject {plainly(label)} here and "
-                    f"{plainly(subjects[name])} before"
-                )
+                raise DataError(said(0, plainly(name), plainly(label), plainly(subjects[name])))
     return subjects

@@ -14,7 +14,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_values, merge
 from matchbound.errors import DataError, UsageError, shorten
 from matchbound.files.opening import Input, open_input
-from matchbound.readers.layouts.lines import load_scores
+from matchbound.readers.layouts.trials import load_scores
 from matchbound.readers.tables import named
 
 

@@ -16,8 +16,8 @@ from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.readers.infer import infer_identities
-from matchbound.readers.layouts.whole import load_table
 from matchbound.readers.tables import Table, named
+from matchbound.readers.whole import load_table
 
 
 def read_splink(

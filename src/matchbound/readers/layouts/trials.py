@@ -5,75 +5,25 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import (
-    KEY_ROWS,
-    Coded,
-    coded_values,
-    distinct_pairs,
-    label_mapping,
-    merge,
-    taken,
-    text_array,
-)
+from matchbound.arraytypes import FloatArray
+from matchbound.data.comparisons import Comparisons, check_finite
+from matchbound.data.labels import Coded, distinct_integers, label_mapping, merge
 from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input, open_input
-from matchbound.readers.infer import infer_identities
-from matchbound.readers.layouts.lines import Fields, first_line, is_number, load_scores, read_fields
-from matchbound.readers.roles import plain
-from matchbound.readers.tables import GENUINE_WORDS
+from matchbound.readers.npy import load_npy
+from matchbound.readers.roles import PairRoles, plain
+from matchbound.readers.tables import GENUINE_WORDS, Table, build_comparisons
+from matchbound.readers.text import as_float, first_line, read_list, split_line
 
 FilePath = str | os.PathLike[str]
 IdentityMap = FilePath | Mapping[str, str]
 
+TRIALS = PairRoles("score", instance_a="instance_a", instance_b="instance_b", genuine="genuine")
+"""A trial list names two instances and says whether they show one identity."""
 _SPEAKER = re.compile(r"^id\d+$")
-
-
-@dataclass(frozen=True)
-class Trials:
-    """A trial list: two names and a label per row, and where each row stands.
-
-    Attributes
-    ----------
-    source : str
-        The name of the file.
-    names : array, shape (k,)
-        The names that occur, sorted.
-    first, second : int32 arrays, shape (n,)
-        Positions in `names`.
-    genuine : bool array, shape (n,)
-    where : callable
-        From a row to its place.
-    """
-
-    source: str
-    names: LabelArray
-    first: IntArray
-    second: IntArray
-    genuine: BoolArray
-    where: Callable[[int], str]
-
-    @staticmethod
-    def of(fields: Fields, a: Coded, b: Coded, genuine: BoolArray) -> Trials:
-        """Trials of the rows of a file."""
-        names, (first, second) = merge(a, b, narrow=True)
-        return Trials(fields.source.name, names, first, second, genuine, fields.where)
-
-
-@dataclass(frozen=True)
-class PairScores:
-    """Scores with the two names of each."""
-
-    source: str
-    a: Coded
-    b: Coded
-    score: FloatArray
-    where: Callable[[int], str]
 
 
 def read_voxceleb(
@@ -88,13 +38,11 @@ def read_voxceleb(
     The speaker is the part of the path like ``id10270``, or else the first part. Scores are one per line in
     the order of the list, or lines with both paths and a score. A fourth column of the list can hold the score.
     """
-    trials_file, score_file, _ = _files(inputs, scores, None, "voxceleb")
-    layout = "1 id10270/x6uYqmx31kE/00001.wav id10270/8jEAjG6SegY/00008.wav"
-    fields = read_fields(trials_file, (3, 4), layout, numbers=lambda row: () if score_file or len(row) < 4 else (3,))
-    trials = Trials.of(fields, fields.coded(1), fields.coded(2), fields.truths(0))
-    score = _own_or_joined(fields, trials, score_file, "voxceleb")
+    trials, score_file, _ = _files(inputs, scores, None, "voxceleb")
+    own = "_score" if score_file else "score"
+    table = read_list(trials, ("genuine instance_a instance_b", f"genuine instance_a instance_b {own}"))
     identity = _by_regex(identity_regex) if identity_regex is not None else _speaker_of_path
-    return attribute(trials, score, identity, distance)
+    return _comparisons(table, score_file, identity, distance, "voxceleb")
 
 
 def read_kaldi(
@@ -111,19 +59,13 @@ def read_kaldi(
     from `identity_regex` (its first group, searched in the sample name); what neither names is inferred from
     the target trials. One file with ``enroll test score target`` lines is read as well.
     """
-    trials_file, score_file, map_file = _files(inputs, scores, map, "kaldi")
-
-    def label_of(row: list[str]) -> int:
-        return 3 if len(row) == 4 and row[3].lower() in GENUINE_WORDS and is_number(row[2]) else 2
-
-    def numbers(row: list[str]) -> tuple[int, ...]:
-        return () if score_file or len(row) < 4 else (5 - label_of(row),)
-
-    fields = read_fields(trials_file, (3, 4), "enroll test target|nontarget", numbers=numbers)
-    label = label_of([fields.first(k) for k in range(fields.width)])
-    trials = Trials.of(fields, fields.coded(0), fields.coded(1), fields.truths(label))
-    score = _own_or_joined(fields, trials, score_file, "kaldi", 5 - label)
-    return attribute(trials, score, _identity(map_file, identity_regex), distance)
+    trials, score_file, map_file = _files(inputs, scores, map, "kaldi")
+    own = "_score" if score_file else "score"
+    first = first_line(trials).split()
+    label_last = len(first) == 4 and first[3].lower() in GENUINE_WORDS and as_float(first[2]) is not None
+    four = f"instance_a instance_b {own} genuine" if label_last else f"instance_a instance_b genuine {own}"
+    table = read_list(trials, ("instance_a instance_b genuine", four))
+    return _comparisons(table, score_file, _identity(map_file, identity_regex), distance, "kaldi")
 
 
 def read_sre(
@@ -141,44 +83,70 @@ def read_sre(
     ``model segment [side] score``, or the nine columns of a 2008 submission. `map` names the speaker of
     models or segments (two columns, or a model key); the rest is inferred from the target trials.
     """
-    trials_file, score_file, map_file = _files(inputs, scores, map, "sre")
+    trials, score_file, map_file = _files(inputs, scores, map, "sre")
     if score_file is None:
-        raise DataError(f"{trials_file.name} is a key without scores; give read([key, scores], reader='sre')")
-    trials = _sre_key(trials_file)
-    score = _join(trials, _sre_scores(score_file))
+        raise DataError(f"{trials.name} is a key without scores; give read([key, scores], reader='sre')")
     of_name = _identity(map_file, identity_regex)
 
     def identity(name: str) -> str:
         bare = name.partition(":")[2]
         return of_name(bare) or of_name(bare.rpartition("-")[0]) if of_name is not None else ""
 
-    return attribute(trials, score, identity, distance)
+    table = _sre_list(trials, "genuine", "targettype")
+    score = join_scores(table, _sre_list(score_file, "score", "LLR"))
+    return build_comparisons(table, TRIALS, bool(distance), score=score, identity=identity)
 
 
 READERS = {"voxceleb": read_voxceleb, "kaldi": read_kaldi, "sre": read_sre}
 
 
-def attribute(
-    trials: Trials, score: FloatArray, identity: Callable[[str], str] | None, distance: bool | None
-) -> Comparisons:
-    """Comparisons from trials: identities by name where they are known, by genuine trials where not."""
-    names, first, second = trials.names, trials.first, trials.second
-    known = None
-    if identity is not None:
-        known = text_array([identity(str(name)).strip() for name in names])
-    found = infer_identities(names, first, second, trials.genuine, trials.where, known)
-    identities, (a, b) = merge(Coded(found.identity, first), Coded(found.identity, second))
-    return Comparisons.from_codes(
-        identities,
-        a,
-        b,
-        score,
-        distance=bool(distance),
-        names=names,
-        instance_a=first,
-        instance_b=second,
-        notes=found.notes(),
-    )
+def load_scores(source: Input, rows: int, of: str) -> FloatArray:
+    """One score per comparison, in order: from an ``.npy`` array, or text with one number per line."""
+    if source.kind == "npy":
+        values = np.asarray(load_npy(source, mmap=False))
+        if values.ndim == 2 and 1 in values.shape:
+            values = values.reshape(-1)
+        if values.ndim != 1 or values.dtype.kind not in "iuf":
+            raise DataError(
+                f"{source.name} holds {values.dtype} of shape {values.shape}; give one score per comparison"
+            )
+        scores = values.astype(np.float64)
+        check_finite(scores, lambda row: f"{source.name}, row {row}: the score is")
+    else:
+        scores = read_list(source, ("score",)).numbers("score")
+    if scores.size != rows:
+        raise DataError(f"{source.name} holds {scores.size} scores, and {of} has {rows} comparisons; they must agree")
+    return scores
+
+
+def join_scores(trials: Table, scores: Table) -> FloatArray:
+    """The score of each trial, whatever the order of the score file; a trial without one is an error."""
+    columns = [table.coded(name) for table in (scores, trials) for name in ("instance_a", "instance_b")]
+    names, (a, b, first, second) = merge(*columns, narrow=True)
+    del columns
+    width = np.int64(names.size)
+    pairs = (Coded(*distinct_integers(one * width + two)) for one, two in ((a, b), (first, second)))
+    known, (pair, wanted) = merge(*pairs, narrow=True)
+    score = scores.numbers("score")
+    value = np.full(known.size, np.nan)
+    value[pair[::-1]] = score[::-1]  # the first score of a pair stays
+    other = np.flatnonzero(score != value[pair])
+    if other.size:
+        row = int(other[np.argmin(pair[other])])
+        raise DataError(
+            f"{scores.where(row)}: {plainly(names[a[row]])} {plainly(names[b[row]])} has another score in an earlier "
+            "line; keep one"
+        )
+    found: FloatArray = value[wanted]
+    lost = np.flatnonzero(np.isnan(found))
+    if lost.size:
+        row = int(lost[0])
+        raise DataError(
+            f"{trials.where(row)}: no score for {plainly(names[first[row]])} {plainly(names[second[row]])} in "
+            f"{scores.source} ({lost.size} of {found.size} trials have none). Score every trial, or drop those trials "
+            "from the list"
+        )
+    return found
 
 
 def _files(
@@ -196,72 +164,28 @@ def _files(
     return inputs[0], score_file, map_file
 
 
-def _own_or_joined(fields: Fields, trials: Trials, score_file: Input | None, reader: str, own: int = 3) -> FloatArray:
+def _comparisons(
+    table: Table,
+    score_file: Input | None,
+    identity: Callable[[str], str] | None,
+    distance: bool | None,
+    reader: str,
+) -> Comparisons:
+    """Comparisons from trials whose scores are in the list, in a file in its order, or in a file with names."""
+    score: FloatArray | None = None
     if score_file is None:
-        if fields.width < 4:
+        if "score" not in table.data.column_names:
             raise DataError(
-                f"{fields.source.name} is a trial list without scores; give read([trials, scores], reader={reader!r})"
+                f"{table.source} is a trial list without scores; give read([trials, scores], reader={reader!r})"
             )
-        return fields.numbers(own)
-    if score_file.kind == "npy" or (score_file.kind == "text" and len(first_line(score_file).split()) == 1):
-        return load_scores(score_file, len(fields), fields.source.name)
-    return _join(trials, _pair_scores(score_file))
-
-
-def _pair_scores(source: Input) -> PairScores:
-    """Scores with both names: ``a b score``, ``score a b`` or ``a b score label``."""
-
-    def at(row: list[str]) -> int:
-        return 2 if is_number(row[2]) or not is_number(row[0]) else 0
-
-    fields = read_fields(source, (3, 4), "enroll test score", numbers=lambda row: (at(row),))
-    score = at([fields.first(k) for k in range(fields.width)])
-    a, b = (0, 1) if score == 2 else (1, 2)
-    return PairScores(fields.source.name, fields.coded(a), fields.coded(b), fields.numbers(score), fields.where)
-
-
-def _join(trials: Trials, scores: PairScores) -> FloatArray:
-    """The score of each trial, whatever the order of the score file; a trial without one is an error."""
-    everyone = np.arange(trials.names.size)
-    names, (left, right, place) = merge(scores.a, scores.b, Coded(trials.names, everyone), narrow=True)
-    score, where, source, width = scores.score, scores.where, scores.source, names.size
-    del scores
-    known, (code,) = distinct_pairs((left, right), width=width)
-    value = np.empty(known.size)
-    for rows in reversed(rows_of(code.size)):  # so that the first score of a pair stays
-        value[code[rows][::-1]] = score[rows][::-1]
-    twice: list[IntArray] = []
-    for rows in rows_of(code.size):
-        twice.append(rows.start + np.flatnonzero(score[rows] != value[code[rows]]))
-    other = np.concatenate(twice)
-    if other.size:
-        row = int(other[np.argmin(code[other])])
-        raise DataError(
-            f"{where(row)}: {plainly(names[left[row]])} {plainly(names[right[row]])} has another score in an earlier "
-            "line; keep one"
-        )
-    del left, right, code, score
-    found = np.empty(trials.first.size)
-    missing: list[IntArray] = []
-    for rows in rows_of(found.size):
-        wanted = place[trials.first[rows]].astype(np.int64) * np.int64(width) + place[trials.second[rows]]
-        at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
-        missing.append(rows.start + np.flatnonzero(known[at] != wanted))
-        found[rows] = value[at]
-    lost = np.concatenate(missing)
-    if lost.size:
-        row = int(lost[0])
-        raise DataError(
-            f"{trials.where(row)}: no score for {plainly(trials.names[trials.first[row]])} "
-            f"{plainly(trials.names[trials.second[row]])} in {source} ({lost.size} of {found.size} trials have "
-            "none). Score every trial, or drop those trials from the list"
-        )
-    return found
-
-
-def rows_of(size: int) -> list[slice]:
-    """All rows, some at a time."""
-    return [slice(at, min(at + KEY_ROWS, size)) for at in range(0, size, KEY_ROWS)]
+    elif score_file.kind == "npy" or (score_file.kind == "text" and len(first_line(score_file).split()) == 1):
+        score = load_scores(score_file, table.data.num_rows, table.source)
+    else:
+        first = first_line(score_file).split()
+        score_first = len(first) > 2 and as_float(first[2]) is None and as_float(first[0]) is not None
+        names = "score instance_a instance_b" if score_first else "instance_a instance_b score"
+        score = join_scores(table, read_list(score_file, (names, f"{names} _label")))
+    return build_comparisons(table, TRIALS, bool(distance), score=score, identity=identity)
 
 
 def _speaker_of_path(name: str) -> str:
@@ -295,124 +219,82 @@ def _identity(map: Input | Mapping[str, str] | None, identity_regex: str | None)
     return lambda name: known.get(name, "")
 
 
+SUBJECTS = ("subjectid", "subject_id", "speakerid", "speaker_id", "speaker", "subject", "identity", "pin", "sid")
+SAMPLES = (
+    *("segmentid", "segment_id", "modelid", "model_id", "model", "segment", "sample", "utterance", "utt", "name"),
+    "template_id",
+)
+
+
 def read_map(source: Input) -> dict[str, str]:
     """Sample → identity from a file: two columns, a table with a header, or a NIST model key."""
     header = first_line(source)
     delimiter = "," if "," in header else None
-    names = [plain(name) for name in (header.split(delimiter) if delimiter else header.split())]
-    subjects = ("subjectid", "subject_id", "speakerid", "speaker_id", "speaker", "subject", "identity", "pin", "sid")
-    samples = (
-        "segmentid",
-        "segment_id",
-        "modelid",
-        "model_id",
-        "model",
-        "segment",
-        "sample",
-        "utterance",
-        "utt",
-        "name",
-    )
-    sample = next((names.index(name) for name in samples if name in names), None)
-    subject = next((names.index(name) for name in subjects if name in names), None)
-    if sample is not None and subject is not None:
-        fields = read_fields(source, (len(names),), shorten(header), delimiter=delimiter, skip=1)
-    else:
-        fields = read_fields(source, (2, 4), "sample identity", delimiter=delimiter)
-        sample, subject = 0, fields.width - 1
-    (names, name), (labels, label) = fields.hashed(sample), fields.hashed(subject)
-    stated = np.empty(len(names), dtype=np.int32)
-    for rows in reversed(rows_of(name.size)):  # so that the first label of a name stays
-        stated[name[rows][::-1]] = label[rows][::-1]
-    for rows in rows_of(name.size):
-        other = np.flatnonzero(stated[name[rows]] != label[rows])
-        if other.size:
-            row = rows.start + int(other[0])
-            raise DataError(
-                f"{fields.where(row)}: {plainly(names[name[row]])} is {plainly(labels[label[row]])} here and "
-                f"{plainly(labels[stated[name[row]]])} in an earlier line"
-            )
-    return {name: labels[at] for name, at in zip(names, stated.tolist(), strict=True)}
+    names = [plain(name) for name in split_line(header, delimiter)]
+    sample = next((names.index(name) for name in SAMPLES if name in names), None)
+    subject = next((names.index(name) for name in SUBJECTS if name in names), None)
+    headed = sample is not None and subject is not None
+    if headed:
+        names = ["sample" if k == sample else "identity" if k == subject else f"_{k}" for k in range(len(names))]
+    lines = (" ".join(names),) if headed else ("sample identity", "sample _1 _2 identity")
+    table = read_list(source, lines, delimiter=delimiter, headed=headed)
+    who, label = table.coded("sample"), table.coded("identity")
+    return once(who, label, lambda row, name, here, before: f"{table.where(row)}: {name} is {here} here and {before} in an earlier line")  # fmt: skip # noqa: E501
 
 
-def _delimiter(line: str) -> str | None:
-    return "," if "," in line else None
+def once(who: Coded, label: Coded, said: Callable[[int, str, str, str], str]) -> dict[str, str]:
+    """The one label of each name; a DataError where a name has two, in the words of `said(row, name, here, before)`."""
+    names, (name,) = merge(who)
+    labels, (stated,) = merge(label)
+    of_name = np.empty(names.size, dtype=np.int64)
+    of_name[name[::-1]] = stated[::-1]  # the first label of a name stays
+    other = np.flatnonzero(of_name[name] != stated)
+    if other.size:
+        row = int(other[0])
+        words = (names[name[row]], labels[stated[row]], labels[of_name[name[row]]])
+        raise DataError(said(row, *(plainly(word) for word in words)))
+    return {str(key): str(labels[at]) for key, at in zip(names.tolist(), of_name.tolist(), strict=True)}
 
 
-def _sre_names(fields: Fields, at: Mapping[str, int]) -> tuple[Coded, Coded]:
-    """Names of models and segments that cannot be taken for each other."""
-
-    def said(row: int) -> str:
-        return f"{fields.where(row)}: a name"
-
-    models = fields.coded(at["model"], "model:{}".format)
-    if "side" not in at:
-        return models, fields.coded(at["segment"], "segment:{}".format)
-    (segments, segment), (sides, side) = fields.hashed(at["segment"]), fields.hashed(at["side"])
-    pairs, (code,) = distinct_pairs((segment, side), width=len(sides))
-    earliest = np.empty(pairs.size, dtype=np.int64)
-    for rows in reversed(rows_of(code.size)):
-        earliest[code[rows][::-1]] = np.arange(rows.start, rows.stop)[::-1]
-    order = np.argsort(earliest)  # names as they first occur
-    number = np.empty(order.size, dtype=np.int32)
-    number[order] = np.arange(order.size)
-    words = [f"segment:{segments[k // len(sides)]}-{sides[k % len(sides)].lower()}" for k in pairs[order].tolist()]
-    known: dict[str, int] = {}
-    place = np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int32)
-    return models, coded_values(list(known), taken(place[number], code), said)
+_SRE = {
+    "model": ("modelid", "model_id", "model"),
+    "segment": ("segmentid", "segment_id", "segment", "segid", "testseg"),
+    "side": ("side", "channel"),
+    "genuine": ("targettype", "target_type", "key", "label", "target", "trial_type"),
+    "score": ("llr", "score"),
+}
+_SRE_LINES = {
+    "genuine": ("model segment genuine", "model segment side genuine"),
+    "score": ("model segment score", "model segment side score", "_0 _1 _2 _3 model segment side _7 score"),
+}
 
 
-def _sre_header(line: str, delimiter: str | None) -> dict[str, int]:
-    """Which column is what, from a header; empty when the first line is no header."""
-    roles = {
-        "model": ("modelid", "model_id", "model"),
-        "segment": ("segmentid", "segment_id", "segment", "segid", "testseg"),
-        "side": ("side", "channel"),
-        "label": ("targettype", "target_type", "key", "label", "target", "trial_type"),
-        "score": ("llr", "score"),
-    }
-    names = [plain(name) for name in (line.split(delimiter) if delimiter else line.split())]
-    found = {role: names.index(n) for role, spellings in roles.items() for n in reversed(spellings) if n in names}
-    return found if "model" in found and "segment" in found else {}
-
-
-def _sre_key(source: Input) -> Trials:
+def _sre_list(source: Input, wanted: str, called: str) -> Table:
+    """A key or a submission, with or without a header: names of models and segments, and labels or scores."""
     line = first_line(source)
-    delimiter = _delimiter(line)
-    width = len(line.split(delimiter))
-    at = _sre_header(line, delimiter)
-    if at and "label" not in at:
-        raise DataError(f"{source.name}, line 1: a key needs a column targettype; the header is {shorten(line)!r}")
-    layout = "modelid segmentid side target|nontarget"
-    headed = bool(at)
-    if not at:
-        side = {"side": 2} if width >= 4 else {}
-        at = {"model": 0, "segment": 1, "label": 3 if width >= 4 else 2, **side}
-        first = [field.strip().lower() for field in line.split(delimiter)]
-        if width > at["label"] and first[at["label"]] not in GENUINE_WORDS:
+    delimiter = "," if "," in line else None
+    fields = split_line(line, delimiter)
+    names = [plain(name) for name in fields]
+    found = {role: names.index(n) for role, words in _SRE.items() for n in reversed(words) if n in names}
+    headed = "model" in found and "segment" in found
+    lines = _SRE_LINES[wanted]
+    if headed:
+        if wanted not in found:
+            raise DataError(f"{source.name}, line 1: there is no column {called}; the header is {shorten(line)!r}")
+        kept = {at: role for role, at in found.items() if role in ("model", "segment", "side", wanted)}
+        lines = (" ".join(kept.get(k, f"_{k}") for k in range(len(names))),)
+    elif wanted == "genuine" and len(fields) >= 3:
+        at = 3 if len(fields) >= 4 else 2
+        lines = (" ".join([*lines[at - 2].split(), *(f"_{k}" for k in range(at + 1, len(fields)))]),)
+        if fields[at].lower() not in GENUINE_WORDS:
             raise DataError(
-                f"{source.name}, line 1: {shorten(first[at['label']])!r} is not a label; write target or nontarget. A "
+                f"{source.name}, line 1: {shorten(fields[at])!r} is not a label; write target or nontarget. A "
                 "header has the columns modelid, segmentid, side, targettype"
             )
-    fields = read_fields(source, (width,) if width >= 3 else (3, 4), layout, delimiter=delimiter, skip=int(headed))
-    a, b = _sre_names(fields, at)
-    return Trials.of(fields, a, b, fields.truths(at["label"]))
-
-
-def _sre_scores(source: Input) -> PairScores:
-    line = first_line(source)
-    delimiter = _delimiter(line)
-    width = len(line.split(delimiter))
-    at = _sre_header(line, delimiter)
-    if at and "score" not in at:
-        raise DataError(f"{source.name}, line 1: scores need a column LLR; the header is {shorten(line)!r}")
-    headed = bool(at)
-    if not at and width == 9:
-        at = {"model": 4, "segment": 5, "side": 6, "score": 8}
-    elif not at:
-        at = {"model": 0, "segment": 1, "score": width - 1, **({"side": 2} if width == 4 else {})}
-    layout = "modelid segmentid [side] score"
-    fields = read_fields(source, (width,) if width in (3, 4, 9) or headed else (3, 4, 9), layout,
-                         delimiter=delimiter, skip=int(headed), numbers=lambda _: (at["score"],))  # fmt: skip
-    a, b = _sre_names(fields, at)
-    return PairScores(fields.source.name, a, b, fields.numbers(at["score"]), fields.where)
+    table = read_list(source, lines, delimiter=delimiter, headed=headed)
+    model = table.coded("model").renamed("model:{}".format)  # so that it is not taken for a segment
+    segment = table.coded("segment").renamed("segment:{}".format)
+    if "side" in table.data.column_names:
+        segment = segment.joined(table.coded("side"), lambda one, side: f"{one}-{side.lower()}")
+    table.keep((wanted,))
+    return table.with_labels(instance_a=model, instance_b=segment)

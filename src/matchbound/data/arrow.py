@@ -1,4 +1,4 @@
-"""Columns of labels from Arrow arrays, and the numbers of Arrow columns."""
+"""Arrow columns as numpy arrays, and tables in one piece, with little memory held twice."""
 
 from __future__ import annotations
 
@@ -9,18 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.data.labels import Coded, Said, coded_values, merge
-
-__all__ = ["Coded", "coded_column", "first_null", "give_back", "in_one_piece", "merge", "trim", "values_of"]
-
 FEW_COLUMNS = 64
 """Memory is given back after each of so many columns, or after so many of them."""
-
-
-def coded_column(column: Any, said: Said) -> Coded:
-    """A column from an Arrow array of text, by hashing; `said` begins a message about a row."""
-    hashed = column.dictionary_encode()
-    return coded_values(hashed.dictionary.to_pylist(), values_of(hashed.indices), said)
 
 
 def values_of(column: Any) -> NDArray[Any]:
@@ -42,17 +32,12 @@ def values_of(column: Any) -> NDArray[Any]:
     return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array)]
 
 
-def in_one_piece(held: list[Any]) -> Any:
-    """An Arrow table whose columns are one chunk each, made column by column so that little is held twice.
-
-    Parameters
-    ----------
-    held
-        The table, alone in a list, from which it is taken: nobody else should hold it.
-    """
+def in_one_piece(parts: list[Any]) -> Any:
+    """One Arrow table, of one chunk per column, of tables that are moved out of a list; nobody else may hold them."""
     import pyarrow as pa
 
-    data = held.pop()
+    data = pa.concat_tables(parts)
+    parts.clear()
     made: list[Any] = []
     names, waiting = data.column_names, data.columns[::-1]
     del data
@@ -63,20 +48,15 @@ def in_one_piece(held: list[Any]) -> Any:
         made.append(column.combine_chunks())
         del column
         if len(names) <= FEW_COLUMNS or len(waiting) % FEW_COLUMNS == 0:
-            give_back()
+            pa.default_memory_pool().release_unused()
     return pa.table(made, names=names)
 
 
-def give_back() -> None:
-    """Give memory that Arrow holds without need back to the system."""
+def trim() -> None:
+    """Give memory that Arrow and the C library hold without need back to the system, where they can be asked to."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
-
-
-def trim() -> None:
-    """Give back what the C library holds as well, where it can be asked to: many columns are many small objects."""
-    give_back()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from matchbound.errors import DataError
 from matchbound.files.opening import Input
-from matchbound.readers.delimited import load_text_table
 from matchbound.readers.parquet import load_parquet_table
 from matchbound.readers.tables import Table
+from matchbound.readers.text import load_text_table
 
 
 def load_table(source: Input, numbers: Collection[str] | None = None, labels: Collection[str] = ()) -> Table:

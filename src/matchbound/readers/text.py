@@ -1,0 +1,529 @@
+"""Text files: one parser for tables with a header and for lists without one. A line that cannot be read is named."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray
+from matchbound.data.arrow import in_one_piece, trim, values_of
+from matchbound.data.comparisons import FAILED, Comparisons, check_finite
+from matchbound.data.embeddings import Embeddings, Similarity
+from matchbound.data.missing import check_missing
+from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.files.opening import BLANKS, MAX_LINE, Input, report_progress
+from matchbound.notes import Note
+from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
+from matchbound.readers.tables import (
+    AGAIN,
+    Table,
+    build,
+    build_embeddings,
+    check_similarity,
+    most_unseen,
+    too_many_unseen,
+)
+
+_DELIMITERS = ("\t", ",", ";", "|")
+MAX_COLUMNS = 20_000
+"""Columns of numbers that a text file may have: each takes kilobytes to read, however few the lines are."""
+WIDE = 64
+"""Memory is given back after each block of a table with more columns: they are many small objects."""
+BLOCK_BYTES = 8 << 20
+"""How much text is parsed at once."""
+NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+"""How a finite number is written."""
+_COMMA = re.compile(r"^[+-]?\d+,\d+([eE][+-]?\d+)?$")
+_WHITE = [chr(code).encode() for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
+"""Every character that `str.split` takes for white space within a line."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the lines of a text file are read.
+
+    Attributes
+    ----------
+    names : tuple of str
+        All columns of the file, in order.
+    labels, numbers : tuple of str
+        The columns that are read: as dictionaries of text, and as float64.
+    delimiter : str or None
+        The character between columns; None for any white space.
+    above : int
+        How many lines stand above the first row.
+    decimal : str
+        The character before decimals.
+    line : str
+        For lists, which know no quotes: what a line should be, for messages. Empty for a table with a header.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    numbers: tuple[str, ...]
+    delimiter: str | None
+    above: int = 0
+    decimal: str = "."
+    line: str = ""
+
+    def notes(self) -> tuple[Note, ...]:
+        """What was taken where there was a choice."""
+        return (Note("decimal-commas", "numbers were read with decimal commas"),) if self.decimal == "," else ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the rows of a text file stand, such as ``"trials.txt, line 17"``; it holds none of them."""
+
+    source: Input
+    layout: Layout
+
+    def __call__(self, row: int) -> str:
+        with suppress(DataError, StopIteration):  # a line before it that cannot be taken apart is not the matter
+            number, _ = next(islice(numbered_rows(self.source, self.layout), row, None))
+            return f"{self.source.name}, line {number}"
+        return f"{self.source.name}, row {row}"
+
+
+def read_delimited(
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+    delimiter: str | None = None,
+    missing: str = "error",
+) -> Comparisons | Embeddings:
+    """Comparisons or embeddings from a delimited file with a header line.
+
+    Parameters
+    ----------
+    source
+        The file.
+    distance, similarity
+        As in `matchbound.read`.
+    columns, group
+        As in `matchbound.readers.roles.find_roles`.
+    delimiter
+        The character between columns; by default the one that the header uses most of tab, comma,
+        semicolon and bar.
+    """
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
+        raise UsageError(f"delimiter must be one character; got {delimiter!r}")
+    at, header = read_header(source)
+    names, delimiter = split_header(header, source.name, delimiter)
+    try:
+        roles = find_roles(names, source.name, columns=columns, group=group)
+    except DataError as error:
+        raise DataError(f"{error}{hint(header, names, delimiter)}") from None
+    if isinstance(roles, RowRoles) and roles.embedding is not None:
+        raise DataError(
+            f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column per "
+            "number (feature_0, feature_1, …), or use Parquet or .npz"
+        )
+    check_missing(missing)
+    numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
+    layout = table_layout(source, names, roles.labels(), numbers, delimiter, at)
+    if isinstance(roles, RowRoles) and not set(roles.labels()) & set(numbers):
+        table, vectors = _vectors(source, layout)
+        return build_embeddings(table, roles, check_similarity(source.name, distance, similarity), vectors)
+    nobody = isinstance(roles, PairRoles) and roles.id_a is None and roles.instance_a is None
+    table = text_table(
+        source,
+        layout,
+        may_miss=missing != "error" and isinstance(roles, PairRoles),
+        most=most_unseen(source) if nobody else math.inf,
+    )
+    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
+
+
+def load_text_table(
+    source: Input, numbers: Collection[str] | None = None, labels: Collection[str] = (), delimiter: str | None = None
+) -> Table:
+    """All columns of a delimited file with a header.
+
+    `numbers` are read as numbers and other columns as text; without it, the columns that hold a number in
+    the first row and are not among `labels` are numbers.
+    """
+    at, header = read_header(source)
+    names, delimiter = split_header(header, source.name, delimiter)
+    twice = repeated(names)
+    if twice is not None:
+        raise DataError(f"{source.name}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+    if numbers is None:
+        first = next(numbered_rows(source, Layout(tuple(names), (), (), delimiter, at)), (0, []))[1]
+        numbers = [n for n, text in zip(names, first, strict=False) if n not in labels and NUMBER.match(text.strip())]
+    chosen = [name for name in names if name in set(numbers)]
+    rest = [name for name in names if name not in set(numbers)]
+    check_width(source.name, len(names))
+    return text_table(source, table_layout(source, names, rest, chosen, delimiter, at))
+
+
+def read_list(
+    source: Input, lines: Sequence[str], *, delimiter: str | None = None, headed: bool = False, most: float = math.inf
+) -> Table:
+    """The columns of a list, a text file without names of columns, or past a line of them.
+
+    Parameters
+    ----------
+    source
+        The file.
+    lines
+        What a line may be: names of columns with spaces between, such as ``"instance_a instance_b score"``. The one
+        with as many columns as the first line is taken. ``score`` holds numbers, a name that begins with ``_`` is not
+        read, and other columns hold labels.
+    delimiter
+        The character between columns; by default any run of white space.
+    headed
+        Whether to leave out the first line that is not blank.
+    most
+        How many rows there may be, where their identities are not known.
+    """
+    expected = " or ".join(lines)
+    if source.kind not in ("text", "empty"):
+        raise DataError(f"{source.name} is not a text file; a line should be: {expected}")
+    head = list(islice(source.filled_lines(), int(headed) + 1))
+    if len(head) <= int(headed):
+        raise DataError(f"{source.name} is empty" if not head else f"{source.name} has a header and no rows")
+    number, line = head[int(headed)]
+    width = len(split_line(line, delimiter))
+    check_width(source.name, width)
+    names = next((tuple(one.split()) for one in lines if len(one.split()) == width), None)
+    if names is None:
+        allowed = " or ".join(str(len(one.split())) for one in lines)
+        raise DataError(
+            f"{source.name}, line {number}: {width} columns where {allowed} are expected: {shorten(line)!r}. A line "
+            f"should be: {expected}"
+        )
+    numbers = tuple(name for name in names if name == "score")
+    labels = tuple(name for name in names if name != "score" and not name.startswith("_"))
+    above = head[0][0] if headed else 0
+    return text_table(source, Layout(names, labels, numbers, delimiter, above, line=" ".join(names)), most=most)
+
+
+def text_table(source: Input, layout: Layout, *, may_miss: bool = False, most: float = math.inf) -> Table:
+    """The columns of a text file that are wanted; `most` rows may be there, and numbers where they may not miss."""
+    parts: list[Any] = []
+    rows = 0
+    for part in checked_blocks(source, layout, may_miss):
+        parts.append(part)
+        rows += part.num_rows
+        if rows > most:
+            raise too_many_unseen(source, most)
+    return Table(source.name, in_one_piece(parts), Place(source, layout), layout.notes())
+
+
+def checked_blocks(source: Input, layout: Layout, may_miss: bool = False) -> Iterator[Any]:
+    """Arrow tables of the rows, one for each block, in order; a DataError names the first line that cannot be read."""
+    import pyarrow as pa
+
+    rows, problem = 0, ""
+    try:
+        for part in text_blocks(source, layout):
+            if not may_miss and any(part.column(name).null_count for name in layout.numbers):
+                problem = "a number is missing"
+                break
+            rows += part.num_rows
+            yield part
+    except MemoryError:
+        raise
+    except pa.ArrowException as error:
+        problem = plainly(error, 200)
+    if problem or not rows:
+        diagnose(source, layout)
+        raise DataError(f"{source.name}: {problem or 'there are no rows'}")
+
+
+def text_blocks(source: Input, layout: Layout) -> Iterator[Any]:
+    """Arrow tables of the rows, one for each block, in order.
+
+    What pyarrow cannot parse is an `ArrowException` that does not know its line: see `diagnose`.
+    """
+    check_width(source.name, len(layout.numbers))
+    source.check_unpacked()
+    total = source.size if not source.gzipped else 0
+    done = 0
+    for text in _blocks(source, layout):
+        done += len(text)
+        if text.startswith(codecs.BOM_UTF8):
+            text = codecs.BOM_UTF8 + text  # the parser drops one, and inside a file it is part of a label
+        if text.strip():
+            yield _parse(text, layout)
+        if len(layout.names) > WIDE:
+            trim()
+        report_progress(done, total or 0)
+
+
+def _blocks(source: Input, layout: Layout) -> Iterator[bytes]:
+    """The text below what stands above the rows, in pieces of whole lines."""
+    import pyarrow as pa
+
+    tidied = layout.line and layout.delimiter is not None
+    size = max(BLOCK_BYTES // 8, 1) if tidied else BLOCK_BYTES  # Python's lines take much more room than their text
+    with source.open() as stream:
+        for _ in range(layout.above):
+            stream.readline(MAX_LINE)
+        rest, last = b"" if layout.above else stream.read(3).removeprefix(codecs.BOM_UTF8), False
+        while not last:
+            more = stream.read(size)
+            last = len(more) < size
+            text = rest + more
+            cut = len(text) if last else text.rfind(b"\n") + 1
+            if not cut and len(text) > MAX_LINE:
+                raise DataError(f"{source.name}: a line is longer than {MAX_LINE:,} bytes: not a table of text")
+            whole, rest = text[:cut], text[cut:]
+            if layout.line:
+                whole = _tidied(whole, layout.delimiter)
+                if b"\r" in whole:  # the parser would begin a new row there
+                    raise pa.ArrowInvalid("there is a carriage return inside a line")
+                yield whole
+            else:
+                yield _without_empty_rows(whole, layout.delimiter or ",") if last else whole
+
+
+def _without_empty_rows(text: bytes, delimiter: str) -> bytes:
+    """Lines without those at the end that hold nothing but delimiters, as spreadsheets write them."""
+    end = text.find(b"\n", len(text.rstrip(b'\n\r \t"' + delimiter.encode())))
+    return text if end < 0 else text[: end + 1]
+
+
+def _tidied(text: bytes, delimiter: str | None) -> bytes:
+    """Lines of a list without white space around fields, with one space between those that white space separates."""
+    if delimiter is not None:
+        lines = text.decode("utf-8", "surrogateescape").split("\n")
+        fields = (delimiter.join(split_line(line, delimiter)) for line in lines if line.strip())
+        return "\n".join(fields).encode("utf-8", "surrogateescape")
+    for white in _WHITE:
+        text = text.replace(white, b" ")
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    return text.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" ")
+
+
+def _parse(text: bytes, layout: Layout) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    words = pa.dictionary(pa.int32(), pa.string())
+    kinds: dict[str, Any] = dict.fromkeys(layout.labels, words) | dict.fromkeys(layout.numbers, pa.float64())
+    return pa_csv.read_csv(
+        pa.BufferReader(text),
+        read_options=pa_csv.ReadOptions(
+            column_names=list(layout.names), use_threads=len(kinds) <= WIDE, block_size=len(text) + 1
+        ),
+        parse_options=pa_csv.ParseOptions(delimiter=layout.delimiter or " ", quote_char=False if layout.line else '"'),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=kinds, include_columns=list(kinds), decimal_point=layout.decimal
+        ),
+    )
+
+
+def _vectors(source: Input, layout: Layout) -> tuple[Table, FloatArray]:
+    """A table of the labels, and the numbers as vectors, shape (n, d); the columns are gone block by block."""
+    parts, blocks = [], []
+    for part in checked_blocks(source, layout):
+        block = np.empty((part.num_rows, len(layout.numbers)))
+        for k, column in enumerate(part.columns[len(layout.labels) :]):
+            block[:, k] = values_of(column)
+        blocks.append(block)
+        parts.append(part.select(list(layout.labels)))
+        del part
+    where = Place(source, layout)
+    vectors = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    wrong = np.zeros(len(layout.numbers), dtype=np.bool_)
+    for begin in range(0, len(vectors), 256):  # some rows at a time: all would take as much room again
+        wrong |= ~np.isfinite(vectors[begin : begin + 256]).all(axis=0)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        check_finite(vectors[:, k], lambda row: f"{where(row)}: {layout.numbers[k]} is", AGAIN)
+    return Table(source.name, in_one_piece(parts), where, layout.notes()), vectors
+
+
+def check_width(source: str, columns: int) -> None:
+    """Refuse so many columns of numbers that a line would cost more than it says."""
+    if columns > MAX_COLUMNS:
+        raise DataError(
+            f"{source} has {columns:,} columns of numbers, more than {MAX_COLUMNS:,}; write vectors of that length as "
+            ".npz or Parquet"
+        )
+
+
+def read_header(source: Input) -> tuple[int, str]:
+    """The first line that is not blank, with its number."""
+    for number, line in source.lines(skipping=BLANKS):
+        if len(line) > 1_000_000:
+            raise DataError(f"{source.name}, line {number} is over a million characters long: not a table of text")
+        if "\r" in line:
+            raise DataError(f"{source.name} ends its lines with a carriage return alone; save it with usual line ends")
+        if line.strip():
+            return number, line
+    raise DataError(f"{source.name} is empty")
+
+
+def split_header(header: str, source: str, delimiter: str | None = None) -> tuple[list[str], str]:
+    """The column names of a header line, and the character between them."""
+    if delimiter is None:
+        delimiter = max(_DELIMITERS, key=header.count)
+    try:
+        fields = next(csv.reader([header], delimiter=delimiter, skipinitialspace=True))
+    except csv.Error as error:
+        raise DataError(f"{source}, line 1: not a header of column names ({error})") from None
+    names = [name.strip() for name in fields]
+    unnamed = [position for position, name in enumerate(names, start=1) if not name]
+    if unnamed and unnamed != [1]:
+        raise DataError(f"{source}, line 1: column {unnamed[-1]} has no name; is there a delimiter too many?")
+    return [name or "(index)" for name in names], delimiter
+
+
+def first_line(source: Input) -> str:
+    """The first line that is not blank; an empty file is an error."""
+    if source.kind not in ("text", "empty"):
+        raise DataError(f"{source.name} is not a text file")
+    for _, line in source.filled_lines():
+        return line
+    raise DataError(f"{source.name} is empty")
+
+
+def split_line(line: str, delimiter: str | None) -> list[str]:
+    """The fields of a line of a list."""
+    return line.split() if delimiter is None else [field.strip() for field in line.split(delimiter)]
+
+
+def table_layout(
+    source: Input, names: Sequence[str], labels: Sequence[str], numbers: Sequence[str], delimiter: str, above: int
+) -> Layout:
+    """How a file with a header is read; its first rows show whether its numbers have decimal commas."""
+    layout = Layout(tuple(names), tuple(labels), tuple(numbers), delimiter, above)
+    if delimiter != ",":
+        place = [names.index(name) for name in numbers]
+        with suppress(DataError):  # what is wrong with a line is told when it is read
+            seen = [row[at] for _, row in islice(numbered_rows(source, layout), 100) for at in place if at < len(row)]
+            if any(_COMMA.match(text.strip()) for text in seen) and not any("." in text for text in seen):
+                return replace(layout, decimal=",")
+    return layout
+
+
+def numbered_rows(source: Input, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+    """The rows as Python takes them apart, with the number of the line that each begins on."""
+    if layout.line:
+        for number, line in source.filled_lines():
+            if number > layout.above:
+                yield number, split_line(line, layout.delimiter)
+        return
+    begun = [layout.above]
+
+    def texts() -> Iterator[str]:
+        for number, line in source.lines(skipping=b"\r\n"):
+            if number > layout.above and line:
+                begun.append(number)
+                yield line
+
+    reader = csv.reader(texts(), delimiter=layout.delimiter or ",", strict=True)
+    done = 1
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(
+                f"{source.name}, line {begun[min(done, len(begun) - 1)]}: {error}; is a quote not closed?"
+            ) from None
+        yield begun[min(done, len(begun) - 1)], row
+        done = len(begun)
+
+
+def diagnose(source: Input, layout: Layout) -> None:
+    """Find the first line that cannot be read, and say what is wrong with it."""
+    between = layout.delimiter or " "
+    begun = False
+    place = {name: position for position, name in enumerate(layout.names)}
+    expected = f"where {len(layout.names)} are expected" if layout.line else f"where the header has {len(place)}"
+    remedy = f"A line should be: {layout.line}" if layout.line else "Correct or drop the line"
+    for number, row in numbered_rows(source, layout):
+        begun = True
+        if len(row) > 1 and not any(field.strip() for field in row):
+            raise DataError(f"{source.name}, line {number} holds no values; delete it")
+        if len(row) != len(place):
+            raise DataError(
+                f"{source.name}, line {number}: {len(row)} columns {expected}: {shorten(between.join(row))!r}. {remedy}"
+            )
+        if layout.line and not all(row):
+            raise DataError(f"{source.name}, line {number}: an empty field: {shorten(between.join(row))!r}. {remedy}")
+        if layout.line and any("\r" in field for field in row):
+            raise DataError(f"{source.name}, line {number}: there is a carriage return inside it; use usual line ends")
+        for name in layout.numbers:
+            finite_number(row[place[name]], name, f"{source.name}, line {number}", layout.decimal)
+    if not begun:
+        raise DataError(f"{source.name} has a header and no rows" if layout.above else f"{source.name} is empty")
+
+
+def finite_number(text: str, name: str, where: str, decimal: str = ".") -> float:
+    """A finite number from text, or a DataError that says what stands there instead."""
+    text = text.strip()
+    if decimal == ",":
+        if "." in text:
+            raise DataError(
+                f"{where}: {name} is {shorten(text)!r}, and other rows have decimal commas; write one or the other"
+            )
+        text = text.replace(",", ".")
+    if NUMBER.match(text):
+        value = float(text)
+        if math.isfinite(value):
+            return value
+        raise DataError(f"{where}: {name} is {text}, too large for a number")
+    if not text:
+        raise DataError(f"{where}: {name} is missing; {FAILED}")
+    loose = as_float(text)
+    if loose is not None and math.isfinite(loose):
+        raise DataError(f"{where}: {name} is {shorten(text)!r}; write plain numbers")
+    if loose is None and text.lower() not in ("na", "n/a", "#n/a", "null", "none"):
+        remedy = "; write numbers with a decimal point" if _COMMA.match(text) else ""
+        raise DataError(f"{where}: {name} is {shorten(text)!r}, not a number{remedy}")
+    raise DataError(f"{where}: {name} is {shorten(text)}, not a finite number; {FAILED}")
+
+
+def as_float(text: str) -> float | None:
+    """What Python reads as a number, NaN and infinity among them; None for other text."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def hint(header: str, names: Sequence[str] = (), delimiter: str = ",") -> str:
+    """A guess at what a file is whose header says nothing: the reader of another tool, or a table without a header."""
+    known = {name.strip().lower() for name in names}
+    if known & {"match_weight", "match_probability"}:
+        return ". They look like predictions of Splink: give read([predictions, clusters], reader='splink')"
+    if "unique_id" in known and known & {"cluster", "cluster_id", "entity_id"}:
+        return ". It is a table of clusters: give read([predictions, clusters], reader='splink')"
+    if len(names) > 2 and any(NUMBER.match(name) for name in names):
+        return (
+            ". The first line looks like data, not like names of columns: put a line such as "
+            f"{delimiter.join(('id_a', 'id_b', 'score'))} above it"
+        )
+    fields = header.split()
+    if len(names) == 1 and len(fields) > 2 and {"score", "similarity", "id_a"} & {field.lower() for field in fields}:
+        return ". There is one column only: separate columns by commas, semicolons, tabs or bars"
+    if len(fields) == 3 and fields[2].lower() in ("target", "nontarget"):
+        return ". It looks like a Kaldi trial list: reader='kaldi'"
+    if len(fields) == 3 and fields[0] in ("0", "1") and "/" in fields[1]:
+        return ". It looks like a VoxCeleb trial list: reader='voxceleb'"
+    if len(fields) == 3 and NUMBER.match(fields[2]):
+        return ". It looks like a score file of Kaldi: give the trials as well, read([trials, scores], reader='kaldi')"
+    if len(fields) in (4, 5) and NUMBER.match(fields[-1]):
+        return f". It looks like a {len(fields)}-column score file of bob: reader='bob{len(fields)}'"
+    if len(fields) == 1 and NUMBER.match(fields[0]):
+        return ". It looks like a list of scores without identities: reader='pyeer'"
+    return ". Is the first line a title? The names of the columns come first" if len(names) == 1 else ""

@@ -1,0 +1,106 @@
+"""Folders for what several processes share: what a killed run left is removed, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import matchbound as mb
+from matchbound import scratch
+from matchbound.counting import table_job
+
+KILLED = """
+import sys, time
+import matchbound as mb
+from matchbound.counting import table_job
+real = table_job.write_words
+def write(*given):
+    real(*given)
+    print("written", flush=True)
+    time.sleep(60)
+table_job.write_words = write
+mb.tally(mb.scan(sys.argv[1]), [0.5], executor=mb.LocalExecutor(1))
+"""
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process leaves its words; another one that runs keeps its own."""
+    table, place = tmp_path / "x.parquet", tmp_path / "tmp"
+    place.mkdir()
+    rng = np.random.default_rng(1)
+    who = rng.integers(0, 40, (2, 3000))
+    parquet.write_table(pa.table({"id_a": who[0], "id_b": who[1], "score": rng.normal(size=3000)}), table)
+    expected = mb.tally(mb.read(table), [0.5]).impostor.errors.tolist()
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(table)], env={**os.environ, "TMPDIR": str(place)}, stdout=subprocess.PIPE
+        )
+        for _ in range(2)
+    ]
+    try:
+        for process in running:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"written\n"
+        assert len(list(place.glob("*/*.words"))) == 2
+        running[0].send_signal(signal.SIGKILL)
+        running[0].wait()
+        assert len(list(place.glob("*/*.words"))) == 2
+        monkeypatch.setattr(tempfile, "tempdir", str(place))
+        assert mb.tally(mb.scan(table), [0.5], executor=mb.LocalExecutor(1)).impostor.errors.tolist() == expected
+        assert len(list(place.glob("*/*.words"))) == 1
+        running[1].send_signal(signal.SIGKILL)
+        running[1].wait()
+        scratch.sweep(place)
+        assert list(place.iterdir()) == []
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def test_only_own_folders_are_removed(tmp_path: Path) -> None:
+    """Neither a folder without a lock, nor what a link points to, nor a folder in use."""
+    kept = tmp_path / "matchbound-words-other"
+    kept.mkdir()
+    target = tmp_path / "target"
+    target.mkdir()
+    (tmp_path / "matchbound-words-link").symlink_to(target)
+    (tmp_path / "matchbound-words-link.lock").symlink_to(target)
+    (tmp_path / "matchbound-words-far").symlink_to(target)
+    (tmp_path / "matchbound-words-far.lock").touch()
+    held, lock = scratch._locked(tmp_path)
+    lock.with_suffix("").mkdir()
+    scratch.sweep(tmp_path)
+    assert kept.is_dir()
+    assert target.is_dir()
+    assert lock.with_suffix("").is_dir()
+    os.close(held)
+    scratch.sweep(tmp_path)
+    assert not lock.exists()
+    assert not lock.with_suffix("").exists()
+
+
+def test_words_are_left_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def stopped() -> None:
+        with scratch.shared_folder() as folder:
+            Path(folder, "x").touch()
+            assert len(list(tmp_path.iterdir())) == 2
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert list(tmp_path.iterdir()) == []
+    assert table_job.shared_folder is scratch.shared_folder
