@@ -5,9 +5,9 @@
     python studies/default_coverage.py --data FOLDER --curves --seed 44 --state curves.jsonl --out curves.csv
 
 A replication draws G people, makes a data set of them, and calls `evaluate` (with ``--curves``: `roc`). Methods:
-"default" (what a user gets without asking), "wilson" (as the paper prints it), "guarded" (the latent interval as it was
-before it learned to hand over to the sample's own variance; made-up data only), and "true" (Wilson's formula with the
-true variance of the estimate, which nobody has: what could be had at best).
+"default" (what a user gets without asking), "decisions" (the same where scores are not known, only whether they match),
+"wilson" (as the paper prints it), and "true" (Wilson's formula with the true variance of the estimate, which nobody
+has: what could be had at best).
 
 Real data: the people of each set are split in two random halves, a and b; the constants of the method were chosen on
 halves a, and half b is reported. A replication draws G people of a half without replacement and at most ten instances
@@ -43,7 +43,8 @@ from numpy.typing import NDArray
 
 import matchbound as mb
 from matchbound.stats.intervals import wilson
-from matchbound.stats.latent import LatentModel, settings_named
+from matchbound.stats.latent import LatentModel
+from matchbound.stats.latent.model import Correlations
 
 Array = NDArray[Any]
 FAR, FRR = (1e-3, 1e-2, 1e-1), (1e-2, 1e-1)
@@ -234,9 +235,7 @@ Row = tuple[str, float, float, str, float, float, float]
 """Metric, rate, level, method, estimate, low, high."""
 
 
-def rates_of(
-    source: Half | Model, size: int, rng: np.random.Generator, check: bool = False, guarded: bool = True
-) -> list[Row]:
+def rates_of(source: Half | Model, size: int, rng: np.random.Generator, check: bool = False) -> list[Row]:
     """Intervals of one draw at fixed thresholds; `check` compares them with those of `Rate.interval`."""
     data = source.draw(size, rng)
     asked = np.concatenate([source.far, source.frr])
@@ -249,19 +248,30 @@ def rates_of(
         errors = np.array([rate.errors for rate in rates])
         low, high = limits(fitted, errors, (*levels, 0.9))  # a one-sided bound at 95% is the upper limit at 90%
         bound = high[-1]
-        before = limits(replace(fitted, settings=settings_named("guarded")), errors, (0.95,)) if guarded else None
+        assumed = replace(fitted, correlations=without_data(fitted))
+        decided = limits(assumed, errors, (0.95,))
         for k, (target, rate) in enumerate(zip(targets, rates, strict=True)):
             p = rate.estimate
             for j, level in enumerate(levels):
                 made.append((metric, target, level, "default", p, float(low[j, k]), float(high[j, k])))
             made.append((metric, target, 0.95, "default, upper bound", p, 0.0, float(bound[k])))
             made.append((metric, target, 0.95, "wilson", p, *rate.interval("wilson")))
-            if before is not None:
-                made.append((metric, target, 0.95, "guarded", p, float(before[0][0, k]), float(before[1][0, k])))
+            made.append((metric, target, 0.95, "decisions", p, float(decided[0][0, k]), float(decided[1][0, k])))
             if check:
                 assert np.allclose(tuple(rate.interval()), (low[0, k], high[0, k]), rtol=1e-3)
                 assert np.isclose(rate.upper_bound(), bound[k], rtol=1e-3)
     return made
+
+
+def without_data(model: LatentModel) -> Correlations:
+    """The correlations that are assumed where every comparison is a decision."""
+    known, numbers = model.correlations, model.settings
+    return replace(
+        known,
+        rho_identity=numbers.assumed_identity if model.design.sharing else 0.0,
+        rho_pair=numbers.assumed_pair if model.design.within else 0.0,
+        people=0.0,
+    )
 
 
 def limits(model: LatentModel, errors: Array, levels: tuple[float, ...]) -> tuple[Array, Array]:
@@ -306,13 +316,13 @@ def judged(estimate: float, truth: float, size: int, population: int | None) -> 
     return float(np.exp(np.log(estimate) + (np.log(truth) - np.log(estimate)) * stretch))
 
 
-def replication(source: Half | Model, size: int, number: int, seed: int, curves: bool, guarded: bool) -> list[Row]:
+def replication(source: Half | Model, size: int, number: int, seed: int, curves: bool) -> list[Row]:
     """Intervals of one draw, seeded on its own."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
     if curves:
         assert isinstance(source, Half)
         return points_of(source, size, rng)
-    return rates_of(source, size, rng, check=number == 0, guarded=guarded)
+    return rates_of(source, size, rng, check=number == 0)
 
 
 def table_rows(source: Half | Model, name: str, size: int, found: list[list[Row]]) -> list[dict[str, Any]]:
@@ -463,9 +473,7 @@ def main() -> None:
             done = state.found.get((label, size), {})
             for number in range(start, min(start + given.round, given.replications)):
                 if number not in done:
-                    state.add(
-                        label, size, number, replication(source, size, number, given.seed, given.curves, given.models)
-                    )
+                    state.add(label, size, number, replication(source, size, number, given.seed, given.curves))
         write_table(given.out, head, sources, state, given.pool)
         print(start + given.round, flush=True)  # noqa: T201
 

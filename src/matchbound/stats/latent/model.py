@@ -408,14 +408,15 @@ class LatentModel:
     ) -> tuple[FloatArray, FloatArray]:
         """The relative variance of the rate at probit rates z, and the design effect of clusters; shape (J,) each.
 
-        Model and sample are averaged on the log scale by precision, log v = log T + (1 − w)·d; where the sample's
-        variance is above the model's by more than both errors explain, the model weighs less. Upper limits take the
-        upper confidence limit of v.
+        Model and sample are averaged on the log scale by precision, log v = log T + (1 − w)·d. Where they differ by
+        more than both errors explain, the smaller one weighs less: of an upper limit, and of a lower limit. Upper
+        limits take the upper confidence limit of v.
         """
         model, effect, error = self._model(z)
         off, own_error = sample
-        squared = own_error**2
-        weight = squared / np.maximum(squared + error**2, np.maximum(off, 0.0) ** 2)
+        both = own_error**2 + error**2
+        weight = own_error**2 / np.maximum(both, np.maximum(off, 0.0) ** 2)
+        weight = np.where(~upper & (off < 0.0), 1.0 - error**2 / np.maximum(both, off**2), weight)
         known = np.isfinite(off)
         shift = np.where(known, (1.0 - weight) * off, 0.0)
         sigma = np.where(known, weight * error + (1.0 - weight) * own_error, error)
