@@ -5,7 +5,7 @@
 "lfw": 400 people of LFW with all of their images (2 to 530; a person of M images has M(M − 1)/2 genuine comparisons);
 the truth is the FRR of all 1,680 people with two images or more, and the deviation of an estimate is stretched by
 1/√(1 − 400/1680), as in default_coverage.py. Made-up people have scores μ_i + noise: "power-law" (80 people with 2 to
-60 images, P(M) ∝ M^−1.5), "even" (50 people, five images each), "goats" (the same, 4% of the people worse and with twice
+60 images, P(M) ∝ M^−1.5), "even" (50 people, five images each), "goats" (4% of them worse and with twice
 the noise), "heavy" (people differ by Student's t with three degrees of freedom), "labels" (one image in a hundred is of
 somebody else). The true rate is that of 20,000 people.
 """
