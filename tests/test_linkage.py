@@ -86,14 +86,6 @@ def test_nothing_matches() -> None:
     assert rates.f1().interval().high > 0.0
 
 
-def test_pooled_comparisons_only() -> None:
-    rates = mb.evaluate(golden_table("larger"), 0.6, weighting="identities")
-    for call in (rates.precision, rates.f1, rates.hter):
-        with pytest.raises(mb.UsageError, match="pooled comparisons"):
-            call()
-    assert rates.recall().estimate == 1.0 - rates.frr.estimate
-
-
 def test_the_prior_is_said() -> None:
     rates = mb.evaluate(golden_table("larger"), 0.6)
     assert "prior=0.01" in repr(rates.precision(0.01))

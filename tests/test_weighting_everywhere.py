@@ -16,7 +16,6 @@ import matchbound as mb
 from matchbound import results
 from matchbound.cli import main
 from matchbound.report import render
-from matchbound.results.weighted_curve import IdentityCurve
 from matchbound.show.section import Section
 from strategies import comparisons, tables
 
@@ -156,12 +155,10 @@ def test_a_person_with_many_images_weighs_once() -> None:
 
 def test_what_is_of_pooled_comparisons_is_refused() -> None:
     curve = mb.roc(people(1, [3, 2] * 8), weighting=ONCE)
-    assert isinstance(curve, IdentityCurve)
+    assert curve.weighting == "identities"
     assert curve.weighting == ONCE
     assert "identity pairs" in repr(curve)
-    for call in (curve.min_dcf, curve.actual_dcf, curve.cllr, curve.min_cllr, curve.bootstrap, curve.smooth,
-                 curve.linkage, curve.costs_by_prior, lambda: curve.threshold_for(0.1),
-                 lambda: curve.eer().bootstrap()):  # fmt: skip
+    for call in (curve.bootstrap, curve.smooth, lambda: curve.threshold_for(0.1), lambda: curve.eer().bootstrap()):
         with pytest.raises(mb.UsageError, match="pooled"):
             call()
     with pytest.raises(mb.UsageError, match="pooled"):
@@ -287,9 +284,9 @@ class TestAReportOfPeople:
             assert "Every person counts once" in render(report, form)
         assert report.provenance["parameters"]["weighting"] == ONCE
 
-    def test_costs_are_refused_before_anything_is_counted(self) -> None:
+    def test_failures_are_refused_before_anything_is_counted(self) -> None:
         with pytest.raises(mb.UsageError, match="pooled"):
-            mb.make_report(LARGE, min_dcf=[0.01], weighting=ONCE)
+            mb.make_report(LARGE, failures=mb.Failures.from_counts(fte=(1, 30)), weighting=ONCE)
         with pytest.raises(mb.UsageError, match="weighting"):
             mb.make_report(LARGE, weighting="persons")
 
@@ -306,3 +303,41 @@ def test_a_curve_of_people_that_cannot_have_every_step_is_refused_before_countin
     table.write_text("identity_a,identity_b,score\na,a,1\na,b,0\nb,b,1\n")
     with pytest.raises(mb.DataError, match="stays on disk"):
         mb.roc(mb.scan(table), weighting=ONCE)
+
+
+def test_costs_and_linkage_by_identity_are_the_pooled_ones_in_balanced_data() -> None:
+    """Where all identities have equally many instances every weight is the same."""
+    data = people(11, [4] * 30)
+    pooled, once = mb.evaluate(data, 0.5), mb.evaluate(data, 0.5, weighting=ONCE)
+    curves = mb.roc(data), mb.roc(data, weighting=ONCE)
+    pairs = [
+        (pooled.precision(0.1), once.precision(0.1)),
+        (pooled.f1(0.1), once.f1(0.1)),
+        (pooled.hter(), once.hter()),
+        (curves[0].min_dcf(0.1), curves[1].min_dcf(0.1)),
+        (curves[0].actual_dcf(0.4), curves[1].actual_dcf(0.4)),
+        (curves[0].min_cllr(), curves[1].min_cllr()),
+        (curves[0].cllr(), curves[1].cllr()),
+    ]
+    for one, two in pairs:
+        assert two.estimate == pytest.approx(one.estimate, rel=1e-9), one.metric
+        assert two.variance == pytest.approx(one.variance, rel=1e-6), one.metric  # type: ignore[attr-defined]
+        low, high = two.interval()
+        assert low < two.estimate < high
+
+
+@given(tables(min_identities=4), st.integers(-2, 2).map(lambda s: s / 4))
+def test_costs_and_linkage_by_identity_are_made_of_its_rates(rows: list, threshold: float) -> None:
+    assume(both_kinds(rows))
+    far = np.mean(list(shares(rows, threshold, True).values()))
+    frr = np.mean(list(shares(rows, threshold, False).values()))
+    rates = mb.evaluate(comparisons(rows), threshold, weighting=ONCE)
+    assert rates.hter().estimate == pytest.approx((far + frr) / 2)
+    if far > 0 or frr < 1:
+        assert rates.precision(0.2).estimate == pytest.approx(0.2 * (1 - frr) / (0.2 * (1 - frr) + 0.8 * far))
+    cuts = [-9.0, *(row[2] for row in rows), 9.0]
+    by_cut = [
+        (np.mean(list(shares(rows, t, True).values())), np.mean(list(shares(rows, t, False).values()))) for t in cuts
+    ]
+    least = min((0.3 * q + 0.7 * p) / 0.3 for p, q in by_cut)
+    assert mb.roc(comparisons(rows), weighting=ONCE).min_dcf(0.3).estimate == pytest.approx(least)

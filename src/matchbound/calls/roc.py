@@ -10,7 +10,7 @@ from matchbound.counting.curves import AlongCurve, curve_of_comparisons, curve_o
 from matchbound.counting.recount import AnySource, Recount, source_of
 from matchbound.counting.running import How
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.unit_curve import too_many_steps
+from matchbound.counts.unit_curve import sorted_curve, too_many_steps, unit_curve
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import MatchboundWarning
 from matchbound.readers.loading import Readable
@@ -18,7 +18,6 @@ from matchbound.readers.scan import ScoreFile
 from matchbound.results.interval import few_identities, named
 from matchbound.results.roc import RocCurve
 from matchbound.results.weighted import WEIGHTINGS
-from matchbound.results.weighted_curve import identity_curve
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
@@ -84,6 +83,4 @@ def roc(
     recount = Recount(source, workers, executor)
     if isinstance(counted, SortedCurve):
         recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
-    if weighting == "identities":
-        return identity_curve(counted, recount, notes)
-    return RocCurve(counted, recount, notes)
+    return RocCurve(unit_curve(sorted_curve(counted)) if weighting == "identities" else counted, recount, notes)

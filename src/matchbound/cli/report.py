@@ -86,8 +86,6 @@ def report(
     opt.check_rates("--far", far)
     priors = opt.read_priors("--min-dcf", min_dcf)
     form = format or SUFFIXES.get(Path(output or "").suffix.lower(), "html")
-    if weighting == "identities" and (priors or cllr):
-        raise UsageError("costs and Cllr are of pooled comparisons: leave out --min-dcf and --cllr, or --weighting")
     if (gallery is None) != (probes is None):
         raise UsageError("searches need both: give --gallery and --probes")
     if output is None and form == "html" and sys.stdout.isatty():

@@ -220,8 +220,8 @@ def make_report(
     data = in_memory(data)
     method = named(method, Rate.methods)
     weighting = named(weighting, WEIGHTINGS, "weighting")
-    if weighting == "identities" and (len(min_dcf) or cllr or failures is not None):
-        raise UsageError("costs, Cllr, GFAR and GFRR are of pooled comparisons: leave them out, or the weighting")
+    if weighting == "identities" and failures is not None:
+        raise UsageError("GFAR and GFRR are of pooled comparisons: leave out the failures, or the weighting")
     asked = _numbers("threshold", threshold)
     statements = [(text, parse_claim(text)) for text in claims]
     if any("rates" in METRICS[statement.metric].read for _, statement in statements) and not asked:

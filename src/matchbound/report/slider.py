@@ -12,7 +12,6 @@ from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import UnitCurve
 from matchbound.report.page import Point, Stated
 from matchbound.results.roc import RocCurve
-from matchbound.results.weighted_curve import IdentityCurve
 from matchbound.show.histogram import panel_points
 from matchbound.show.section import Slider
 
@@ -36,7 +35,7 @@ def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Poi
     """
     aims = {int(getattr(point.frr.number, "index")): point for point in points if point.target is not None}  # noqa: B009
     asked = [point for point in points if point.target is None]
-    most = PERSON_POINTS if isinstance(curve, IdentityCurve) else POINTS
+    most = PERSON_POINTS if curve.weighting == "identities" else POINTS
     always = np.unique(np.array([0, len(curve) - 1, eer, *aims], dtype=np.int64))
     chosen = panel_points(curve.far, curve.frr, most - len(asked), always)
     own, counted = method if method in ("latent", "wilson") else "auto", counted_curve(curve.tally)

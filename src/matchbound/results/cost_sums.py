@@ -9,6 +9,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
+from matchbound.counts.unit_curve import UnitCurve
 from matchbound.results.latent_pair import CurveModels
 from matchbound.stats.dyadic import DyadicSums
 
@@ -47,20 +48,22 @@ def residual_sums(curve: CurveTally, models: CurveModels, genuine: FloatArray, i
         The residual of a genuine or impostor comparison at each point.
     """
     size = curve.n_identities
-    if isinstance(curve, SortedCurve):
-        each = np.repeat(genuine, np.diff(curve.genuine_matches, prepend=0))
-        own: FloatArray = np.bincount(curve.owner, each, size).astype(np.float64)
-        each = np.repeat(impostor, np.diff(curve.false_matches, prepend=0))
-        shared = (np.bincount(curve.first, each, size) + np.bincount(curve.second, each, size)).astype(np.float64)
-        number, table = curve.pairs
-        pair = np.bincount(number, each, table.count.size)
+    every = curve.pooled if isinstance(curve, UnitCurve) else curve
+    if isinstance(every, SortedCurve):
+        inside = np.repeat(genuine, np.diff(every.genuine_matches, prepend=0))
+        between = np.repeat(impostor, np.diff(every.false_matches, prepend=0))
+        if isinstance(curve, UnitCurve):
+            inside, between = inside * curve.genuine_weights, between * curve.impostor_weights
+        own: FloatArray = np.bincount(every.owner, inside, size).astype(np.float64)
+        shared = (np.bincount(every.first, between, size) + np.bincount(every.second, between, size)).astype(np.float64)
+        number, table = every.pairs
+        pair = np.bincount(number, between, table.count.size)
         return DyadicSums(own, shared, float(pair @ pair))
     assert isinstance(curve, SteppedCurve)
     tally = curve.tally
     accepted = np.diff(tally.genuine.comparisons - tally.genuine.errors, axis=0, prepend=0)
-    within: FloatArray = genuine @ accepted
-    between: FloatArray = impostor @ np.diff(tally.impostor.errors, axis=0, prepend=0)
-    return DyadicSums(within, between, _sampled_square(curve, models, impostor))
+    by_step: FloatArray = impostor @ np.diff(tally.impostor.errors, axis=0, prepend=0)
+    return DyadicSums(genuine @ accepted, by_step, _sampled_square(curve, models, impostor))
 
 
 def _sampled_square(curve: CurveTally, models: CurveModels, residual: FloatArray) -> float:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.curve import CurveTally, SteppedCurve
 from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.results.cost_sums import pair_square, residual_sums
@@ -226,8 +226,8 @@ class CostPoint(Shown):
     weights: CostWeights
     threshold: float
     index: int
-    matched: int
-    missed: int
+    matched: float
+    missed: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -467,7 +467,7 @@ def actual_dcf(
     """The normalised detection cost at the threshold that is best for scores that are log-likelihood ratios."""
     ratios_wanted(curve, "actual_dcf")
     weights, preset = weights_of(prior, cost_miss, cost_false_accept)
-    if not isinstance(curve, SortedCurve):
+    if isinstance(curve, SteppedCurve):
         from matchbound.counts.curve import curve_of_tally
 
         wanted = np.unique([w.log_odds for w in weights])[::-1]
@@ -484,7 +484,7 @@ def actual_dcf(
 
 def _point(curve: CurveTally, weights: CostWeights, k: int, threshold: float | None = None) -> CostPoint:
     at = float(curve.thresholds[k]) if threshold is None else threshold
-    return CostPoint(weights, at, k, int(curve.false_matches[k]), int(curve.false_nonmatches[k]))
+    return CostPoint(weights, at, k, float(curve.false_matches[k]), float(curve.false_nonmatches[k]))
 
 
 def _detection(
@@ -503,7 +503,7 @@ def cllr(curve: CurveTally, models: CurveModels) -> LogCost:
     llr, genuine, impostor, cell = _cells(curve)
     value, own, other = cllr_of_masses(llr, genuine, impostor)
     error = 0.0
-    if not isinstance(curve, SortedCurve):
+    if isinstance(curve, SteppedCurve):
         upper = np.append(llr[1:], llr[-1])
         middle = (llr + upper) / 2.0
         ends = [cllr_of_masses(edge, genuine, impostor)[1:] for edge in (llr, upper)]
@@ -515,7 +515,7 @@ def cllr(curve: CurveTally, models: CurveModels) -> LogCost:
 def min_cllr(curve: CurveTally, models: CurveModels) -> LogCost:
     """Cllr of the best increasing map of the scores (pool adjacent violators)."""
     _, genuine, impostor, cell = _cells(curve)
-    best = calibrate(genuine.astype(np.int64), impostor.astype(np.int64))
+    best = calibrate(genuine, impostor)
     value, own, other = cllr_of_masses(best.llr, best.genuine, best.impostor)
     block = np.searchsorted(best.ends, np.arange(genuine.size), side="right")
     return LogCost(curve, models, value, "mincllr", own, other, best.llr, best.genuine, best.impostor, block[cell])

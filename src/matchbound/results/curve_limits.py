@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.errors import DataError
+from matchbound.counts.unit_curve import UnitCurve
+from matchbound.errors import DataError, UsageError
 from matchbound.results import latent
+from matchbound.results.error_rates import error_rates
 from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.curve.rates import index_at_far
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from matchbound.stats.latent.model import Metric
 
 METHODS = ("auto", "latent", "wilson")
+AT_ONCE = 32
+"""Thresholds at which identity pairs are counted together."""
 FEW_POINTS = 1000
 """Up to so many points the sample's own variance is counted; at more it is read between points all along the curve."""
 
@@ -105,6 +109,8 @@ class RateLimits(Shown):
 def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, method: str) -> RateLimits:
     """See `RocCurve.limits_at`."""
     method = named(method, METHODS)
+    if isinstance(curve.tally, UnitCurve):
+        return _unit_limits(curve, points, metric, level, method)
     tails = tail_of(level, "two-sided"), tail_of(level, "upper")
     careful = method == "auto" and latent.why_not(curve.recount) is not None
     if method == "wilson" or careful:
@@ -130,8 +136,24 @@ def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, m
     return RateLimits(made[0], made[1], made[2], level, "latent")
 
 
+def _unit_limits(curve: RocCurve, points: IntArray, metric: str, level: float, method: str) -> RateLimits:
+    """The limits of rates in which every identity counts once: those of `evaluate` at each threshold."""
+    limits, used = np.empty((3, points.size)), method
+    for start in range(0, points.size, AT_ONCE):
+        part = points[start : start + AT_ONCE]
+        counted = curve.recount.tally(curve.thresholds[part], pairs=metric == "far")
+        for k, rates in enumerate(error_rates(counted, (), curve.recount, "identities"), start):
+            rate = getattr(rates, metric)
+            both = rate.interval(method, level)
+            limits[:, k] = both.low, both.high, rate.upper_bound(level, method)
+            used = both.method
+    return RateLimits(limits[0], limits[1], limits[2], level, used)
+
+
 def threshold_for(curve: RocCurve, far: float, confidence: float, method: str) -> ThresholdChoice:
     """See `RocCurve.threshold_for`."""
+    if isinstance(curve.tally, UnitCurve):
+        raise UsageError("a threshold with a guarantee is of pooled comparisons; use weighting='comparisons'")
     check_rate(far, "far", zero=True, one=True)
     tail = tail_of(confidence, "upper")
     chosen = named(method, METHODS)

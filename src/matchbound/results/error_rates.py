@@ -110,7 +110,6 @@ class ErrorRates(Judged, Shown):
         prior
             The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
-        self._pooled("precision")
         return LinkageMeasure("precision", self.far, self.frr, prior)
 
     def recall(self) -> Recall:
@@ -126,7 +125,6 @@ class ErrorRates(Judged, Shown):
         prior
             The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
-        self._pooled("F1")
         refuse_partial(self.frr.recount, "F1")
         return LinkageMeasure("f1", self.far, self.frr, prior)
 
@@ -135,7 +133,6 @@ class ErrorRates(Judged, Shown):
 
         The threshold should be chosen on other people: ``evaluate(data, threshold_from=dev)``.
         """
-        self._pooled("HTER")
         return HalfTotalError(self.far, self.frr)
 
     def _pooled(self, name: str) -> None:

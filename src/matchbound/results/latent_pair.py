@@ -12,6 +12,7 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
+from matchbound.counts.unit_curve import UnitCurve
 from matchbound.notes import Note
 from matchbound.results.interval import Side, tail_of
 from matchbound.stats.budget import BudgetTables, budget_tables
@@ -90,10 +91,6 @@ class CurveModels:
 
         return None if self.recount.anonymous else latent.why_not(self.recount)
 
-    def _along(self) -> Recount:
-        """Where to count again: along the curve where it has every step."""
-        return AlongCurve.of(self.recount, self.curve) if isinstance(self.curve, SortedCurve) else self.recount
-
     def at(self, index: int) -> PairFit:
         """The models fitted around the threshold of a point."""
         from matchbound.results import latent
@@ -101,12 +98,15 @@ class CurveModels:
 
         if self.recount.anonymous:
             return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
-        matched, missed = int(self.curve.false_matches[index]), int(self.curve.false_nonmatches[index])
-        key = int(np.digitize(matched / self.curve.n_impostor, (BLENDED[0], 0.5, BLENDED[1])))
+        counted = self.curve.pooled if isinstance(self.curve, UnitCurve) else self.curve
+        matched, missed = int(counted.false_matches[index]), int(counted.false_nonmatches[index])
+        key = int(np.digitize(matched / counted.n_impostor, (BLENDED[0], 0.5, BLENDED[1])))
         if key not in self._fits:
-            recount = self._along()
-            near = latent.tally_along(self.curve, recount)
-            self._fits[key] = PairFit(
-                latent.fit("far", near, matched, recount), latent.fit("frr", near, missed, recount, both=True)
-            )
+            recount = AlongCurve.of(self.recount, counted) if isinstance(counted, SortedCurve) else self.recount
+            near = latent.tally_along(counted, recount)
+            far = latent.fit("far", near, matched, recount)
+            frr = latent.fit("frr", near, missed, recount, both=True)
+            if isinstance(self.curve, UnitCurve):
+                far, frr = latent.of_unit_curve(self.curve, far, frr, self.recount)
+            self._fits[key] = PairFit(far, frr)
         return self._fits[key]

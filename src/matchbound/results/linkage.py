@@ -76,7 +76,7 @@ def _latent(number: OfBothRates, ask: Ask) -> Limits:
     models: list[LatentModel | Independent] = []
     for rate in rates:
         if rate.recount is not None and rate.recount.anonymous:
-            models.append(Independent(rate.comparisons))
+            models.append(Independent(rate.units))
             continue
         reason = latent.why_not(rate.recount)
         if reason is not None:
@@ -90,7 +90,7 @@ def _latent(number: OfBothRates, ask: Ask) -> Limits:
     low, high = shared_limits(
         far,
         frr,
-        [Operating(number.far.errors, number.frr.errors)],
+        [Operating(number.far.units_erred, number.frr.units_erred)],
         (far.deviate(ask.level, ask.side), frr.deviate(ask.level, ask.side)),
         value,
         rising=number.rising,
@@ -187,7 +187,7 @@ class OfBothRates(AtThreshold):
     @cached_property
     def counts(self) -> LinkageCounts:
         """The decisions behind it."""
-        return linkage_counts(self.far.tally, self.far.index)
+        return linkage_counts(self.far.counted, 0 if self.far.weighting == "identities" else self.far.index)
 
     @cached_property
     def effective_identities(self) -> float:

@@ -162,6 +162,11 @@ class Rate(Number):
         return "comparisons"
 
     @property
+    def counted(self) -> Tally:
+        """The tally whose units the rate is a mean of."""
+        return self.tally
+
+    @property
     def units(self) -> int:
         """What the rate is a mean of: the comparisons."""
         return self.comparisons

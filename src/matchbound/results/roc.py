@@ -44,6 +44,7 @@ from matchbound.results.points import (
     Eer,
     OperatingPoint,
     curve_scheme,
+    every_step,
 )
 from matchbound.show.numbers import typed_number
 from matchbound.show.shown import Shown
@@ -141,10 +142,10 @@ class RocCurve(Judged, Shown):
     warnings: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
-        return (
-            f"RocCurve({self.thresholds.size} thresholds, {self.tally.n_genuine} genuine and {self.tally.n_impostor} "
-            f"impostor comparisons of {self.n_identities} identities)"
-        )
+        units = f"{self.tally.n_genuine} genuine and {self.tally.n_impostor} impostor comparisons"
+        if self.weighting == "identities":
+            units = f"{self.tally.n_genuine} identities and {self.tally.n_impostor} identity pairs counted once"
+        return f"RocCurve({self.thresholds.size} thresholds, {units} of {self.n_identities} identities)"
 
     def __len__(self) -> int:
         return int(self.thresholds.size)
@@ -181,8 +182,12 @@ class RocCurve(Judged, Shown):
 
     @property
     def weighting(self) -> str:
-        """``"comparisons"``: every comparison counts once."""
-        return "comparisons"
+        """What counts once: ``"comparisons"``, or ``"identities"``.
+
+        With identities, FRR is the mean over identities of the share of an identity's comparisons that erred, and FAR
+        the mean over identity pairs.
+        """
+        return "identities" if isinstance(self.tally, UnitCurve) else "comparisons"
 
     @property
     def n_identities(self) -> int:
@@ -566,7 +571,7 @@ class RocCurve(Judged, Shown):
         model
             ``"binormal"``, ``"log-normal"`` or ``"kernel"``.
         """
-        return SmoothCurve(model, smooth_rates(self.tally, model))
+        return SmoothCurve(model, smooth_rates(every_step(self.tally), model))
 
     def threshold_for(
         self, far: float, confidence: float = 0.95, *, method: Literal["auto", "latent", "wilson"] = "auto"

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from matchbound.counts.tally import Tally
 from matchbound.results.interval import named
 from matchbound.results.number import Rule
 from matchbound.results.rates import RATE_RULES, Rate
-from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity
+from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity, unit_tally
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
@@ -51,6 +52,11 @@ class IdentityRate(Rate):
         if self.metric == "frr":
             return frr_by_identity(self.tally.genuine, self.index)
         return far_by_pair(self._with_pairs.impostor, self.index)
+
+    @cached_property
+    def counted(self) -> Tally:
+        """The tally of units: every identity pair and every identity counts once (one threshold)."""
+        return unit_tally(self._with_pairs, self.index)
 
     @property
     def units(self) -> int:

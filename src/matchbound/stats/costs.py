@@ -140,13 +140,13 @@ class Calibration:
         return np.clip(self.llr, -most, most)
 
 
-def calibrate(genuine: IntArray, impostor: IntArray) -> Calibration:
+def calibrate(genuine: FloatArray | IntArray, impostor: FloatArray | IntArray) -> Calibration:
     """Pool adjacent violators.
 
     Parameters
     ----------
-    genuine, impostor : int64 arrays, shape (K,)
-        Comparisons in each cell (each distinct score), scores increasing; no cell is empty.
+    genuine, impostor : arrays, shape (K,)
+        Comparisons, or their weights, in each cell (each distinct score), scores increasing; no cell is empty.
     """
     from matchbound.kernels.pav import pool
 
@@ -160,7 +160,7 @@ def calibrate(genuine: IntArray, impostor: IntArray) -> Calibration:
     return Calibration(np.append(runs, genuine.size)[ends[:blocks]], g, n, llr)
 
 
-def _runs(genuine: IntArray, impostor: IntArray) -> IntArray:
+def _runs(genuine: FloatArray | IntArray, impostor: FloatArray | IntArray) -> IntArray:
     """Where runs of cells of one kind begin; pooling never splits them, and there are few."""
     kind = np.where(impostor == 0, 1, np.where(genuine == 0, 2, 3))
     new = (kind[1:] != kind[:-1]) | (kind[1:] == 3)

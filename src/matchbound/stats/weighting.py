@@ -142,6 +142,12 @@ def unit_joint(joint: JointTally) -> JointTally:
     return replace(joint, a=_of_units(joint.a, one), b=_of_units(joint.b, two), **made)
 
 
+def unit_tally(tally: Tally, k: int) -> Tally:
+    """The tally of units at threshold k: y_ij = n_ij/m_ij and y_i = e_i/g_i in the place of counts, float64."""
+    genuine = replace(tally.genuine, errors=tally.genuine.errors[k : k + 1])
+    return _of_units(replace(tally, genuine=genuine), [_shares(tally.impostor, k)])
+
+
 def _shares(tally: ImpostorTally, k: int) -> tuple[PairTable, FloatArray]:
     """The identity pairs that erred at threshold k, and y_ij of each."""
     assert tally.erred is not None
