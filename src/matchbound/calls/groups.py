@@ -19,6 +19,7 @@ from matchbound.data.matching import comparisons_of
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable
+from matchbound.readers.people import groups_of
 from matchbound.readers.scan import ScoreFile, scan_groups
 from matchbound.results.error_rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates, small_groups
@@ -31,6 +32,7 @@ def by_group(
     threshold: float | None = None,
     *,
     group: Any = None,
+    people: Any = None,
     far: float | None = None,
     weighting: str = "comparisons",
     workers: int | None = None,
@@ -49,6 +51,9 @@ def by_group(
         By default the group that the data carry (a table on disk: the column that `scan` was told of). Or a
         mapping from identity to label; for embeddings, a column with one label per row; or a tuple of these for their
         intersections. An attribute belongs to an identity: contradictions are an error.
+    people
+        A table of people that holds the groups, a data frame or the name of a file: `group` is then the name of a
+        column of it, such as ``group="sex"``, or a list of names for their intersections.
     far
         Instead of `threshold`: the threshold at which all the data together have this FAR. Intervals take it as given.
     weighting
@@ -78,6 +83,11 @@ def by_group(
         raise UsageError("give one of threshold= or far=")
     data = source_of(data)
     told = list(data.findings())
+    if people is not None:
+        columns = [group] if isinstance(group, str) else list(group or ())
+        group = groups_of(people, columns, None if isinstance(data, ScoreFile) else data.identities)
+    elif isinstance(group, str):
+        raise UsageError(f"group={group!r} names a column; give people=, a table of people that has it, or a mapping")
     if isinstance(data, ScoreFile):
         group = scan_groups(data) if group is None else group
         labelled = None

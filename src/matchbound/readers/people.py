@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import open_input
+from matchbound.readers.frames import _arrow, is_frame
+from matchbound.readers.tables import Table
 from matchbound.readers.whole import load_table
 
 WHO = ("identity", "id", "person", "person_id", "subject", "subject_id", "speaker", "speaker_id", "unique_id", "name")
 """What the column of identities may be called; otherwise it is the first."""
 
 
-def read_people(path: str | os.PathLike[str], columns: Sequence[str] = ()) -> list[dict[str, str]]:
-    """Attributes of people from a CSV, TSV or Parquet table: for each column a mapping from identity to label.
+def read_people(people: Any, columns: Sequence[str] = ()) -> list[dict[str, str]]:
+    """Attributes of people from a table: for each column a mapping from identity to label.
 
     Parameters
     ----------
-    path
-        One row per person; a person may have several rows that agree. The column of identities is `identity`, `id`,
-        `person`, `subject` or `speaker`, otherwise the first.
+    people
+        A CSV, TSV or Parquet file, or a data frame. One row per person; a person may have several rows that agree. The
+        column of identities is `identity`, `id`, `person`, `subject` or `speaker`, otherwise the first.
     columns
         The attributes; by default the one column beside the identities.
     """
-    table = load_table(open_input(path), numbers=())
+    table = _table_of(people)
     names: list[str] = list(table.data.column_names)
     plain = {name.strip().lower().replace(" ", "_"): name for name in reversed(names)}
     key = next((plain[name] for name in WHO if name in plain), names[0])
@@ -54,17 +55,25 @@ def read_people(path: str | os.PathLike[str], columns: Sequence[str] = ()) -> li
     return made
 
 
-def groups_of(path: str | os.PathLike[str], columns: Sequence[str], identities: Any) -> Any:
+def _table_of(people: Any) -> Table:
+    if is_frame(people):
+        return Table("people", _arrow(people), lambda row: f"people, row {row}")
+    return load_table(open_input(people), numbers=())
+
+
+def groups_of(people: Any, columns: Sequence[str], identities: Any) -> Any:
     """The group of each identity, for `by_group`: a mapping, or several for intersections.
 
-    People of the data who are not in the table are an error that counts them.
+    People of the data who are not in the table are an error that counts them; where `identities` is None, they are
+    found out later.
     """
-    made = read_people(path, columns)
-    wanted = as_text(identities).tolist()
+    made = read_people(people, columns)
+    wanted = [] if identities is None else as_text(identities).tolist()
     lost = [person for person in wanted if person not in made[0]]
     if lost:
+        name = "people" if is_frame(people) else open_input(people).name
         raise DataError(
-            f"{open_input(path).name} has no row for {len(lost):,} of {len(wanted):,} people in the data, such as "
+            f"{name} has no row for {len(lost):,} of {len(wanted):,} people in the data, such as "
             f"{plainly(lost[0])}; add them, or give them a group such as unknown"
         )
     return made[0] if len(made) == 1 else tuple(made)

@@ -152,8 +152,7 @@ class RocCurve(Judged, Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """FRR at FARs of 10%, 1%, … that the data can support, EER and AUC, each with its default interval."""
-        aims = [far for far in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if far * self.tally.n_impostor >= FEW_ERRORS]
-        return records_of([*(self.at_far(far) for far in aims), self.eer(), self.auc()])
+        return records_of([*(self.at_far(far) for far in self._supported), self.eer(), self.auc()])
 
     def to_frame(self, library: Library | None = None) -> Any:
         """The whole curve as a data frame: threshold, FAR, FRR and their variances, one row per threshold.
@@ -176,9 +175,21 @@ class RocCurve(Judged, Shown):
         return frame_of_columns(columns, library)
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.records import number_table
+        """Estimates read from the curve as it is: to print one computes no interval and counts nothing again."""
+        from matchbound.show.numbers import percent, target_text, threshold_text
+        from matchbound.show.tables import as_table
 
-        return [number_table(self.to_records())]
+        crossing = crossing_of(self.tally)
+        rows = [(f"FRR at FAR {target_text(far)}", index_at_far(self.far, far)) for far in self._supported]
+        listed = [(name, threshold_text(self.thresholds[k]), percent(float(self.frr[k]))) for name, k in rows]
+        listed.append(("EER", threshold_text(self.thresholds[crossing.index]), percent(crossing.estimate)))
+        table = as_table(("metric", "threshold", "estimate"), listed, repr(self))
+        return [replace(table, note="Estimates only; to_records() adds intervals.")]
+
+    @property
+    def _supported(self) -> list[float]:
+        """FARs of 10%, 1%, … that the data can support."""
+        return [far for far in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if far * self.tally.n_impostor >= FEW_ERRORS]
 
     @property
     def weighting(self) -> str:
