@@ -46,17 +46,6 @@ class Band(Shown):
         Which of the two.
     critical
         How many standard errors the limits are away.
-
-    See Also
-    --------
-    RocCurve.band
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> band = mb.roc(mb.demo_data()).band()
-    >>> [float(band.far[100].round(4)), float(band.low[100].round(3)), float(band.high[100].round(3))]
-    [0.0264, 0.0, 0.011]
     """
 
     far: FloatArray = field(repr=False)
@@ -122,17 +111,6 @@ class CurveBootstrap(Shown):
         Of each replicate.
     estimate : float64 array, shape (L,)
         FRR of the data at those FARs.
-
-    See Also
-    --------
-    RocCurve.bootstrap
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> drawn = mb.roc(mb.demo_data(n_identities=20)).bootstrap("vertex", n_resamples=50, rng=1)
-    >>> drawn.eer.size
-    50
     """
 
     far: FloatArray = field(repr=False)
@@ -178,19 +156,7 @@ class CurveBootstrap(Shown):
 
 @dataclass(frozen=True, eq=False)
 class SmoothCurve(Shown):
-    """A smoothed curve: binormal, log-normal or kernel.
-
-    See Also
-    --------
-    RocCurve.smooth
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> smooth = mb.roc(mb.demo_data()).smooth("binormal")
-    >>> round(float(smooth.frr_at(0.001)), 4)
-    0.0306
-    """
+    """A smoothed curve: binormal, log-normal or kernel."""
 
     model: Smooth
     rates: SmoothRates = field(repr=False)

@@ -72,21 +72,6 @@ class Bootstrap(Shown):
         How they were drawn; `tau` is the variance of the weights.
     floor
         The least effective number of trials that Wilson's formula may use.
-
-    See Also
-    --------
-    Rate.bootstrap, CurveStatistic.bootstrap
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
-    >>> drawn = rates.frr.bootstrap("vertex", n_resamples=200, rng=1)
-    >>> drawn.replicates.size
-    200
-    >>> low, high = drawn.interval(level=0.9)
-    >>> round(low, 3), round(high, 3)
-    (0.094, 0.164)
     """
 
     replicates: FloatArray = field(repr=False)

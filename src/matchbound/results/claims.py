@@ -259,17 +259,6 @@ class Claim(Shown):
         The rules of 3 and of 30 beside it, in words; empty where they do not apply.
     notes
         What a reader must know.
-
-    See Also
-    --------
-    Rate.claim, RocCurve.claim
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
-    >>> rates.far.claim(below=0.01).verdict
-    'shown'
     """
 
     statement: str

@@ -98,19 +98,6 @@ class Difference(Number):
         The rates of the two systems.
     freedom
         Degrees of freedom of Student's t: effective identities − 1.
-
-    See Also
-    --------
-    compare, Comparison
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> faces = mb.demo_data()
-    >>> other = mb.Embeddings(faces.vectors[:, :48], faces.identities[faces.codes])
-    >>> difference = mb.compare(faces, other, threshold=0.6).frr
-    >>> round(difference.rate_a, 4), round(difference.rate_b, 4), round(difference.estimate, 4)
-    (0.1287, 0.1634, -0.0347)
     """
 
     metric: str
@@ -483,18 +470,6 @@ class Comparison(Judged, Shown):
         What to call A and B in tables and pictures.
     warnings
         What a reader must know.
-
-    See Also
-    --------
-    compare
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> faces = mb.demo_data()
-    >>> made = mb.compare(faces, faces, threshold=0.6)
-    >>> made.frr.estimate
-    0.0
     """
 
     home: ClassVar[Home] = "comparison"

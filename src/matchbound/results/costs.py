@@ -133,17 +133,6 @@ class CostStatistic(Number):
         Its value.
     metric
         ``"mindcf"``, ``"actdcf"``, ``"cllr"`` or ``"mincllr"``.
-
-    See Also
-    --------
-    DetectionCost, LogCost
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> cost = mb.roc(mb.demo_data()).min_dcf(prior=0.01)
-    >>> cost.metric, round(cost.estimate, 3)
-    ('mindcf', 0.221)
     """
 
     curve: CurveTally = field(repr=False)
@@ -238,18 +227,6 @@ class DetectionCost(CostStatistic):
         Its terms; the cost is their mean (one term unless a preset has two).
     preset
         The name of the evaluation, or None.
-
-    See Also
-    --------
-    RocCurve.min_dcf, RocCurve.actual_dcf
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> curve = mb.roc(mb.demo_data())
-    >>> cost = curve.min_dcf(prior=0.01)
-    >>> round(cost.estimate, 3)
-    0.221
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (LATENT, LOG_T, Rule("both rates", _both_rates, hidden=True, warns=True))
@@ -369,17 +346,6 @@ class LogCost(CostStatistic):
         Comparisons that have each.
     cell : int64 array, shape (K,), or None
         The place in `llr` of each point of the curve (what it adds to the points before it).
-
-    See Also
-    --------
-    RocCurve.cllr, RocCurve.min_cllr
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> curve = mb.roc(mb.demo_data())
-    >>> round(curve.min_cllr().estimate, 3)
-    0.036
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (

@@ -44,17 +44,6 @@ class ThresholdChoice(Shown):
         FRR there.
     method
         Of the bound.
-
-    See Also
-    --------
-    RocCurve.threshold_for
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> choice = mb.roc(mb.demo_data()).threshold_for(far=1e-2)
-    >>> round(choice.threshold, 2), choice.target
-    (0.53, 0.01)
     """
 
     threshold: float
@@ -80,18 +69,6 @@ class RateLimits(Shown):
         One-sided, at the same level.
     method
         How they were made.
-
-    See Also
-    --------
-    RocCurve.limits_at
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> curve = mb.roc(mb.demo_data())
-    >>> limits = curve.limits_at([500, 1000], "far")
-    >>> limits.high.round(5).tolist()
-    [0.00045, 0.00129]
     """
 
     low: FloatArray = field(repr=False)

@@ -44,16 +44,6 @@ class Description(Shown):
         Whether small scores mean "same".
     findings
         What stands in the way of a good answer.
-
-    See Also
-    --------
-    describe
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> mb.describe(mb.demo_data()).n_identities
-    150
     """
 
     kind: str

@@ -40,17 +40,6 @@ class Erring(Shown):
         The row of the table, counted from 0; None for embeddings.
     score : float64 array
         Of each comparison, as the data have it.
-
-    See Also
-    --------
-    Rate.erring
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> wrong = mb.evaluate(mb.demo_data(), 0.6).far.erring()
-    >>> len(wrong)
-    189
     """
 
     metric: str

@@ -41,19 +41,6 @@ class ErrorRates(Judged, Shown):
 
     warnings
         What a reader must know about these numbers; empty when there is nothing to say.
-
-    See Also
-    --------
-    evaluate, Rate
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
-    >>> rates.far.errors, rates.far.comparisons
-    (189, 201532)
-    >>> rates.frr.errors, rates.frr.comparisons
-    (215, 1671)
     """
 
     home: ClassVar[Home] = "rates"
@@ -168,21 +155,7 @@ class ErrorRates(Judged, Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
-    """FAR and FRR at several thresholds, in the order in which they were asked for.
-
-    See Also
-    --------
-    evaluate, ErrorRates
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> series = mb.evaluate(mb.demo_data(), [0.5, 0.6])
-    >>> len(series)
-    2
-    >>> [rates.far.errors for rates in series]
-    [1173, 189]
-    """
+    """FAR and FRR at several thresholds, in the order in which they were asked for."""
 
     rates: tuple[ErrorRates, ...]
 

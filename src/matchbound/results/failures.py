@@ -70,18 +70,6 @@ class GeneralisedRate(Number):
         FAR (FMR) or FRR (FNMR) of the comparisons.
     failures
         What happened before them.
-
-    See Also
-    --------
-    GeneralisedRates
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
-    >>> failed = mb.Failures.from_counts(fte=(2, 150), fta=(10, 800))
-    >>> round(rates.generalised(failed).gfrr.estimate, 3)
-    0.151
     """
 
     metric: str
@@ -192,19 +180,6 @@ class GeneralisedRates(Shown):
 
     gfar, gfrr
         With estimates, variances, intervals and claims.
-
-    See Also
-    --------
-    Failures, read_failures
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6)
-    >>> failed = mb.Failures.from_counts(fte=(2, 150), fta=(10, 800))
-    >>> both = rates.generalised(failed)
-    >>> round(rates.frr.estimate, 3), round(both.gfrr.estimate, 3)
-    (0.129, 0.151)
     """
 
     gfar: GeneralisedRate

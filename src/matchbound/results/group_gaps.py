@@ -77,21 +77,6 @@ class GroupGap(Difference):
         Of the two rates.
     moments : tuple of two GroupMoments
         What the test is made of.
-
-    See Also
-    --------
-    GroupRates.gap
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
-    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
-    >>> gap = rates.gap("frr", "even", "odd")
-    >>> f"{100 * gap.estimate:.2f} points"
-    '-2.44 points'
     """
 
     group_a: str = field(kw_only=True)
@@ -209,21 +194,6 @@ class CrossRate(Number):
         Names of the groups.
     estimate, errors, comparisons, variance
         NaN estimate and variance without comparisons.
-
-    See Also
-    --------
-    GroupRates.between
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
-    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
-    >>> between = rates.between("even", "odd")
-    >>> between.errors, between.comparisons
-    (79, 101361)
     """
 
     group_a: str

@@ -48,20 +48,6 @@ class GroupRow(Shown):
         Holds together with those of all other pairs of groups at the level asked for.
     p_value
         Adjusted for all pairs (max-t).
-
-    See Also
-    --------
-    GroupRates.gaps
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
-    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
-    >>> len(rates.gaps("frr"))
-    1
     """
 
     gap: GroupGap
@@ -90,20 +76,6 @@ class GroupRates(Judged, Shown):
         Groups with fewer than ten identities: their rates are given, and comparisons between groups leave them out.
     warnings
         What a reader must know.
-
-    See Also
-    --------
-    by_group
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> group = np.where(np.arange(faces.n_identities) % 2, "odd", "even")
-    >>> rates = mb.by_group(faces, 0.6, group=group[faces.codes])
-    >>> sorted(rates.groups)
-    ['even', 'odd']
     """
 
     home: ClassVar[Home] = "groups"

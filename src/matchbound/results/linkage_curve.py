@@ -41,18 +41,6 @@ class LinkageCurve(Shown):
         The confidence level at each threshold by itself.
     method
         How the limits were made.
-
-    See Also
-    --------
-    RocCurve.linkage
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> chart = mb.roc(mb.demo_data(n_identities=40)).linkage(prior=0.01)
-    >>> middle = chart.thresholds.size // 2
-    >>> f"{chart.precision.estimate[middle]:.3f} at recall {chart.recall.estimate[middle]:.3f}"
-    '0.989 at recall 0.950'
     """
 
     thresholds: FloatArray

@@ -46,17 +46,6 @@ class MeanLoss(Number):
         Degrees of freedom of Student's t: effective units − 1.
     support
         The smallest and largest loss that can be; limits stay inside.
-
-    See Also
-    --------
-    mean_loss
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> loss = mb.mean_loss(mb.demo_data(), lambda score, genuine: (score >= 0.6) != genuine)
-    >>> round(loss.estimate, 5), loss.n_comparisons
-    (0.00199, 203203)
     """
 
     metric: ClassVar[str] = "mean loss"
@@ -165,17 +154,6 @@ class UnitRates(Shown):
 
     unit
         ``"cluster"``, ``"identity or cluster"``, ``"probe and gallery"`` or ``"identity"``.
-
-    See Also
-    --------
-    unit_rates
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.unit_rates(mb.demo_data(), 0.6)
-    >>> rates.far.errors, rates.frr.errors
-    (189, 215)
     """
 
     threshold: float

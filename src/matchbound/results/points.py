@@ -95,17 +95,6 @@ class CurveStatistic(Number):
         Its value.
     index
         The point of the curve that it belongs to.
-
-    See Also
-    --------
-    OperatingPoint, Eer, Auc
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> statistic = mb.roc(mb.demo_data()).eer()
-    >>> statistic.metric, round(statistic.estimate, 4), round(statistic.threshold, 3)
-    ('eer', 0.009, 0.469)
     """
 
     curve: CurveTally = field(repr=False)
@@ -268,17 +257,6 @@ class OperatingPoint(CurveStatistic):
         The rate that was asked for.
     given
         Which of the two it is: ``"far"`` or ``"frr"``.
-
-    See Also
-    --------
-    RocCurve.at_far, RocCurve.at_frr
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> point = mb.roc(mb.demo_data()).at_far(1e-2)
-    >>> round(point.estimate, 3), round(point.threshold, 3)
-    (0.007, 0.462)
     """
 
     target: float
@@ -377,16 +355,6 @@ class Eer(CurveStatistic):
     """The equal error rate: where the line through the curve's points crosses FAR = FRR.
 
     `threshold` is that of the point nearest to the crossing.
-
-    See Also
-    --------
-    RocCurve.eer
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> round(mb.roc(mb.demo_data()).eer().estimate, 3)
-    0.009
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (LATENT, INFLUENCE, *CURVE_RULES)
@@ -416,16 +384,6 @@ class Auc(CurveStatistic):
 
     max_far
         Up to which FAR; 1 for the whole area, the chance that a genuine score beats an impostor's (a tie counts half).
-
-    See Also
-    --------
-    RocCurve.auc
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> round(mb.roc(mb.demo_data()).auc().estimate, 3)
-    0.999
     """
 
     max_far: float = 1.0

@@ -105,19 +105,6 @@ class Rate(Number):
         ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
     threshold
         The decision threshold, in the units of the scores.
-
-    See Also
-    --------
-    evaluate, Interval, Bootstrap
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> far = mb.evaluate(mb.demo_data(), 0.6).far
-    >>> far.errors, far.comparisons
-    (189, 201532)
-    >>> far.estimate == far.errors / far.comparisons
-    True
     """
 
     metric: Metric

@@ -82,19 +82,7 @@ FIELD_FARS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 @dataclass(frozen=True)
 class ThresholdPoint(Shown):
-    """Rates and plug-in variances at one threshold.
-
-    See Also
-    --------
-    RocCurve.at_threshold
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> point = mb.roc(mb.demo_data()).at_threshold(0.6)
-    >>> round(point.frr, 3)
-    0.129
-    """
+    """Rates and plug-in variances at one threshold."""
 
     threshold: float
     far: float
@@ -120,20 +108,6 @@ class RocCurve(Judged, Shown):
         Where to count the same comparisons again.
     warnings
         What a reader must know about the data; empty when there is nothing to say.
-
-    See Also
-    --------
-    roc, OperatingPoint
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> curve = mb.roc(mb.demo_data())
-    >>> point = curve.at_far(1e-2)
-    >>> round(point.estimate, 3)
-    0.007
-    >>> round(curve.eer().estimate, 3)
-    0.009
     """
 
     home: ClassVar[Home] = "curve"

@@ -33,18 +33,6 @@ class PairOfSystems(Shown):
         Holds together with those of all other rows at the level asked for.
     p_value
         Adjusted for all rows (max-t).
-
-    See Also
-    --------
-    SystemsTable
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> faces = mb.demo_data()
-    >>> table = mb.compare_all({"a": faces, "b": faces}, threshold=0.6)
-    >>> len(table.differences())
-    1
     """
 
     a: str
@@ -68,18 +56,6 @@ class SystemsTable(Shown):
         The systems, in the order given.
     comparisons : mapping from (name, name) to Comparison
         Each pair on its own, in the order of the names.
-
-    See Also
-    --------
-    compare_all
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> faces = mb.demo_data()
-    >>> table = mb.compare_all({"a": faces, "b": faces}, threshold=0.6)
-    >>> table.names
-    ('a', 'b')
     """
 
     names: tuple[str, ...]

@@ -24,17 +24,6 @@ class IdentityRate(Rate):
 
     FRR is the mean over identities of the share of an identity's comparisons that erred, FAR the mean over identity
     pairs. `errors` and `comparisons` are counts of comparisons, as for a pooled rate.
-
-    See Also
-    --------
-    evaluate, Rate
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> rates = mb.evaluate(mb.demo_data(), 0.6, weighting="identities")
-    >>> f"{rates.frr.estimate:.4f}, pooled {mb.evaluate(mb.demo_data(), 0.6).frr.estimate:.4f}"
-    '0.1279, pooled 0.1287'
     """
 
     rules: ClassVar[tuple[Rule, ...]] = tuple(
