@@ -8,16 +8,19 @@ and those who are enrolled are a random sample of them, so that the chances are 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.search_tally import assemble
+from matchbound.calls.searching import search
+from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
-from matchbound.errors import DataError
+from matchbound.errors import DataError, MatchboundWarning
 from matchbound.results.searches import Searches
 from matchbound.stats.search.sizes import spared
 
@@ -92,38 +95,26 @@ class SearchPopulation:
         mated = np.flatnonzero(np.isin(self.owner, gallery))
         others = [np.arange(starts[i], starts[i + 1]) for i in outsiders]
         rows = np.concatenate([mated, *others])
-        own = np.full(rows.size, -1, dtype=np.int64)
-        own[: mated.size] = np.searchsorted(gallery, self.owner[mated])
         # a person drawn twice is two people: the sample is one of an unlimited population outside
-        drawn = np.repeat(np.arange(outside), [part.size for part in others])
-        labels = np.concatenate([own[: mated.size], enrolled + drawn])
-        table = self.scores[np.ix_(rows, gallery)].astype(np.float64)
-        mate = np.full(rows.size, -np.inf)
-        at = np.arange(mated.size)
-        mate[: mated.size] = table[at, own[: mated.size]]
-        table[at, own[: mated.size]] = -np.inf
-        holder = np.argsort(-table, axis=1, kind="stable")
-        score = np.take_along_axis(table, holder, axis=1)
-        tally = assemble(
-            np.arange(enrolled), enrolled, labels, own, mate, holder, score,
-            rotating=False, distance=False,
-        )  # fmt: skip
-        return Searches(tally), gallery
+        drawn = np.repeat(enrolled + np.arange(outside), [part.size for part in others])
+        labels = np.concatenate([np.searchsorted(gallery, self.owner[mated]), drawn])
+        return self._searched(rows, gallery, labels, "separate"), gallery
 
     def draw_rotating(self, rng: np.random.Generator, enrolled: int) -> Searches:
         """Searches of one gallery with the probes of those who are enrolled, each with its own template left out."""
         gallery = np.sort(rng.permutation(self.people)[:enrolled])
         rows = np.flatnonzero(np.isin(self.owner, gallery))
-        own = np.searchsorted(gallery, self.owner[rows]).astype(np.int64)
-        table = self.scores[np.ix_(rows, gallery)].astype(np.float64)
-        at = np.arange(rows.size)
-        mate = table[at, own].copy()
-        table[at, own] = -np.inf
-        holder = np.argsort(-table, axis=1, kind="stable")
-        score = np.take_along_axis(table, holder, axis=1)
-        return Searches(
-            assemble(np.arange(enrolled), enrolled, own, own, mate, holder, score, rotating=True, distance=False)
-        )
+        return self._searched(rows, gallery, np.searchsorted(gallery, self.owner[rows]), "rotating")
+
+    def _searched(self, rows: IntArray, gallery: IntArray, labels: IntArray, protocol: Any) -> Searches:
+        """Searches with some probes, whose people have the labels given; those enrolled are 0, 1, …"""
+        scores = self.scores[np.ix_(rows, gallery)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchboundWarning)
+            lists = Candidates.from_matrix(
+                scores, gallery=np.arange(gallery.size), identity=labels, candidates=gallery.size
+            )
+            return search(lists, protocol=protocol)
 
     def fixed_fpir(self, gallery: IntArray, threshold: float) -> float:
         """FPIR of one gallery, over all probes of all people outside it."""

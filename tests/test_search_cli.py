@@ -76,7 +76,7 @@ def test_candidate_lists(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         (("--fpir", "2"), 2, "--fpir"),
         (("--rank", "0"), 2, "--rank"),
         (("--method", "vertex"), 2, "--method"),
-        (("--claim", "far<0.1"), 2, "not about searches"),
+        (("--claim", "far<0.1"), 2, "is judged by"),
         (("--claim", "fpir<0.1"), 2, "one threshold"),
         (("--threshold", "0.5", "--probes", "nowhere.npz"), 1, "nowhere.npz"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import given
 
 import matchbound as mb
 from matchbound import results
-from matchbound.stats.search import mated, nonmated, paired
+from matchbound.stats.search.sums import Unmated, at_rank
 from test_search import best_first, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -19,30 +19,21 @@ pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 def test_a_difference_from_nothing_is_the_rate(given_table: tuple[np.ndarray, np.ndarray, float], seed: int) -> None:
     """Against a system that never errs, the variance of the difference is that of the rate."""
     table, person, threshold = given_table
-    people, size = int(person.max()) + 1, table.shape[1]
-    holder, score = best_first(table)
-    searches = (person, people, holder[:, 0], score[:, 0], score[:, 1])
-    parts = paired.hit_parts(*searches, size, threshold)
-    nothing = paired.hit_parts(*searches, size, np.inf)
-    curve = nonmated.hit_curve(*searches)
-    expected = nonmated.hit_variances(curve, curve.at(threshold), size)
-    for random, wanted in ((True, expected.random), (False, expected.people)):
-        found = paired.hit_difference_variance(parts, nothing, random=random)
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
-        assert paired.hit_difference_variance(parts, parts, random=random) == 0.0
+    size = table.shape[1]
+    searches = Unmated(person, np.full(int(person.max()) + 1, -1), *best_first(table), size)
+    sums, nothing = searches.sums(threshold), searches.sums(np.inf)
     own = np.random.default_rng(seed).integers(0, size, table.shape[0])
     own[:2] = 0, 1
     rows = np.arange(own.size)
     mate = table[rows, own]
     others = table.copy()
     others[rows, own] = -np.inf
-    ranked = mated.at_rank(own, mate, *best_first(others), size, 1)
-    sure = mated.at_rank(own, np.full(own.size, 99.0), *best_first(others), size, 1)
-    wanted_misses = mated.miss_variances(ranked, threshold)
-    one, two = paired.miss_parts(ranked, threshold), paired.miss_parts(sure, threshold)
-    for random, wanted in ((True, wanted_misses.random), (False, wanted_misses.fixed)):
-        found = paired.miss_difference_variance(one, two, ranked.people, random=random)
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
+    misses = at_rank(own, mate, *best_first(others), size, 1).sums(threshold)
+    sure = at_rank(own, np.full(own.size, 99.0), *best_first(others), size, 1).sums(threshold)
+    for one, two in ((sums, nothing), (misses, sure)):
+        for gallery in ("random", "fixed"):
+            np.testing.assert_allclose((one - two).variance(gallery), one.variance(gallery), atol=1e-12)
+            assert (one - one).variance(gallery) == 0.0
 
 
 def system(noise: float, seed: int = 0, people: int = 240) -> results.Searches:
@@ -102,18 +93,18 @@ def test_other_searches_are_refused(two: tuple[results.Searches, results.Searche
 def test_groups_are_parts_of_the_searches(two: tuple[results.Searches, results.Searches]) -> None:
     found = two[0]
     groups = found.by_group(0.7, rank=2)
-    assert [group.name for group in groups] == ["old", "young"]
-    rates = [group.fpir for group in groups]
-    assert sum(rate.errors for rate in rates if rate) == found.fpir(0.7).errors
-    assert sum(rate.searches for rate in rates if rate) == found.n_nonmated
-    assert sum(group.fnir.errors for group in groups if group.fnir) == found.fnir(0.7, 2).errors
-    assert groups["old"].cmc is not None
+    assert list(groups) == ["old", "young"]
+    assert sum(part.fpir(0.7).errors for part in groups.values()) == found.fpir(0.7).errors
+    assert sum(part.n_nonmated for part in groups.values()) == found.n_nonmated
+    assert sum(part.fnir(0.7, 2).errors for part in groups.values()) == found.fnir(0.7, 2).errors
     old = {person for person in range(240) if person % 3 == 0}
-    assert found.among(old).cmc(2).errors == groups["old"].cmc.errors
+    assert found.among(old).cmc(2).errors == groups["old"].cmc(2).errors
     gap = groups.gap("fpir", "old", "young")
-    assert rates[0] is not None
-    assert rates[1] is not None
-    assert gap.low < rates[0].estimate - rates[1].estimate < gap.high
+    assert gap.estimate == groups["old"].fpir(0.7).estimate - groups["young"].fpir(0.7).estimate
+    low, high = gap.interval()
+    assert low < gap.estimate < high
+    assert gap.claim(below=0.999).verdict == "shown"
+    assert groups.rate("fpir", "old").interval().level == 0.95
     with pytest.raises(mb.DataError, match="no group 'middle'"):
         groups["middle"]
     with pytest.raises(mb.UsageError, match="no groups"):

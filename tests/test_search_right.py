@@ -70,7 +70,8 @@ def test_groups_and_people_of_another_kind_than_the_labels_are_an_error() -> Non
         found.among([1000, 1001])
     with pytest.raises(mb.DataError, match="none of the 1 people"):
         found.by_group(0.2, group={1000: "odd"})
-    assert [part.fnir.searches for part in found.by_group(0.2, group={int(k): v for k, v in words.items()})] == [15, 15]
+    groups = found.by_group(0.2, group={int(k): v for k, v in words.items()})
+    assert [part.n_mated for part in groups.values()] == [15, 15]
 
 
 def test_numbers_are_an_error_where_identities_are_text() -> None:
@@ -86,4 +87,4 @@ def test_groups_of_probes_follow_labels_that_become_text() -> None:
     gallery = mb.Embeddings(rng.standard_normal((31, 8)), [*map(str, range(30)), "guest"])
     probes = mb.Embeddings(rng.standard_normal((60, 8)), np.arange(60), group=np.arange(60) % 2)
     found = mb.search(gallery, probes)
-    assert [(part.fpir.searches, part.fnir.searches) for part in found.by_group(0.2)] == [(15, 15), (15, 15)]
+    assert [(part.n_nonmated, part.n_mated) for part in found.by_group(0.2).values()] == [(15, 15), (15, 15)]

@@ -88,12 +88,34 @@ METRICS: dict[str, Metric] = {
         Metric("actdcf", "actDCF", {"curve": _costs("actual_dcf")}, "cost", settings=_COSTS),
         Metric("cllr", "Cllr", {"curve": lambda curve, _: curve.cllr()}, "cost"),
         Metric("mincllr", "minCllr", {"curve": lambda curve, _: curve.min_cllr()}, "cost"),
-        Metric("fpir", "FPIR"),
-        Metric("fnir", "FNIR"),
-        Metric("cmc", "CMC"),
-        Metric("fnir@fpir", "FNIR at FPIR"),
-        Metric("fpir@size", "FPIR at size"),
-        Metric("cmc@size", "CMC at size"),
+        *(
+            Metric(name, title, {"searches": read})
+            for name, title, read in (
+                ("fpir", "FPIR", lambda found, asked: found.fpir(asked["threshold"])),
+                ("fnir", "FNIR", lambda found, asked: found.fnir(asked["threshold"], asked.get("rank", 1))),
+                ("cmc", "CMC", lambda found, asked: found.cmc(asked.get("rank", 1))),
+                (
+                    "fnir@fpir",
+                    "FNIR at FPIR",
+                    lambda found, asked: found.fnir_at_fpir(asked["given"], asked.get("rank", 1)),
+                ),
+                (
+                    "fpir@size",
+                    "FPIR at size",
+                    lambda found, asked: found.at_gallery_size(int(asked["given"]), asked["threshold"]),
+                ),
+                ("cmc@size", "CMC at size", lambda found, asked: found.at_gallery_size(int(asked["given"]), rank=1)),
+            )
+        ),
+        Metric(
+            "selectivity",
+            "selectivity",
+            {"searches": lambda found, asked: found.selectivity(asked["threshold"])},
+            "cost",
+        ),
+        Metric("dfpir", "FPIR difference", {"comparison": lambda both, _: both.fpir}, "points"),
+        Metric("dfnir", "FNIR difference", {"comparison": lambda both, _: both.fnir}, "points"),
+        Metric("dcmc", "CMC difference", {"comparison": lambda both, _: both.cmc}, "points"),
         Metric("dfar", "FAR difference", {"comparison": lambda both, _: both.far}, "points", ("dfmr",)),
         Metric("dfrr", "FRR difference", {"comparison": lambda both, _: both.frr}, "points", ("dfnmr",)),
         Metric("deer", "EER difference", {"comparison": lambda both, _: both.eer}, "points"),

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.counting.search import DEPTH, Fuse, SearchJob, make_job, search_all
-from matchbound.counting.search_tally import BehindJob, BehindMatrix, assemble
 from matchbound.counts.tally import union_of_labels
 from matchbound.data.candidates import Candidates
 from matchbound.data.embeddings import Embeddings
@@ -27,6 +26,16 @@ if TYPE_CHECKING:
 Protocol = Literal["auto", "separate", "rotating"]
 SAME = 1e-12
 """Scores this close to a perfect one are looked at: is it the same vector?"""
+ROTATING = Note(
+    "rotating",
+    "every probe shows an enrolled person: FPIR is counted with each probe's own identity left out of the gallery "
+    "(rotating protocol)",
+)
+NO_MATES = Note(
+    "no-mates",
+    "no probe shows an enrolled person: FNIR and CMC are not defined. Are the identities of gallery and probes written "
+    "alike?",
+)
 
 
 def search(
@@ -91,18 +100,62 @@ def search(
     (100, 300, 600)
     >>> low, high = found.fpir(0.6).interval()
     """
+    if protocol not in ("auto", "separate", "rotating"):
+        raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
+    group = None
     if isinstance(gallery, Candidates):
         if probes is not None:
             raise UsageError("candidate lists are searches already; give them alone")
-        return _count(gallery, protocol)
+        lists = gallery
+        if not len(lists):
+            raise DataError("there are no searches")
+    else:
+        check_whole(candidates, "candidates")
+        _check(gallery, probes, fuse, failed_probes)
+        assert isinstance(probes, Embeddings)
+        labels, codes, shown, own = _people(gallery, probes, failed_enrolments, failed_probes)
+        depth = max(2, min(int(candidates) + 1, labels.size))
+        job = make_job(gallery, probes, codes, own[: len(probes)], int(labels.size), fuse, depth)
+        best = search_all(
+            job, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+        )  # fmt: skip
+        notes = [
+            *(
+                note.about(name)
+                for name, data in (("gallery", gallery), ("probes", probes))
+                for note in data.findings()
+            ),
+            *_repeated(job, *best),
+        ]
+        failed = own.size - len(probes)
+        mate, holder, score = (
+            np.concatenate([part, np.full((failed, *part.shape[1:]), nobody, dtype=part.dtype)])
+            for part, nobody in zip(best, (-np.inf, -1, -np.inf), strict=True)
+        )
+        lists = Candidates.from_scores(labels, shown, own, (mate, holder, score), gallery.distance, job, tuple(notes))
+        if probes.group is not None:
+            people = probes.identities if shown.dtype.kind in "iu" else as_text(probes.identities)
+            group = dict(zip(people.tolist(), probes.group.tolist(), strict=True))
+    rotating = protocol == "rotating" or (protocol == "auto" and bool(np.all(lists.own >= 0)))
+    told = list(lists.notes)
+    if rotating and protocol == "auto":
+        told.append(ROTATING)
+    if not np.any(lists.own >= 0):
+        told.append(NO_MATES)
+    for text in told:
+        warnings.warn(text, MatchboundWarning, stacklevel=2)
+    return Searches(lists.tally(rotating), tuple(told), group)
+
+
+def _check(gallery: Embeddings, probes: Embeddings | None, fuse: str, failed_probes: ArrayLike | None) -> None:
+    """Raise where a gallery cannot be searched with these probes."""
     for name, data in (("gallery", gallery), ("probes", probes)):
         if not isinstance(data, Embeddings):
             raise UsageError(f"{name} must be Embeddings (see matchbound.read); got {type(data).__name__}")
     assert isinstance(probes, Embeddings)
     if fuse not in ("max", "mean"):
         raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
-    _check_protocol(protocol)
-    check_whole(candidates, "candidates")
     if not len(gallery):
         raise DataError("the gallery is empty: nobody is enrolled")
     if not len(probes) and failed_probes is None:
@@ -116,110 +169,15 @@ def search(
             f"gallery vectors have {gallery.vectors.shape[1]} numbers and probe vectors {probes.vectors.shape[1]}; are "
             "they from the same model?"
         )
-    enrolled, searched = _people(gallery, probes, failed_enrolments, failed_probes)
-    size = int(enrolled.labels.size)
-    depth = max(2, min(int(candidates) + 1, size))
-    job = make_job(gallery, probes, enrolled.codes, searched.own[: len(probes)], size, fuse, depth)
-    mate, holder, score = search_all(
-        job, workers=workers, executor=executor, progress=progress, checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-    )  # fmt: skip
-    notes = [*_said("gallery", gallery), *_said("probes", probes), *_repeated(job, mate, holder, score)]
-    failed = searched.own.size - len(probes)
-    mate = np.append(mate, np.full(failed, -np.inf))
-    holder = np.concatenate([holder, np.full((failed, depth), -1, dtype=np.int64)])
-    score = np.concatenate([score, np.full((failed, depth), -np.inf)])
-    rotating, said = _division(searched.own, protocol)
-    notes += said
-    tally = assemble(
-        enrolled.labels, size, searched.labels, searched.own, mate, holder, score,
-        rotating=rotating, distance=gallery.distance,
-    )  # fmt: skip
-    rows = np.where(np.arange(searched.own.size) < len(probes), np.arange(searched.own.size), -1)
-    mated = searched.own >= 0
-    behind = BehindJob(rows if rotating else rows[~mated], rows[mated], mate[mated], job)
-    for text in notes:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return Searches(tally, behind, tuple(notes), _groups(probes, searched.labels))
-
-
-def _groups(probes: Embeddings, shown: LabelArray) -> dict[Any, Any] | None:
-    """The group of each person whom probes show; numbers are text where they are among the labels `shown`."""
-    if probes.group is None:
-        return None
-    people = probes.identities if shown.dtype.kind in "iu" else as_text(probes.identities)
-    return dict(zip(people.tolist(), probes.group.tolist(), strict=True))
-
-
-def _check_protocol(protocol: str) -> None:
-    if protocol not in ("auto", "separate", "rotating"):
-        raise UsageError(f"protocol must be 'auto', 'separate' or 'rotating'; got {protocol!r}")
-
-
-def _division(own: IntArray, protocol: str) -> tuple[bool, list[Note]]:
-    """Whether the protocol is rotating, and what to say about searches with and without a mate."""
-    notes: list[Note] = []
-    rotating = protocol == "rotating" or (protocol == "auto" and bool(np.all(own >= 0)))
-    if rotating and protocol == "auto":
-        notes.append(
-            Note(
-                "rotating",
-                "every probe shows an enrolled person: FPIR is counted with each probe's own identity left out of the "
-                "gallery (rotating protocol)",
-            )
-        )
-    if not np.any(own >= 0):
-        notes.append(
-            Note(
-                "no-mates",
-                "no probe shows an enrolled person: FNIR and CMC are not defined. Are the identities of gallery and "
-                "probes written alike?",
-            )
-        )
-    return rotating, notes
-
-
-def _count(lists: Candidates, protocol: str) -> Searches:
-    """Searches from candidate lists."""
-    _check_protocol(protocol)
-    if not len(lists):
-        raise DataError("there are no searches")
-    rotating, said = _division(lists.own, protocol)
-    notes = [*lists.notes, *said]
-    unseen = np.isfinite(lists.end) & (lists.own >= 0) & np.isneginf(lists.mate)
-    ranks = int(lists.listed[unseen].min()) if unseen.any() else lists.gallery_size
-    if lists.matrix is not None and np.isfinite(lists.end).any():
-        ranks = min(ranks, lists.score.shape[1] - 1)
-    tally = assemble(
-        lists.gallery, lists.gallery_size, lists.identity, lists.own, lists.mate, lists.holder, lists.score,
-        rotating=rotating, distance=lists.distance, end=lists.end, ranks=ranks, floor=lists.floor,
-    )  # fmt: skip
-    behind = None
-    if lists.matrix is not None:
-        rows, mated = np.arange(len(lists)), lists.own >= 0
-        behind = BehindMatrix(rows if rotating else rows[~mated], rows[mated], lists.mate[mated], lists.matrix)
-    for text in notes:
-        warnings.warn(text, MatchboundWarning, stacklevel=3)
-    return Searches(tally, behind, tuple(notes))
-
-
-class _Enrolled:
-    """Labels of all enrolled people, and the position of each template's person among them."""
-
-    def __init__(self, labels: LabelArray, codes: IntArray) -> None:
-        self.labels, self.codes = labels, codes
-
-
-class _Searched:
-    """Whom each search is for (failed ones at the end), and the position of that person in the gallery or −1."""
-
-    def __init__(self, labels: LabelArray, own: IntArray) -> None:
-        self.labels, self.own = labels, own
 
 
 def _people(
     gallery: Embeddings, probes: Embeddings, failed_enrolments: ArrayLike | None, failed_probes: ArrayLike | None
-) -> tuple[_Enrolled, _Searched]:
+) -> tuple[LabelArray, IntArray, LabelArray, IntArray]:
+    """Who is enrolled, the position of each template's person, whom each search shows, and that person's position.
+
+    Failed searches come last; the position of people who are not enrolled is −1.
+    """
     labels, codes = gallery.identities, gallery.codes
     if failed_enrolments is not None:
         missing = np.unique(as_labels(failed_enrolments, "failed_enrolments"))
@@ -237,24 +195,10 @@ def _people(
             extra, shown = as_text(extra), as_text(shown)
         shown = np.concatenate([shown, extra])
     if (labels.dtype.kind in "iu") != (shown.dtype.kind in "iu"):
-        labels, order = _as_text(labels)
-        codes, shown = order[codes], as_text(shown)
+        shown, (labels, place) = as_text(shown), np.unique(as_text(labels), return_inverse=True)
+        codes = place.astype(np.int64).reshape(-1)[codes]
     at = np.minimum(np.searchsorted(labels, shown), labels.size - 1)
-    own = np.where(labels[at] == shown, at, -1).astype(np.int64)
-    return _Enrolled(labels, codes), _Searched(shown, own)
-
-
-def _as_text(labels: LabelArray) -> tuple[LabelArray, IntArray]:
-    """Labels as text, sorted, and the new position of each."""
-    text = as_text(labels)
-    order = np.argsort(text, kind="stable")
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.arange(order.size)
-    return text[order], place
-
-
-def _said(name: str, data: Embeddings) -> list[Note]:
-    return [note.about(name) for note in data.findings()]
+    return labels, codes, shown, np.where(labels[at] == shown, at, -1).astype(np.int64)
 
 
 def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatArray) -> list[Note]:
@@ -276,21 +220,13 @@ def _repeated(job: SearchJob, mate: FloatArray, holder: IntArray, score: FloatAr
     likely = np.flatnonzero((mate >= perfect) & (job.own >= 0))
     own = same(likely, job.own[likely])
     if own:
-        notes.append(
-            Note(
-                "repeated",
-                f"{own} probes are in the gallery themselves, to the last bit: searches that find their own image say "
-                "nothing about FNIR and CMC. Take them out of the probes",
-            )
-        )
+        text = "searches that find their own image say nothing about FNIR and CMC. Take them out of the probes"
+        notes.append(Note("repeated", f"{own} probes are in the gallery themselves, to the last bit: {text}"))
     likely = np.flatnonzero((score[:, 0] >= perfect) & (holder[:, 0] >= 0))
     others = same(likely, holder[likely, 0])
     if others:
+        text = "one image under two names counts as a false positive. Check the labels"
         notes.append(
-            Note(
-                "same-vector",
-                f"{others} probes equal a template of another identity to the last bit: one image under two names "
-                "counts as a false positive. Check the labels",
-            )
+            Note("same-vector", f"{others} probes equal a template of another identity to the last bit: {text}")
         )
     return notes

@@ -3,57 +3,46 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from functools import partial
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
+from matchbound.cli import options as opt
 from matchbound.cli.claims import read_claims
 from matchbound.cli.command import Outcome, provenance
-from matchbound.cli.options import ANSWER, RUNNING, Answer, Level, Quiet, Running, Threshold, choice
 from matchbound.cli.progress import wrote
 from matchbound.cli.reading import READING, Reading
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.files.names import own_names
 from matchbound.results.interval import check_rate, check_whole
-from matchbound.results.search_rates import METHODS
+from matchbound.results.search_rates import SearchRate
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
-    from matchbound.show.tables import Table
 
-GalleryFile = Annotated[
-    list[str], Parameter(help="Embeddings of the enrolled people; a table of who is enrolled.", negative_iterable="")
-]
-ProbesFile = Annotated[
-    list[str], Parameter(help="Embeddings to search with; a table of whom each search shows.", negative_iterable="")
-]
+GalleryFile = Annotated[list[str], opt.several("Embeddings of the enrolled people; a table of who is enrolled.")]
+ProbesFile = Annotated[list[str], opt.several("Embeddings to search with; a table of the identity of each search.")]
 Lists = Annotated[
     str | None,
     Parameter(
-        name="--candidates",
         help="Candidate lists of searches made elsewhere (search, rank, candidate, score); --gallery and --probes are "
         "then tables of labels.",
     ),
 ]
-Fpir = Annotated[list[float] | None, Parameter(help="FNIR where FPIR is this; repeatable.", negative_iterable="")]
-Rank = Annotated[list[int] | None, Parameter(help="Rank for FNIR and CMC; repeatable.", negative_iterable="")]
-GallerySize = Annotated[
-    list[int] | None,
-    Parameter(name="--gallery-size", help="FPIR in a gallery of this size; repeatable.", negative_iterable=""),
-]
-Fuse = Annotated[Literal["max", "mean"], Parameter(help="How scores of several templates become one.")]
+Fpir = Annotated[list[float] | None, opt.several("FNIR where FPIR is this; repeatable.")]
+Rank = Annotated[list[int] | None, opt.several("Rank for FNIR and CMC; repeatable.")]
+GallerySize = Annotated[list[int] | None, opt.several("FPIR in a gallery of this size; repeatable.")]
+Fuse = Annotated[Literal["max", "mean"], Parameter(help="Template fusion.")]
 Target = Annotated[
-    Literal["random", "fixed"],
-    Parameter(name="--target", help="Intervals for a random gallery of this size, or for this (fixed) one."),
+    Literal["random", "fixed"], Parameter(help="Intervals for a random gallery of this size, or for this (fixed) one.")
 ]
 Keep = Annotated[int, Parameter(help="How many candidates of each search are kept.")]
 SearchProtocol = Annotated[
     Literal["auto", "separate", "rotating"],
-    Parameter(name="--protocol", help="Whether enrolled people are searched for with their own template left out."),
+    Parameter(help="Whether enrolled people are searched for with their own template left out."),
 ]
 Hubs = Annotated[
     int, Parameter(help="List this many of the enrolled people who receive most false hits (names people).")
@@ -62,21 +51,15 @@ FailedEnrolments = Annotated[
     str | None, Parameter(help="File of identities that could not be enrolled, one per line; searches for them miss.")
 ]
 FailedProbes = Annotated[
-    str | None, Parameter(help="File of whom failed probes show, one line per search; those of enrolled people miss.")
+    str | None, Parameter(help="File with the identity of each failed probe; those of enrolled people miss.")
 ]
 ReportFile = Annotated[
     str | None, Parameter(help="Write a page (.html) or tables (.md) about the searches to this file too.")
 ]
 ClaimText = Annotated[
     list[str] | None,
-    Parameter(
-        name="--claim",
-        help='A requirement such as "fpir<0.01", "fnir@fpir=0.01<5%", "cmc>0.95"; repeatable. Exit 3 if not shown.',
-        negative_iterable="",
-    ),
+    opt.several('A requirement such as "fpir<0.01", "fnir@fpir=0.01<5%", "cmc>0.95"; repeatable. Exit 3 if not shown.'),
 ]
-
-
 Group = Annotated[
     str | None, Parameter(help="Rates by group of the people searched for: a column of the probes, or of --people.")
 ]
@@ -93,7 +76,7 @@ def identify(
     *,
     gallery: GalleryFile,
     probes: ProbesFile,
-    threshold: Threshold = None,
+    threshold: opt.Threshold = None,
     fpir: Fpir = None,
     rank: Rank = None,
     gallery_size: GallerySize = None,
@@ -103,8 +86,8 @@ def identify(
     against_gallery: AgainstGallery = None,
     against_probes: AgainstProbes = None,
     fuse: Fuse = "max",
-    method: Annotated[str, choice("Interval method", METHODS)] = "auto",
-    level: Level = 0.95,
+    method: Annotated[str, opt.choice("Interval method", SearchRate.methods)] = "auto",
+    level: opt.Level = 0.95,
     target: Target = "random",
     candidates: Lists = None,
     keep: Keep = 50,
@@ -114,9 +97,9 @@ def identify(
     hubs: Hubs = 0,
     report: ReportFile = None,
     reading: Reading = READING,
-    running: Running = RUNNING,
-    answer: Answer = ANSWER,
-    quiet: Quiet = False,
+    running: opt.Running = opt.RUNNING,
+    answer: opt.Answer = opt.ANSWER,
+    quiet: opt.Quiet = False,
 ) -> Outcome:
     """FPIR, FNIR and CMC of searches in a gallery, with intervals.
 
@@ -125,18 +108,19 @@ def identify(
     from matchbound.calls.search_records import search_claim, search_records
     from matchbound.calls.searching import search
     from matchbound.readers.candidates import read_candidates
-    from matchbound.results.search_comparison import compare_searches
-    from matchbound.show.numbers import percent
-    from matchbound.show.searches import comparison_rows, groups_table, searches_table
+    from matchbound.results.search_differences import compare_searches
+    from matchbound.show.searches import comparison_rows, groups_tables, hubs_table, searches_rows
+    from matchbound.show.tables import joined
 
-    if gallery_size and not threshold:
+    at, ranks = threshold or [], rank or [1]
+    if gallery_size and not at:
         raise UsageError("--gallery-size gives FPIR at a threshold; give --threshold too")
     for value in fpir or ():
         check_rate(value, "--fpir", "0.01")
-    for place in rank or ():
+    for place in ranks:
         check_whole(place, "--rank")
     statements = [said for _, said in read_claims(claim, "searches")]
-    if (group or people) and len(threshold or ()) != 1:
+    if (group or people) and len(at) != 1:
         raise UsageError("rates by group are at one threshold; give --threshold once")
     if (against_gallery is None) != (against_probes is None):
         raise UsageError("another system has a gallery and probes: give --against-gallery and --against-probes")
@@ -145,60 +129,59 @@ def identify(
     if candidates is not None:
         if failed_enrolments or failed_probes:
             raise UsageError("with --candidates, list failed searches among the probes and all enrolled people")
-        similarity = None
-        lists = read_candidates(
-            candidates, probes=probes[0], gallery=gallery[0], distance=True if reading.distance else None
+        distance = True if reading.distance else None
+        found = search(
+            read_candidates(candidates, probes=probes[0], gallery=gallery[0], distance=distance), protocol=protocol
         )
-        distance = lists.distance
-        found = search(lists, protocol=protocol)
+        similarity = None
     else:
         enrolled = reading.load_embeddings("gallery", gallery)
         searched = reading.load_embeddings("probes", probes, None if people else group)
-        similarity, distance = enrolled.similarity, enrolled.distance
+        similarity, depth = enrolled.similarity, max(keep, *ranks)
         with running.started() as how:
-            depth = max(keep, max(rank or [1]))
             found = search(
                 enrolled, searched, fuse, candidates=depth, protocol=protocol,
                 failed_enrolments=_labels(failed_enrolments, enrolled),
                 failed_probes=_labels(failed_probes, searched), **how,
             )  # fmt: skip
-    records = search_records(
-        found, threshold or [], fpir or [], rank or [1], gallery_size or [],
-        method=method, level=level, target=target,
-    )  # fmt: skip
-    verdicts = [
-        search_claim(found, said, threshold or [], (rank or [1])[0], level=level, method=method, target=target)
-        for said in statements
-    ]
-    receivers = [] if not hubs else [(t, found.hubs(t, hubs), found.people_with_half(t)) for t in threshold or []]
-    if people is not None:
-        found = replace(found, group=_of_people(found, people, group))
-    by_group = found.by_group(threshold[0], (rank or [1])[0]) if (group or people) and threshold else None
-    other = compared = None
+    asked: dict[str, Any] = {"method": method, "level": level, "target": target}
+    records = search_records(found, at, fpir or [], ranks, gallery_size or [], **asked)
+    verdicts = [search_claim(found, said, at, ranks[0], **asked) for said in statements]
+    judged = [(verdict, at[0] if verdict.metric in ("fpir", "fnir") else None) for verdict in verdicts]
+    tables, parts, options = [searches_rows(records)], dict[str, Any](), dict[str, Any]()
+    if hubs:
+        listed = {t: found.hubs(t, hubs) for t in at}
+        half = {t: found.people_with_half(t) for t in at}
+        parts["hubs"] = [{"threshold": t, "people": half[t], "hubs": [asdict(h) for h in listed[t]]} for t in at]
+        tables += [
+            hubs_table(t, [(str(hub.identity), hub.hits, hub.share) for hub in listed[t]], half[t])
+            for t in at
+            if listed[t]
+        ]
+    if group or people:
+        of_person = found.group if people is None else _of_people(found, people, group)
+        by_group = found.by_group(at[0], ranks[0], group=of_person)
+        parts["groups"] = by_group.to_records()
+        parts["gaps"] = [gap.record(gap.interval(level=level)) for gap in by_group.gaps()]
+        tables += groups_tables(parts["groups"], parts["gaps"])
+        options["group"] = of_person
     if against_gallery is not None and against_probes is not None:
         other = search(
             reading.load_embeddings("against-gallery", [against_gallery]),
             reading.load_embeddings("against-probes", [against_probes]),
-            fuse, candidates=max(keep, max(rank or [1])), protocol=protocol,
+            fuse, candidates=depth, protocol=protocol,
         )  # fmt: skip
-        compared = compare_searches(
-            found, other, fpir=(fpir or [0.01])[0], threshold=threshold[0] if threshold else None,
-            rank=(rank or [1])[0], gallery=target,
-        )  # fmt: skip
-    also: dict[str, Any] = {
-        "hubs": [
-            {"threshold": t, "people": half, "hubs": [vars(hub) for hub in listed]} for t, listed, half in receivers
-        ]
-    }
-    if by_group is not None:
-        also |= {"groups": by_group.to_records(), "gaps": by_group.gap_records(level)}
-    if compared is not None:
-        also["comparison"] = compared.to_records()
+        parts["comparison"] = compare_searches(
+            found, other, fpir=(fpir or [0.01])[0], threshold=at[0] if at else None, rank=ranks[0], gallery=target
+        ).to_records()
+        first, second = own_names([probes[-1], against_probes])
+        tables.append(comparison_rows(parts["comparison"], (first, second)))
+        options["against"] = other
     files = (candidates, failed_enrolments, failed_probes, people, against_gallery, against_probes)
     inputs = [*gallery, *probes, *(path for path in files if path is not None)]
     taken = {
         "protocol": "rotating" if found.rotating else "separate",
-        "distance": distance,
+        "distance": found.tally.distance,
         "similarity": similarity,
     }
     if report is not None:
@@ -208,23 +191,10 @@ def identify(
             warnings.simplefilter("ignore", MatchboundWarning)
             write_report(
                 report, found, threshold=threshold, level=level, show_labels=hubs > 0, claims=claim or (),
-                provenance=provenance(inputs, **taken), group=found.group if by_group is not None else None,
-                against=other, fpir=fpir, ranks=rank or [1],
+                provenance=provenance(inputs, **taken), fpir=fpir, ranks=ranks, **options,
             )  # fmt: skip
         wrote(report)
-    rows = [
-        (t, [[str(hub.identity), f"{hub.hits:,}", percent(hub.share)] for hub in listed], half)
-        for t, listed, half in receivers
-    ]
-    extra: list[Table] = []
-    if by_group is not None:
-        extra += groups_table(also["groups"], also["gaps"])
-    if compared is not None and against_probes is not None:
-        first, second = own_names([probes[-1], against_probes])
-        extra.append(comparison_rows(also["comparison"], (first, second)))
-    at = (threshold or [None])[0]  # type: ignore[list-item]
-    judged = [(claim, at if claim.metric in ("fpir", "fnir") else None) for claim in verdicts]
-    return Outcome(records, partial(searches_table, records, rows, extra), inputs, judged, also, taken)
+    return Outcome(records, lambda colour: joined(tables, None, colour), inputs, judged, parts, taken)
 
 
 def _of_people(found: Searches, path: str, column: str | None) -> dict[Any, str]:

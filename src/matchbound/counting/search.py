@@ -22,6 +22,8 @@ from matchbound.counting.held import Held
 from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
 from matchbound.counting.search_scores import PIECE_COLUMNS, Bytes, Scores
 from matchbound.counting.threads import available_cores, one_blas_thread
+from matchbound.counts.searches import Reached
+from matchbound.data.candidates import MOST_HITS
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError
 from matchbound.scratch import room_for
@@ -35,8 +37,6 @@ DEPTH = 50
 MOST_ROWS = 512
 GUESS = 2.5
 """A guess at the last place of a list aims at this many times as many candidates."""
-MOST_HITS = 50_000_000
-"""Hits that are listed one by one; beyond this, only how many there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,44 @@ class SearchJob:
         """What all workers of one process share."""
         mean = self.fuse == "mean"
         return Scores(self.gallery, self.probes, self.owner, self.own, self.size, self.similarity, mean)
+
+    @property
+    def searches(self) -> int:
+        """n."""
+        return int(self.probes.shape[0])
+
+    def reached(self, least: FloatArray, strict: bool, workers: int | None = None) -> Reached:
+        """Enrolled people, the mate left out, who reach (or exceed) the least score of each probe, shape (n,)."""
+        from matchbound.kernels.search import Columns, list_hits
+
+        scores, hits = self.scores, np.zeros(self.searches, dtype=np.int64)
+
+        def block(start: int) -> IntArray:
+            stop = min(start + MOST_ROWS, self.searches)
+            rows = scores.rows(start, stop)
+            found: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
+            for at in range(0, scores.columns, PIECE_COLUMNS):
+                end = min(at + PIECE_COLUMNS, scores.columns)
+                columns = Columns(scores.product(rows, at, end), end - at, at, end - at, scores.band, scores.scale)
+                count, room = 4096, found[0]
+                while count > room.shape[0]:
+                    room = np.empty((count, 2), dtype=np.int64)
+                    count = list_hits(
+                        columns, scores.probes, scores.enrolled, start, least[start:stop], strict, room, 0
+                    )
+                found.append(room[:count].copy())
+            pairs = np.concatenate(found)
+            return np.unique(pairs, axis=0) if scores.enrolled.shared else pairs
+
+        lists: list[IntArray] = []
+        with one_blas_thread(), ThreadPoolExecutor(workers or available_cores()) as pool:
+            for pairs in pool.map(block, range(0, self.searches, MOST_ROWS)):
+                hits += np.bincount(pairs[:, 0], minlength=hits.size)
+                lists.append(pairs if hits.sum() <= MOST_HITS else pairs[:0])
+        if hits.sum() > MOST_HITS:
+            return Reached(hits, None, None)
+        probe, holder = np.concatenate([np.empty((0, 2), dtype=np.int64), *lists]).T
+        return Reached(hits, probe, holder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What goes to another process is the data; the rest is made there."""
@@ -259,57 +297,3 @@ def search_all(
     none = (np.empty(0), np.empty((0, job.depth), dtype=np.int64), np.empty((0, job.depth)))
     mate, holder, score = (np.concatenate([none[k], *(part[k] for part in parts)]) for k in range(3))
     return mate, holder, score
-
-
-@dataclass(frozen=True, eq=False)
-class Reached:
-    """Who reached a score in which searches.
-
-    hits : int64 array, shape (n,)
-        How many enrolled people did.
-    probe, holder : int64 arrays, shape (H,), or None
-        One by one; None where there are too many to list.
-    """
-
-    hits: IntArray = field(repr=False)
-    probe: IntArray | None = field(repr=False)
-    holder: IntArray | None = field(repr=False)
-
-
-def reached(job: SearchJob, least: FloatArray, strict: bool = False, workers: int | None = None) -> Reached:
-    """Enrolled people, other than the probe's own, who reach (or exceed) the least score of each probe, shape (n,)."""
-    from matchbound.kernels.search import Columns, list_hits
-
-    scores = job.scores
-    n = job.probes.shape[0]
-    counts = np.zeros(n, dtype=np.int64)
-    lists: list[IntArray] = []
-    total = 0
-
-    def block(start: int, stop: int) -> IntArray:
-        rows = scores.rows(start, stop)
-        found: list[IntArray] = []
-        for at in range(0, scores.columns, PIECE_COLUMNS):
-            end = min(at + PIECE_COLUMNS, scores.columns)
-            columns = Columns(scores.product(rows, at, end), end - at, at, end - at, scores.band, scores.scale)
-            room = np.empty((4096, 2), dtype=np.int64)
-            while True:
-                count = list_hits(columns, scores.probes, scores.enrolled, start, least[start:stop], strict, room, 0)
-                if count <= room.shape[0]:
-                    break
-                room = np.empty((count, 2), dtype=np.int64)
-            found.append(room[:count].copy())
-        pairs = np.concatenate(found) if found else np.empty((0, 2), dtype=np.int64)
-        return np.unique(pairs, axis=0) if scores.enrolled.shared else pairs
-
-    with one_blas_thread(), ThreadPoolExecutor(workers or available_cores()) as pool:
-        starts = range(0, n, MOST_ROWS)
-        for pairs in pool.map(lambda start: block(start, min(start + MOST_ROWS, n)), starts):
-            counts += np.bincount(pairs[:, 0], minlength=n)
-            total += pairs.shape[0]
-            if total <= MOST_HITS:
-                lists.append(pairs)
-    if total > MOST_HITS:
-        return Reached(counts, None, None)
-    pairs = np.concatenate(lists) if lists else np.empty((0, 2), dtype=np.int64)
-    return Reached(counts, pairs[:, 0], pairs[:, 1])

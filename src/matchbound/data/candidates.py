@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counts.searches import Mated, NonMated, Reached, Scored, SearchTally
 from matchbound.data.comparisons import check_finite
 from matchbound.data.labels import as_labels
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note, as_notes
 
 ROWS_AT_ONCE = 1024
+MOST_HITS = 50_000_000
+"""Hits that are listed one by one; beyond this, only how many there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,37 @@ class ScoreMatrix:
             out[:, people[begins]] = np.add.reduceat(part[:, order], begins, axis=1) / counts
         return out
 
+    @property
+    def searches(self) -> int:
+        """n."""
+        return int(self.own.size)
+
+    def others(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The mates' oriented scores of some probes, −∞ without one, and `fused` scores in which they are −∞."""
+        part, own = self.fused(rows), self.own[rows]
+        mated = np.flatnonzero(own >= 0)
+        mate = np.full(rows.size, -np.inf)
+        mate[mated] = part[mated, own[mated]]
+        part[mated, own[mated]] = -np.inf
+        return mate, part
+
+    def reached(self, least: FloatArray, strict: bool) -> Reached:
+        """Enrolled people, the mate left out, who reach (or exceed) the least oriented score of each probe."""
+        hits = np.zeros(self.searches, dtype=np.int64)
+        pairs: list[IntArray] = [np.empty((2, 0), dtype=np.int64)]
+        for start in range(0, self.searches, ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + ROWS_AT_ONCE, self.searches))
+            _, part = self.others(rows)
+            cut = least[rows, None]
+            found = np.stack(np.nonzero(part > cut if strict else part >= cut))
+            hits[rows] = np.bincount(found[0], minlength=rows.size)
+            found[0] += start
+            pairs.append(found if hits.sum() <= MOST_HITS else found[:, :0])
+        if hits.sum() > MOST_HITS:
+            return Reached(hits, None, None)
+        probe, holder = np.concatenate(pairs, axis=1)
+        return Reached(hits, probe, holder)
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
@@ -74,6 +108,8 @@ class Candidates:
         Oriented scores below this were not listed.
     distance : bool
         Whether small scores mean "same".
+    source
+        The data that the lists were made from, where there are more than the lists.
 
     See Also
     --------
@@ -98,7 +134,7 @@ class Candidates:
     listed: IntArray = field(repr=False)
     floor: float = -np.inf
     distance: bool = False
-    matrix: ScoreMatrix | None = field(default=None, repr=False)
+    source: Scored | None = field(default=None, repr=False)
     notes: tuple[Note, ...] = ()
 
     def __len__(self) -> int:
@@ -108,6 +144,62 @@ class Candidates:
     def gallery_size(self) -> int:
         """N."""
         return int(self.gallery.size)
+
+    def tally(self, rotating: bool) -> SearchTally:
+        """The searches with a mate and those without.
+
+        Parameters
+        ----------
+        rotating
+            Whether searches of enrolled people count as searches without a mate too, their own enrolment left out.
+        """
+        mated = np.flatnonzero(self.own >= 0)
+        rest = np.arange(len(self)) if rotating else np.flatnonzero(self.own < 0)
+        people, person = np.unique(self.identity[rest], return_inverse=True)
+        person = person.astype(np.int64).reshape(-1)
+        enrolled = np.full(people.size, -1, dtype=np.int64)
+        enrolled[person] = self.own[rest]
+        unseen = mated[np.isfinite(self.end[mated]) & np.isneginf(self.mate[mated])]
+        ranks = int(self.listed[unseen].min()) if unseen.size else self.gallery_size
+        if self.source is not None and np.isfinite(self.end).any():
+            ranks = min(ranks, self.score.shape[1] - 1)
+
+        def part(rows: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+            return rows, self.holder[rows], self.score[rows], self.end[rows]
+
+        return SearchTally(
+            self.gallery,
+            NonMated(people, person, enrolled, *part(rest)),
+            Mated(self.own[mated], self.mate[mated], *part(mated)),
+            self.distance,
+            ranks,
+            self.floor,
+            self.source,
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        gallery: LabelArray,
+        identity: LabelArray,
+        own: IntArray,
+        best: tuple[FloatArray, IntArray, FloatArray],
+        distance: bool,
+        source: Scored,
+        notes: tuple[Note, ...] = (),
+    ) -> Candidates:
+        """Lists cut from the scores of every probe with everybody enrolled.
+
+        Parameters
+        ----------
+        best : (mate, holder, score)
+            As in the class; failed searches come last.
+        """
+        mate, holder, score = best
+        depth = score.shape[1]
+        end = np.where(depth < gallery.size - (own >= 0), score[:, -1], -np.inf)
+        listed = np.full(own.size, min(depth, gallery.size), dtype=np.int64)
+        return cls(gallery, identity, own, mate, holder, score, end, listed, -np.inf, distance, source, notes)
 
     @classmethod
     def from_lists(
@@ -193,26 +285,12 @@ class Candidates:
             notes = (*notes, said)
         if np.isfinite(bottom):
             shown_floor = -bottom if distance else bottom
-            notes = (
-                *notes,
-                Note(
-                    "listed-from",
-                    f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused",
-                ),
-            )
+            told = f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused"
+            notes = (*notes, Note("listed-from", told))
         return cls(
-            people,
-            shown,
-            own,
-            mate,
-            others,
-            scores,
-            end,
-            listed.astype(np.int64),
-            bottom,
-            distance,
+            people, shown, own, mate, others, scores, end, listed.astype(np.int64), bottom, distance,
             notes=as_notes(notes),
-        )
+        )  # fmt: skip
 
     @classmethod
     def from_arrays(
@@ -300,25 +378,18 @@ class Candidates:
             table, owner.astype(np.int64).reshape(-1), own, int(people.size), -1.0 if distance else 1.0, fuse
         )
         depth = max(2, min(int(candidates) + 1, people.size))
-        mate, end = np.full(own.size, -np.inf), np.full(own.size, -np.inf)
+        mate = np.empty(own.size)
         holder, score = np.full((own.size, depth), -1, dtype=np.int64), np.full((own.size, depth), -np.inf)
         for start in range(0, own.size, ROWS_AT_ONCE):
             rows = np.arange(start, min(start + ROWS_AT_ONCE, own.size))
-            if not np.isfinite(np.asarray(table[rows], dtype=np.float64)).all():
-                bad = np.argwhere(~np.isfinite(np.asarray(table[rows], dtype=np.float64)))[0]
-                raise DataError(f"scores: row {start + bad[0]}, column {bad[1]} is not a finite number")
-            part = matrix.fused(rows)
-            mated = np.flatnonzero(own[rows] >= 0)
-            mate[rows[mated]] = part[mated, own[rows[mated]]]
-            part[mated, own[rows[mated]]] = -np.inf
-            best = np.argsort(-part, axis=1, kind="stable")[:, : min(depth, people.size)]
-            values = np.take_along_axis(part, best, axis=1)
-            score[rows, : best.shape[1]] = values
+            bad = np.argwhere(~np.isfinite(np.asarray(table[rows], dtype=np.float64)))
+            if bad.size:
+                raise DataError(f"scores: row {start + bad[0, 0]}, column {bad[0, 1]} is not a finite number")
+            mate[rows], part = matrix.others(rows)
+            best = np.argsort(-part, axis=1, kind="stable")[:, :depth]
+            score[rows, : best.shape[1]] = values = np.take_along_axis(part, best, axis=1)
             holder[rows, : best.shape[1]] = np.where(np.isneginf(values), -1, best)
-        if depth < people.size:
-            end = score[:, -1].copy()
-        listed = np.full(own.size, min(depth, people.size), dtype=np.int64)
-        return cls(people, shown, own, mate, holder, score, end, listed, -np.inf, distance, matrix)
+        return cls.from_scores(people, shown, own, (mate, holder, score), distance, matrix)
 
 
 def _found(people: LabelArray, labels: LabelArray) -> tuple[LabelArray, IntArray]:

@@ -12,15 +12,16 @@ from matchbound.errors import DataError, UsageError
 from matchbound.results.interval import check_level, check_whole
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
+from matchbound.stats.intervals import normal_quantile
+from matchbound.stats.latent.model import Clusters, Correlations, Design, LatentModel
+from matchbound.stats.search.latent import GalleryVariance, fit_searches, gallery_variance
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches
-    from matchbound.stats.search.latent import SearchModel
 
 SAME_PERSON, SAME_ENROLLED = 0.3, 0.1
 """Latent correlations without a pilot: of two searches of one person, and of single hits on one enrolled person."""
 MOST_PEOPLE = 100_000_000
-PILOT_RATE = 0.02
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def plan_search(
 
     def bound(people: int, rate: float) -> float:
         model = _model(people, int(probes_per_person), int(gallery), person, enrolled)
-        return float(model.limit(rate * model.searches, model.deviate(1.0 - level), True)[0])
+        return float(model.limit(rate * model.comparisons, normal_quantile(1.0 - level), True)[0])
 
     people = _smallest(lambda count: bound(count, fpir) <= upper)
     if people is None:
@@ -172,27 +173,17 @@ def _correlations(pilot: Searches | None) -> tuple[float, float]:
     """ρ of two searches of one person and of single hits on one enrolled person."""
     if pilot is None:
         return SAME_PERSON, SAME_ENROLLED
-    from matchbound.stats.search.latent import fit_hits
-
-    curve = pilot.curve
-    model = fit_hits(curve, max(1, round(PILOT_RATE * curve.searches)), pilot.gallery_size, random=True)
-    if model is None or model.gallery is None:
-        raise DataError("the pilot has too few searches of people who are not enrolled to plan from")
-    return max(model.pair.pooled, 0.0), max(model.gallery.rho.pooled, 0.0)
+    part = pilot.tally.nonmated
+    if not part.searches:
+        raise DataError("the pilot has no searches of people who are not enrolled to plan from")
+    model = fit_searches(part.person, part.people.size, -part.score[:, 0], 0)
+    return model.correlations.rho_pair, gallery_variance(part.person, part.holder, part.score, pilot.gallery_size).rho
 
 
-def _model(people: int, probes: int, gallery: int, person: float, enrolled: float) -> SearchModel:
+def _model(people: int, probes: int, gallery: int, person: float, enrolled: float) -> LatentModel:
     """The latent model of a test that has not been made."""
-    from matchbound.stats.latent.curves import Curve
-    from matchbound.stats.latent.model import Clusters, Design
-    from matchbound.stats.search.latent import GalleryPart, SearchModel
-
     n, none = float(people * probes), np.empty(0)
-    within = n * (probes - 1.0)
-    return SearchModel(
-        Design(n, within),
-        Clusters(np.array([float(probes)]), np.array([float(people)])),
-        float(people),
-        Curve(none, none, none, person),
-        GalleryPart(gallery, Curve(none, none, none, enrolled), none, none),
-    )
+    clusters = Clusters(np.array([float(probes)]), np.array([float(people)]))
+    correlations = Correlations(none, none, none, 0.0, person, float(people))
+    model = LatentModel("frr", Design(n, n * (probes - 1.0)), clusters, float(people), correlations)
+    return GalleryVariance(gallery, enrolled, none, none).added_to(model)

@@ -35,14 +35,13 @@ from matchbound.results.searches import Searches
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.histogram import histogram_edges, score_histogram
 from matchbound.show.records import Record
-from matchbound.show.section import Section
+from matchbound.show.section import Document, Section
 from matchbound.show.terms import Terms
 from matchbound.stats.contributions import contributions
 from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
-    from matchbound.report.search_numbers import SearchReport
     from matchbound.report.systems import Against
 
 DEFAULT_FAR = (1e-1, 1e-2, 1e-3)
@@ -66,7 +65,7 @@ def write_report(
     format: Format | None = None,
     terms: Terms = "plain",
     **options: Any,
-) -> Report | SearchReport:
+) -> Report | Document:
     """Write a report about a data set: one self-contained page, or tables for a paper.
 
     Parameters
@@ -92,11 +91,11 @@ def write_report(
     Returns
     -------
     Report
-        What it says; `SearchReport` for searches.
+        What it says; for searches, its sections.
 
     See Also
     --------
-    make_report
+    make_report, Report
 
     Examples
     --------
@@ -110,13 +109,13 @@ def write_report(
 
     chosen = format or SUFFIXES.get(Path(path).suffix.lower(), "html")
     if isinstance(data, Searches):
-        from matchbound.report.search_page import make_search_report, search_document
+        from matchbound.report.searches import search_document
 
         if options.get("far") is not None:
             raise UsageError("searches have FPIR, not FAR; name a threshold, or leave far out")
-        found = make_search_report(data, **options)
-        write_atomically(path, render(search_document(found), chosen, terms))
-        return found
+        document = search_document(data, **options)
+        write_atomically(path, render(document, chosen, terms))
+        return document
     report = make_report(data, **options)
     write_atomically(path, render(report, chosen, terms))
     return report
@@ -454,9 +453,9 @@ def _of_searches(found: Searches | None, level: float, show_labels: bool) -> tup
     """Sections about searches in a gallery."""
     if found is None:
         return ()
-    from matchbound.report.search_page import make_search_report, search_sections
+    from matchbound.report.searches import search_sections
 
-    return search_sections(make_search_report(found, level=level, show_labels=show_labels))
+    return search_sections(found, level=level, show_labels=show_labels)
 
 
 def _named_systems(data: Source, name: str | None, against: Against) -> dict[str, Source]:

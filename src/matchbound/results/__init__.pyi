@@ -52,24 +52,16 @@ from matchbound.results.points import (
 from matchbound.results.rates import Rate as Rate
 from matchbound.results.roc import RocCurve as RocCurve
 from matchbound.results.roc import ThresholdPoint as ThresholdPoint
-from matchbound.results.search_comparison import SearchComparison as SearchComparison
-from matchbound.results.search_comparison import SearchGroups as SearchGroups
-from matchbound.results.search_curves import CmcCurve as CmcCurve
-from matchbound.results.search_curves import SizeCurve as SizeCurve
-from matchbound.results.search_curves import TradeOff as TradeOff
-from matchbound.results.search_points import FnirAtFpir as FnirAtFpir
-from matchbound.results.search_points import RateAtSize as RateAtSize
-from matchbound.results.search_rates import (
-    FalsePositives as FalsePositives,
-)
-from matchbound.results.search_rates import (
-    Misses as Misses,
-)
-from matchbound.results.search_rates import (
-    Selectivity as Selectivity,
-)
+from matchbound.results.search_differences import SearchComparison as SearchComparison
+from matchbound.results.search_differences import SearchDifference as SearchDifference
+from matchbound.results.search_differences import SearchGap as SearchGap
+from matchbound.results.search_rates import FnirAtFpir as FnirAtFpir
+from matchbound.results.search_rates import RateAtSize as RateAtSize
+from matchbound.results.search_rates import SearchRate as SearchRate
+from matchbound.results.search_rates import Selectivity as Selectivity
 from matchbound.results.searches import Hub as Hub
+from matchbound.results.searches import SearchCurve as SearchCurve
 from matchbound.results.searches import Searches as Searches
-from matchbound.results.searches import SearchThreshold as SearchThreshold
+from matchbound.results.searches import SearchGroups as SearchGroups
 from matchbound.results.systems import PairOfSystems as PairOfSystems
 from matchbound.results.systems import SystemsTable as SystemsTable

@@ -105,7 +105,7 @@ def parse_claim(text: str) -> Statement:
 
 def check_statement(said: Statement, text: str) -> None:
     """Raise where a rate is not one, such as the target of "far<1", which holds of every system."""
-    if said.given is not None:
+    if said.given is not None and not said.metric.endswith("@size"):
         _check_rate(said.given, f"claim {text!r}")
     _check_target(said.metric, said.target, f"claim {text!r}")
 
@@ -127,7 +127,7 @@ class Judged:
         method
             Of the bounds; by default that of the number.
         context
-            What the metric needs besides: ``failures`` for GFAR and GFRR.
+            What the metric needs besides: ``failures`` for GFAR and GFRR, ``threshold`` and ``rank`` for searches.
 
         Examples
         --------
@@ -162,10 +162,12 @@ class Judged:
             raise UsageError(f"claim {str(said)!r} needs the rate at which it is read: {said.metric}=1e-3")
         if said.metric in ("gfar", "gfrr") and context.get("failures") is None:
             raise UsageError(f"a claim about {said.metric} counts failures to enrol and to acquire; give failures=")
-        asked = {**said.options, **({} if said.given is None else {"given": said.given})}
-        if said.metric in ("gfar", "gfrr"):
-            asked |= context
-        number: Number = metric.read[self.home](self, asked)
+        asked = {**said.options, **context, **({} if said.given is None else {"given": said.given})}
+        try:
+            number: Number = metric.read[self.home](self, asked)
+        except KeyError as missing:
+            (what,) = missing.args
+            raise UsageError(f"the claim {said} is about one {what}; give {what}=") from None
         return number
 
 

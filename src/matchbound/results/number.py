@@ -197,7 +197,7 @@ class Number(Shown):
             if rule.bootstrap and limits.low >= limits.high:
                 return self._instead(name, level, side)
         notes = tuple(dict.fromkeys((*self.notes, *reasons, *limits.notes)))
-        for note in (*(self.notes if rule.warns else ()), *(limits.notes if rule.warns or rule.bootstrap else ())):
+        for note in notes if rule.warns else limits.notes if rule.bootstrap else ():
             warnings.warn(note, MatchboundWarning, stacklevel=2)
         low, high = one_side(float(limits.low), float(limits.high), side, self.ends)
         return Interval(low, high, level, limits.method or rule.name, side, notes, limits.details)

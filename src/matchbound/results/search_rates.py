@@ -1,39 +1,49 @@
-"""Rates of searches in a gallery: FPIR, FNIR, CMC and selectivity, with intervals as methods."""
+"""Rates of searches in a gallery as numbers: FPIR, FNIR, CMC, selectivity, FNIR at an FPIR, rates at other sizes."""
 
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from matchbound.counts.searches import SearchTally
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.arraytypes import FloatArray
+from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
-from matchbound.results.claims import Claimable
-from matchbound.results.interval import Interval, Side, named, one_side, tail_of
+from matchbound.results.interval import Interval
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.show.numbers import percent
-from matchbound.show.shown import Shown
-from matchbound.stats.intervals import effective_n, wilson
-from matchbound.stats.search.mated import MissVariances, Ranked, miss_variances
-from matchbound.stats.search.nonmated import HitCurve, HitVariances, hit_variances, rotating_variance
+from matchbound.stats.intervals import effective_n, normal_quantile, t_quantile, wilson
+from matchbound.stats.search import latent, sizes
+from matchbound.stats.search.sizes import HitList
+from matchbound.stats.search.sums import Ranked, SearchSums, Unmated
+from matchbound.stats.variance import effective_identities
 
 if TYPE_CHECKING:
-    from matchbound.stats.search.latent import SearchModel
-    from matchbound.stats.search.sizes import HitList
+    from matchbound.show.tables import Table
+    from matchbound.stats.latent import LatentModel
 
 Gallery = Literal["random", "fixed"]
-METHODS = ("auto", "latent", "wilson", "naive-wilson")
-FEW_PEOPLE = 30
-FEW_HOLDERS = 10.0
-
+GALLERY = frozenset({"gallery"})
+FEW_PEOPLE = 15
+FEW_ERRORS = 10.0
+MODEL_REACH, WARN_REACH, LAST_REACH = 8.0, 4.0, 16.0
+"""The model was studied to eight times the gallery; warnings begin at four times, and beyond sixteen there is none."""
 NAIVE = Note(
     "advised-against",
     "naive-wilson treats searches as independent: people are searched for several times and all searches share one "
     "gallery. Its intervals held the truth in 57 to 95% of simulated cases at level 95%. Use method='auto'",
+)
+NO_FPIR = (
+    "every probe shows an enrolled person, so FPIR is not defined; add probes of people who are not enrolled, or "
+    "search with protocol='rotating'"
+)
+NO_FNIR = (
+    "no probe shows an enrolled person, so FNIR and CMC are not defined; are the identities of gallery and probes "
+    "written alike?"
 )
 
 
@@ -46,28 +56,90 @@ def gallery_named(gallery: str) -> Gallery:
     raise UsageError(f"gallery must be 'random' (enrolled people are a sample) or 'fixed'; got {gallery!r}")
 
 
+class SearchNumber(Number):
+    """A number about searches; `interval`, `variance` and claims take ``gallery="random"`` or ``"fixed"``.
+
+    ``"random"`` is for claims about an algorithm: a new gallery of the same size and new people searched for.
+    ``"fixed"`` is for claims about one deployment: this gallery, new people searched for.
+    """
+
+    if TYPE_CHECKING:
+        gallery: Gallery
+
+        @property
+        def gallery_size(self) -> int: ...
+
+    def _of(self, ask: Ask) -> Gallery:
+        return gallery_named(ask.options.get("gallery", self.gallery))
+
+    def _fields(self) -> dict[str, Any]:
+        names = {"threshold": "threshold", "rank": "rank", "errors": "errors", "searches": "searches"}
+        names |= {"identities": "n_identities", "gallery": "gallery_size", "target": "gallery"}
+        return {key: getattr(self, name) for key, name in names.items() if hasattr(self, name)}
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import searches_rows
+
+        return [searches_rows(self.to_records())]
+
+
+def _latent(rate: SearchRate, ask: Ask) -> Limits:
+    gallery = rate._of(ask)
+    model = rate.latent_model(gallery)
+    low, high = model.limit(rate.errors, rate.deviate(ask.tail), np.array([False, True]))
+    notes = model.limits(rate.errors, ask.level, ask.side).notes
+    if gallery == "random" and rate.holders is not None and rate.holders.rho > latent.HUBS:
+        text = (
+            f"a few enrolled people receive most false hits (ρ_G = {rate.holders.rho:.2f}): the gallery, not the "
+            "number of searches, limits this claim. gallery='fixed' is about this gallery alone; see hubs()"
+        )
+        notes = (*notes, Note("hubs", text))
+    return rate._limits(low, high, notes)
+
+
+def _wilson(rate: SearchRate, ask: Ask) -> Limits:
+    """Wilson's form at the effective number of searches, with a t quantile."""
+    trials = rate.effective_n(rate._of(ask))
+    return rate._limits(*wilson(rate.errors / rate.searches, trials, ask.tail, rate.freedom))
+
+
+def _naive_wilson(rate: SearchRate, ask: Ask) -> Limits:
+    return rate._limits(*wilson(rate.errors / rate.searches, rate.searches, ask.tail), (NAIVE,))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchRate(Claimable):
-    """A rate of searches; see `FalsePositives`, `Misses`.
+class SearchRate(SearchNumber):
+    """FPIR, FNIR or CMC.
 
     metric
-        ``"fpir"``, ``"fnir"`` or ``"cmc"``.
+        ``"fpir"``: searches of people who are not enrolled that return somebody. ``"fnir"``: searches of enrolled
+        people whose mate is not returned. ``"cmc"``: those whose mate is within the best candidates.
     threshold
         In the units of the scores; None for CMC.
     rank
         None for FPIR.
-    errors, searches
-        Searches that erred, and all of their kind.
-    n_identities
-        People searched for.
+    decided
+        The searches.
+    gallery
+        The default target of intervals and variances.
+
+    See Also
+    --------
+    Searches.fpir, Searches.fnir, Searches.cmc
     """
 
     metric: str
     threshold: float | None
     rank: int | None
-    errors: int
-    searches: int
-    n_identities: int
+    decided: Unmated | Ranked = field(repr=False)
+    oriented: float
+    gallery: Gallery = "random"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("latent", _latent, GALLERY, warns=True),
+        Rule("wilson", _wilson, GALLERY, warns=True),
+        Rule("naive-wilson", _naive_wilson, GALLERY, warns=True),
+    )
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "wilson")
 
     def __repr__(self) -> str:
         where = "" if self.threshold is None else f" at {self.threshold:g}"
@@ -77,320 +149,267 @@ class SearchRate(Claimable):
     def __str__(self) -> str:
         return f"{self.metric.upper()} {percent(self.estimate)} ({self.errors:,} of {self.searches:,} searches)"
 
+    @cached_property
+    def errors(self) -> int:
+        """Searches that erred."""
+        return int(np.count_nonzero(self.decided.erred(self.oriented)))
+
+    @property
+    def searches(self) -> int:
+        """All searches of their kind."""
+        return int(self.decided.person.size)
+
+    @cached_property
+    def n_identities(self) -> int:
+        """People searched for."""
+        return int(np.unique(self.decided.person).size)
+
+    @property
+    def gallery_size(self) -> int:
+        """N."""
+        return self.decided.size
+
+    @cached_property
+    def freedom(self) -> float:
+        """J_e − 1, with J_e = n²/Σn_j² people with equally many searches who would weigh as much."""
+        return effective_identities(np.bincount(self.decided.person)) - 1.0
+
     @property
     def estimate(self) -> float:
         """The rate: errors / searches, or for CMC one minus that; NaN without searches."""
-        return self._seen(self.errors / self.searches) if self.searches else float("nan")
+        rate = self.errors / self.searches if self.searches else float("nan")
+        return 1.0 - rate if self.metric == "cmc" else rate
 
-    def variance(self, gallery: str = "random") -> float:
-        """Variance of the estimate.
+    @cached_property
+    def sums(self) -> SearchSums:
+        """What people add to the rate of errors."""
+        return self.decided.sums(self.oriented)
 
-        Parameters
-        ----------
-        gallery
-            ``"random"``: the people searched for and the enrolled are both samples. ``"fixed"``: this gallery.
+    def variance(self, gallery: str | None = None) -> float:
+        """Variance of the estimate, for a gallery that is ``"random"`` or ``"fixed"``; NaN without searches."""
+        kind = gallery_named(gallery or self.gallery)
+        return self.sums.variance(kind) if self.searches else float("nan")
+
+    def effective_n(self, gallery: str | None = None) -> float:
+        """N* = max(p(1−p)/V, J): how many independent searches would be as informative; J people were searched for.
+
+        Where people are both searched for and enrolled, and the gallery is random, the floor is ⌊J/2⌋.
         """
-        kind = gallery_named(gallery)
-        return self._variance(kind) if self.searches else float("nan")
-
-    def effective_n(self, gallery: str = "random") -> float:
-        """N* = max(p(1−p)/V, J): how many independent searches would be as informative; J people were searched for."""
         if not self.searches:
             return float("nan")
-        return effective_n(self.errors / self.searches, self.variance(gallery), self._floor(gallery_named(gallery)))
+        crossed = self._rotating and gallery_named(gallery or self.gallery) == "random"
+        floor = max(self.n_identities // 2, 1) if crossed else self.n_identities
+        return effective_n(self.errors / self.searches, self.variance(gallery), float(floor))
 
-    def design_effect(self, gallery: str = "random") -> float:
+    def design_effect(self, gallery: str | None = None) -> float:
         """Searches divided by the effective number of searches."""
         return self.searches / self.effective_n(gallery) if self.searches else float("nan")
 
-    def interval(
-        self, method: str = "auto", level: float = 0.95, *, gallery: str = "random", side: Side = "two-sided"
-    ) -> Interval:
-        """A confidence interval for the rate.
+    def latent_model(self, gallery: str = "random") -> LatentModel:
+        """The latent model fitted to these searches; see docs/explanation/identification.md."""
+        self._must_be_defined()
+        decided, random = self.decided, gallery_named(gallery) == "random"
+        if isinstance(decided, Ranked):
+            key = decided.margin if self.metric == "cmc" else decided.crossing
+        elif random and decided.rotating:
+            text = "people are both enrolled and searched for, and the latent model has no form for that; use 'wilson'"
+            raise CannotFit(Note("no-model", text))
+        else:
+            key = -decided.score[:, 0]
+        model = latent.fit_searches(decided.person, decided.people, key, self.errors)
+        if not random:
+            return model
+        if self.holders is not None:
+            return self.holders.added_to(model)
+        more = self.variance("random") - self.variance("fixed")
+        return latent.with_holders(model, more) if more > 0.0 else model
+
+    def deviate(self, tail: float) -> float:
+        """The quantile that the latent limits are read at: Student's t for FNIR and CMC, the normal one for FPIR."""
+        return normal_quantile(tail) if self.metric == "fpir" else t_quantile(tail, self.freedom)
+
+    @cached_property
+    def holders(self) -> latent.GalleryVariance | None:
+        """What a random gallery adds to the variance of FPIR; None for FNIR and CMC."""
+        part = self.decided
+        if isinstance(part, Ranked):
+            return None
+        return latent.gallery_variance(part.person, part.holder, part.score, part.size)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader must know about the number."""
+        if self.n_identities >= FEW_PEOPLE or not self.searches:
+            return ()
+        text = f"only {self.n_identities} people were searched for: coverage was not studied below {FEW_PEOPLE}"
+        return (Note("few-identities", text),)
+
+    @property
+    def _rotating(self) -> bool:
+        return isinstance(self.decided, Unmated) and self.decided.rotating
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            **super()._fields(),
+            "variance": self.variance(),
+            "effective_n": self.effective_n(),
+            "design_effect": self.design_effect(),
+        }
+
+    def _limits(self, low: float, high: float, notes: tuple[Note, ...] = ()) -> Limits:
+        """Limits of the rate of errors, as those of this number."""
+        return Limits(1.0 - high, 1.0 - low, notes=notes) if self.metric == "cmc" else Limits(low, high, notes=notes)
+
+    def _defined(self) -> bool:
+        return self.searches > 0
+
+    def _must_be_defined(self) -> None:
+        if not self.searches:
+            raise DataError(NO_FPIR if self.metric == "fpir" else NO_FNIR)
+
+
+def _budget(point: FnirAtFpir, ask: Ask) -> Limits:
+    """The latent models of FPIR and FNIR share one error budget."""
+    low, high = point.along(point.target, ask.tail, point._of(ask))
+    expected = point.target * point.fpir.searches
+    text = (
+        f"extrapolated: {expected:.2g} false positives are expected at this FPIR, and with 3 to 5 the interval held "
+        "the truth in 83 to 92% of simulated cases"
+    )
+    notes = (Note("few-errors", text),) if expected < FEW_ERRORS else ()
+    return Limits(float(low), float(high), notes=notes)
+
+
+def _union(point: FnirAtFpir, ask: Ask) -> Limits:
+    """FNIR's Wilson limits at the thresholds where FPIR's meet the target, each at half the error; wide."""
+    from scipy.special import ndtr, ndtri
+
+    half = replace(ask, tail=ask.tail / 2.0)
+    fpir, ends = _wilson(point.fpir, half), []
+    for limit, name in ((fpir.low, "low"), (fpir.high, "high")):
+        moved = 2.0 * float(ndtri(point.target)) - float(ndtri(np.clip(limit, 1e-12, 1.0 - 1e-12)))
+        at = latent.threshold_at(point.best, float(np.clip(ndtr(moved), 0.0, 1.0)))
+        ends.append(getattr(_wilson(replace(point.fnir, oriented=at), half), name))
+    return Limits(min(ends), max(ends))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FnirAtFpir(SearchNumber):
+    """FNIR where the threshold is set for a given FPIR; its interval accounts for the estimated threshold.
+
+    target
+        The FPIR.
+    threshold
+        Where it is met on these searches, in the units of the scores.
+    fpir, fnir
+        Both rates there.
+
+    See Also
+    --------
+    Searches.fnir_at_fpir
+    """
+
+    target: float
+    threshold: float
+    fpir: SearchRate = field(repr=False)
+    fnir: SearchRate = field(repr=False)
+    gallery: Gallery = "random"
+    metric: ClassVar[str] = "fnir@fpir"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("latent", _budget, GALLERY, warns=True),
+        Rule("union", _union, GALLERY, warns=True),
+    )
+    defaults: ClassVar[tuple[str, ...]] = ("latent", "union")
+
+    def __repr__(self) -> str:
+        return f"FnirAtFpir({self.estimate:.6g} at FPIR {self.target:g}, threshold {self.threshold:g})"
+
+    @property
+    def label(self) -> str:
+        """Its name in tables."""
+        return f"fnir@fpir={self.target:g}"
+
+    @property
+    def best(self) -> FloatArray:
+        """Best oriented scores of searches without a mate, descending."""
+        assert isinstance(self.fpir.decided, Unmated)
+        return np.sort(self.fpir.decided.score[:, 0])[::-1]
+
+    @property
+    def crossing(self) -> FloatArray:
+        """The mates' oriented scores where the rank is met, else −∞; ascending."""
+        assert isinstance(self.fnir.decided, Ranked)
+        return np.sort(self.fnir.decided.crossing)
+
+    def along(self, fpir: FloatArray | float, tail: float, gallery: Gallery) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits of FNIR at other FPIRs too, by the latent models of both rates.
 
         Parameters
         ----------
-        method
-            ``"auto"``: ``"latent"`` where it can be fitted, else ``"wilson"``; and ``"wilson"`` for miss rates above
-            one half. `Interval.method` says which.
-            ``"latent"``: the latent-correlation model. ``"wilson"``: Wilson's form at the effective number of searches,
-            with a t quantile. ``"naive-wilson"``: as if searches were independent; for comparison.
-        level
-            The confidence level.
+        fpir
+            One or several.
+        tail
+            The probability left beyond each limit.
         gallery
-            ``"random"`` for claims about an algorithm: a new gallery of the same size and new people searched for.
-            ``"fixed"`` for claims about one deployment: this gallery, new people searched for.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
+            ``"random"`` or ``"fixed"``.
         """
-        made = self._interval(named(method, METHODS), level, gallery_named(gallery), side)
-        for note in made.notes:
-            warnings.warn(note.about(self.metric.upper()), MatchboundWarning, stacklevel=2)
-        return made
-
-    def latent_model(self, gallery: str = "random") -> SearchModel:
-        """The latent model fitted to these searches; see docs/explanation/identification.md."""
-        self._must_have_searches()
-        model = self._model(gallery_named(gallery))
-        if model is None:
-            raise DataError(f"{self.metric}: {self._why_no_model()}; use method='wilson'")
-        return model
-
-    def _interval(self, method: str, level: float, gallery: Gallery, side: Side) -> Interval:
-        self._must_have_searches()
-        tail = tail_of(level, side)
-        notes: list[Note] = list(self._notes(gallery))
-        if method == "naive-wilson":
-            notes = [NAIVE]
-            low, high = wilson(self.errors / self.searches, self.searches, tail)
-        else:
-            model = None
-            if method == "latent" or (method == "auto" and not self._rather_wilson()):
-                model = self._model(gallery)
-            if method == "latent" and model is None:
-                raise DataError(f"{self.metric}: {self._why_no_model()}; use method='wilson'")
-            if model is not None:
-                method = "latent"
-                low, high = model.limits(self.errors, tail)
-                notes += self._model_notes(model)
-            else:
-                if method == "auto" and not self._rather_wilson() and (why := self._why_no_model()):
-                    notes.append(Note("no-model", f"{why}; the interval is Wilson's"))
-                method = "wilson"
-                low, high = self._wilson(tail, gallery)
-        if self.metric == "cmc":
-            low, high = 1.0 - high, 1.0 - low
-        return Interval(*one_side(low, high, side), level, method, side, tuple(dict.fromkeys(notes)))
-
-    def _wilson(self, tail: float, gallery: Gallery) -> tuple[float, float]:
-        from scipy.special import ndtr
-
-        from matchbound.stats.search.latent import t_deviate
-
-        return wilson(
-            self.errors / self.searches,
-            self.effective_n(gallery),
-            float(ndtr(-t_deviate(self.effective_identities, tail))),
-        )
-
-    def _must_have_searches(self) -> None:
-        if not self.searches:
-            raise DataError(self._missing())
-
-    def _seen(self, rate: float) -> float:
-        return 1.0 - rate if self.metric == "cmc" else rate
-
-    def _few(self) -> list[Note]:
-        if self.n_identities >= FEW_PEOPLE:
-            return []
-        return [
-            Note(
-                "few-identities",
-                f"only {self.n_identities} people were searched for: coverage was not studied below {FEW_PEOPLE}",
-            )
-        ]
-
-    # What the two kinds of searches do differently.
+        hits, misses = self.fpir.latent_model(gallery), self.fnir.latent_model("fixed")
+        deviates = self.fpir.deviate(tail), self.fnir.deviate(tail)
+        return latent.limits_at_fpir(self.best, self.crossing, hits, misses, fpir, deviates)
 
     @property
-    def effective_identities(self) -> float:
-        """J_e = n²/Σn_j²: people with equally many searches who would weigh as much."""
-        raise NotImplementedError
+    def estimate(self) -> float:
+        """FNIR at that threshold."""
+        return self.fnir.estimate
 
-    def _variance(self, gallery: Gallery) -> float:
-        raise NotImplementedError
+    def _fields(self) -> dict[str, Any]:
+        own = SearchNumber._fields(self.fnir)
+        return {**own, "threshold": self.threshold, "target": self.gallery, "fpir": self.target}
 
-    def _floor(self, gallery: Gallery) -> float:
-        return float(self.n_identities)
+    def _must_be_defined(self) -> None:
+        for rate in (self.fpir, self.fnir):
+            rate._must_be_defined()
 
-    def _model(self, gallery: Gallery) -> SearchModel | None:
-        raise NotImplementedError
 
-    def _rather_wilson(self) -> bool:
-        """Whether Wilson's form is the better one however well the model fits."""
-        return False
+def _log_t(number: Selectivity, ask: Ask) -> Limits:
+    """On the logarithm, with a t quantile; without a hit, from Wilson's bound."""
+    deviate = t_quantile(ask.tail, number.freedom)
+    if not number.errors:
+        none = wilson(0.0, number.n_identities, ask.tail, number.freedom)[1]
+        return Limits(0.0, number.hits.size * none, "wilson")
+    error = deviate * math.sqrt(max(number.variance(number._of(ask)), 0.0)) / number.estimate
+    return Limits(number.estimate * math.exp(-error), number.estimate * math.exp(error))
 
-    def _why_no_model(self) -> str:
-        return "too few distinct scores to estimate how errors are correlated"
 
-    def _missing(self) -> str:
-        raise NotImplementedError
+class _OfHits(SearchNumber):
+    """A number made of the list of hits."""
 
-    def _notes(self, gallery: Gallery) -> list[Note]:
-        return self._few()
+    if TYPE_CHECKING:
+        hits: HitList
 
-    def _model_notes(self, model: SearchModel) -> list[Note]:
-        erring = model.erring(self.errors)
-        if erring >= FEW_HOLDERS:
-            return []
-        return [
-            Note(
-                "few-erring",
-                f"extrapolated: about {erring:.1f} people account for the errors at this threshold, so the interval "
-                "relies on correlations estimated at larger rates",
-            )
-        ]
+    @property
+    def searches(self) -> int:
+        """Searches behind it."""
+        return self.hits.searches
+
+    @property
+    def n_identities(self) -> int:
+        """People searched for."""
+        return int(np.unique(self.hits.person).size)
+
+    @property
+    def freedom(self) -> float:
+        """J_e − 1."""
+        return effective_identities(np.bincount(self.hits.person)) - 1.0
+
+    @property
+    def gallery_size(self) -> int:
+        """N."""
+        return self.hits.size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FalsePositives(SearchRate):
-    """FPIR at a threshold: searches of people who are not enrolled that return somebody.
-
-    See Also
-    --------
-    Searches.fpir
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
-    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
-    >>> names = faces.identities[faces.codes]
-    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
-    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> rate = found.fpir(threshold=0.6)
-    >>> rate.errors, rate.searches
-    (9, 220)
-    """
-
-    tally: SearchTally
-    curve: HitCurve = field(repr=False)
-    oriented: float
-
-    @cached_property
-    def variances(self) -> HitVariances:
-        """The parts of the variance: people searched for, gallery, and what both count."""
-        return hit_variances(self.curve, self.curve.at(self.oriented), self.tally.size)
-
-    @property
-    def rotating(self) -> bool:
-        """Whether people are both searched for and enrolled, their own enrolment left out of the search."""
-        return self.tally.nonmated.rotating
-
-    @property
-    def effective_identities(self) -> float:
-        """J_e = n²/Σn_j²."""
-        from matchbound.stats.search.latent import effective_people
-
-        return effective_people(self.curve.searches_of)
-
-    @cached_property
-    def _crossed(self) -> float:
-        found, probes = self.tally, self.tally.nonmated
-        return rotating_variance(
-            probes.person, probes.enrolled, probes.holder[:, 0], probes.score[:, 0], probes.score[:, 1],
-            found.size, self.oriented,
-        )[0]  # fmt: skip
-
-    def _variance(self, gallery: Gallery) -> float:
-        if gallery == "fixed":
-            return float(self.variances.people)
-        return self._crossed if self.rotating else float(self.variances.random)
-
-    def _floor(self, gallery: Gallery) -> float:
-        if self.rotating and gallery == "random":
-            return float(max(self.n_identities // 2, 1))
-        return float(self.n_identities)
-
-    def _model(self, gallery: Gallery) -> SearchModel | None:
-        from matchbound.stats.search.latent import fit_hits
-
-        if self.rotating and gallery == "random":
-            return None
-        return fit_hits(self.curve, self.errors, self.tally.size, random=gallery == "random")
-
-    def _why_no_model(self) -> str:
-        if self.rotating:
-            return "people are both enrolled and searched for, and the latent model has no form for that"
-        return super()._why_no_model()
-
-    def _missing(self) -> str:
-        return (
-            "every probe shows an enrolled person, so FPIR is not defined; add probes of people who are not enrolled, "
-            "or search with protocol='rotating'"
-        )
-
-    def _model_notes(self, model: SearchModel) -> list[Note]:
-        from matchbound.stats.search.latent import HUBS
-
-        notes = super()._model_notes(model)
-        if model.gallery is not None and model.gallery.rho.pooled > HUBS:
-            notes.append(
-                Note(
-                    "hubs",
-                    f"a few enrolled people receive most false hits (ρ_G = {model.gallery.rho.pooled:.2f}): the "
-                    "gallery, not the number of searches, limits this claim. gallery='fixed' is about this gallery "
-                    "alone; see hubs()",
-                )
-            )
-        return notes
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Misses(SearchRate):
-    """FNIR at a threshold and rank, or CMC at a rank: searches of enrolled people whose mate is not returned.
-
-    See Also
-    --------
-    Searches.fnir, Searches.cmc
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
-    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
-    >>> names = faces.identities[faces.codes]
-    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
-    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> round(found.fnir(threshold=0.6, rank=1).estimate, 3)
-    0.135
-    """
-
-    ranked: Ranked = field(repr=False)
-    oriented: float
-
-    @cached_property
-    def variances(self) -> MissVariances:
-        """With the gallery fixed and random."""
-        return miss_variances(self.ranked, self.oriented)
-
-    @property
-    def effective_identities(self) -> float:
-        """J_e = T²/Σm_i²."""
-        from matchbound.stats.search.latent import effective_people
-
-        return effective_people(self.ranked.searches_of)
-
-    def _variance(self, gallery: Gallery) -> float:
-        return self.variances.fixed if gallery == "fixed" else self.variances.random
-
-    def _model(self, gallery: Gallery) -> SearchModel | None:
-        from matchbound.stats.search.latent import fit_misses
-
-        ranked = self.ranked
-        score = ranked.margin if self.metric == "cmc" else ranked.crossing
-        model = fit_misses(ranked.person, score, ranked.searches_of, self.errors)
-        if model is None or gallery == "fixed":
-            return model
-        return replace(model, extra=max(self.variances.random - self.variances.fixed, 0.0))
-
-    def _rather_wilson(self) -> bool:
-        """Where most searches miss, a few people hold the rest, and the latent interval covered only 91%."""
-        return 2 * self.errors > self.searches
-
-    def _missing(self) -> str:
-        return (
-            "no probe shows an enrolled person, so FNIR and CMC are not defined; are the identities of gallery and "
-            "probes written alike?"
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Selectivity(Shown):
+class Selectivity(_OfHits):
     """SEL: the mean number of enrolled people who reach the threshold in a search without a mate, N·FMR.
 
     threshold
@@ -401,27 +420,22 @@ class Selectivity(Shown):
     See Also
     --------
     Searches.selectivity
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
-    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
-    >>> names = faces.identities[faces.codes]
-    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
-    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> round(found.selectivity(threshold=0.6).estimate, 3)
-    0.091
     """
 
-    metric = "selectivity"
     threshold: float
     hits: HitList = field(repr=False)
+    gallery: Gallery = "random"
+    metric: ClassVar[str] = "selectivity"
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("log-t", _log_t, GALLERY),)
+    defaults: ClassVar[tuple[str, ...]] = ("log-t",)
 
     def __repr__(self) -> str:
         return f"Selectivity({self.estimate:.6g} at {self.threshold:g})"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """0 and infinity."""
+        return (0.0, math.inf)
 
     @property
     def estimate(self) -> float:
@@ -433,55 +447,151 @@ class Selectivity(Shown):
         """All hits."""
         return int(self.hits.hits.sum())
 
+    def variance(self, gallery: str | None = None) -> float:
+        """Variance of the estimate, for a gallery that is ``"random"`` or ``"fixed"``."""
+        return self.hits.variance(lambda h: h, gallery_named(gallery or self.gallery))
+
+
+def _at_size(limits: Callable[[RateAtSize, float], tuple[float, float]], smaller: bool) -> Callable[..., Limits]:
+    """A rule for smaller, or for larger galleries than the one searched."""
+
+    def rule(rate: RateAtSize, ask: Ask) -> Limits:
+        if smaller != (rate.reach <= 1.0):
+            where = "more than" if smaller else "at most"
+            raise DataError(f"{rate.metric}: this method is not for {where} the {rate.hits.size:,} people enrolled")
+        if rate.errors:
+            low, high = limits(rate, t_quantile(ask.tail, rate.freedom))
+            name = None
+        else:  # (N'/N)·U, U Wilson's upper limit at no hit among the people searched for
+            low, name = 0.0, "wilson"
+            high = min(1.0, rate.reach * wilson(0.0, rate.n_identities, ask.tail, rate.freedom)[1])
+        return Limits(1.0 - high, 1.0 - low, name) if rate.metric == "cmc@size" else Limits(low, high, name)
+
+    return rule
+
+
+def _u_statistic(rate: RateAtSize, deviate: float) -> tuple[float, float]:
+    estimate, phi = sizes.smaller(rate.hits, rate.size)
+    return sizes.limits(estimate, rate.hits.variance(phi), deviate)
+
+
+def _probit_normal(rate: RateAtSize, deviate: float) -> tuple[float, float]:
+    if rate.reach > MODEL_REACH:
+        raise DataError(
+            f"{rate.metric}: {rate.hits.size:,} enrolled people say too little about {rate.size:,}: the model was "
+            f"studied to {MODEL_REACH:g} times the gallery. Enrol at least {-(-rate.size // int(MODEL_REACH)):,}, or "
+            "use method='bound'"
+        )
+    return sizes.larger(rate.hits, rate.size, deviate, 1.0 if rate.metric == "cmc@size" else WARN_REACH)
+
+
+def _bracket(rate: RateAtSize, deviate: float) -> tuple[float, float]:
+    low, high = sizes.bracket(rate.hits, rate.size, deviate)
+    if rate.reach > MODEL_REACH:  # a larger gallery cannot have a lower rate than the one searched
+        spread = rate.hits.variance(lambda h: (h >= 1.0).astype(np.float64))
+        low = max(low, sizes.limits(rate.hits.rate, spread, deviate)[0])
+    return low, high if rate.reach <= LAST_REACH else 1.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RateAtSize(_OfHits):
+    """FPIR or CMC in a gallery of another size; the enrolled people count as a sample.
+
+    By ``"auto"`` smaller galleries have a ``"u-statistic"``, larger ones to eight times the gallery searched
+    ``"latent"`` (a probit-normal model), and those beyond ``"bound"``: a bracket without a model.
+
+    metric
+        ``"fpir@size"`` or ``"cmc@size"``.
+    size
+        N', the gallery asked about.
+    threshold, rank
+        Whichever the rate has.
+    hits
+        Who reached the threshold (CMC: who beat the mate) in the gallery searched.
+
+    See Also
+    --------
+    Searches.at_gallery_size
+    """
+
+    metric: str
+    size: int
+    threshold: float | None
+    rank: int | None
+    hits: HitList = field(repr=False)
+    gallery: Gallery = "random"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("u-statistic", _at_size(_u_statistic, True), warns=True),
+        Rule("latent", _at_size(_probit_normal, False), warns=True),
+        Rule("bound", _at_size(_bracket, False), warns=True),
+    )
+
+    def __repr__(self) -> str:
+        return f"RateAtSize({self.metric}={self.estimate:.6g}, {self.size:,} enrolled instead of {self.hits.size:,})"
+
     @property
-    def searches(self) -> int:
-        """Searches without a mate."""
-        return self.hits.searches
+    def errors(self) -> int:
+        """Searches with a hit (CMC: that miss) in the gallery searched."""
+        return int(np.count_nonzero(self.hits.hits))
 
-    def variance(self, gallery: str = "random") -> float:
-        """Variance of the estimate.
+    @property
+    def reach(self) -> float:
+        """N'/N: how many times the gallery searched."""
+        return self.size / self.hits.size
 
-        Parameters
-        ----------
-        gallery
-            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
-        """
-        hits = self.hits if gallery_named(gallery) == "random" else replace(self.hits, probe=None, holder=None)
-        return hits.variance(lambda h: h)
+    @property
+    def estimate(self) -> float:
+        """The rate in a gallery of that size; NaN more than sixteen times beyond the gallery searched."""
+        hits = self.hits
+        if self.reach > LAST_REACH:
+            return float("nan")
+        if self.reach <= 1.0:
+            rate = sizes.smaller(hits, self.size)[0]
+        else:
+            rate = sizes.extrapolate(hits.mean_hits, hits.rate, hits.size, self.size)
+        return 1.0 - rate if self.metric == "cmc@size" else rate
 
-    def interval(self, level: float = 0.95, *, gallery: str = "random", side: Side = "two-sided") -> Interval:
-        """An interval on the logarithm of the selectivity, with a t quantile; without a hit, from Wilson's bound.
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader must know."""
+        enough, notes = f"{-(-self.size // int(MODEL_REACH)):,}", []
+        if self.reach > LAST_REACH:
+            text = (
+                f"{self.hits.size:,} enrolled people say too little about {self.size:,}: there is no estimate, and the "
+                f"interval is only a logical bound. Search a gallery of at least {enough}"
+            )
+            notes.append(Note("far-beyond", text))
+        elif self.reach > MODEL_REACH:
+            text = (
+                f"{self.size:,} is {self.reach:.3g} times the gallery searched, and the model was studied to "
+                f"{MODEL_REACH:g} times: the interval is a bracket without a model"
+            )
+            notes.append(Note("beyond-model", text))
+        elif self.reach > WARN_REACH:
+            text = (
+                f"{self.size:,} is {self.reach:.3g} times the gallery searched: beyond {WARN_REACH:g} times, the model "
+                "can be far off where a few people make most hits. Look at the bracket too"
+            )
+            notes.append(Note("extrapolated", text))
+        if self.hits.probe is None and self.errors:
+            text = "there are too many hits to list, so the gallery's part of the variance is left out"
+            notes.append(Note("hits-not-listed", text))
+        return tuple(notes)
 
-        Parameters
-        ----------
-        level
-            The confidence level.
-        gallery
-            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
-        side
-            ``"two-sided"``, or ``"upper"`` / ``"lower"`` for a one-sided bound at the same level.
-        """
-        from scipy.special import ndtr
+    def record(self, interval: Interval | None) -> dict[str, Any]:
+        """The rate with the limits of an interval and of the bracket without a model."""
+        made = super().record(interval)
+        if interval is not None:
+            limits = self._rule(self._chosen("auto" if self.reach <= 1.0 else "bound", {})).limits(
+                self, Ask((1.0 - interval.level) / 2.0, interval.level, "two-sided")
+            )
+            made |= {"bracket_low": limits.low, "bracket_high": limits.high}
+        return made
 
-        from matchbound.stats.search.latent import effective_people, t_deviate
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "size": self.size}
 
-        people = np.bincount(self.hits.person, minlength=self.hits.n_people)
-        deviate = t_deviate(effective_people(people), tail_of(level, side))
-        if not self.errors:
-            high = self.hits.size * wilson(0.0, int(np.count_nonzero(people)), float(ndtr(-deviate)))[1]
-            return Interval(*one_side(0.0, high, side, (0.0, math.inf)), level, "wilson", side)
-        error = deviate * math.sqrt(max(self.variance(gallery), 0.0)) / self.estimate
-        low, high = self.estimate * math.exp(-error), self.estimate * math.exp(error)
-        return Interval(*one_side(low, high, side, (0.0, math.inf)), level, "log-t", side)
-
-    def upper_bound(self, level: float = 0.95, *, gallery: str = "random") -> float:
-        """The one-sided bound that the selectivity stays below with the given confidence.
-
-        Parameters
-        ----------
-        level
-            The confidence.
-        gallery
-            ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
-        """
-        return self.interval(level, gallery=gallery, side="upper").high
+    def _chosen(self, method: str, options: Mapping[str, Any]) -> str:
+        if method != "auto":
+            return method
+        return "u-statistic" if self.reach <= 1.0 else "latent" if self.reach <= MODEL_REACH else "bound"

@@ -1,34 +1,47 @@
-"""Searches in a gallery (1:N): what `matchbound.search` returns."""
+"""Searches in a gallery (1:N): what `matchbound.search` returns, its curves, its groups, and two systems on them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from matchbound.arraytypes import FloatArray
 from matchbound.counts.searches import SearchTally
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.metrics import METRICS, Home
 from matchbound.notes import Note
+from matchbound.results.claims import Judged
 from matchbound.results.interval import check_number, check_rate, check_whole, tail_of
-from matchbound.results.search_points import FnirAtFpir, RateAtSize
-from matchbound.results.search_rates import FalsePositives, Misses, Selectivity, gallery_named
+from matchbound.results.number import CannotFit
+from matchbound.results.search_rates import (
+    MODEL_REACH,
+    FnirAtFpir,
+    RateAtSize,
+    SearchNumber,
+    SearchRate,
+    Selectivity,
+    gallery_named,
+)
 from matchbound.show.shown import Shown
-from matchbound.stats.search.mated import Ranked, at_rank
-from matchbound.stats.search.nonmated import HitCurve, hit_curve
+from matchbound.stats.search.latent import threshold_at
+from matchbound.stats.search.sizes import HitList
+from matchbound.stats.search.sums import Ranked, Unmated, at_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from matplotlib.axes import Axes
 
-    from matchbound.counting.search_tally import Further
-    from matchbound.results.search_comparison import SearchGroups
-    from matchbound.results.search_curves import CmcCurve, SizeCurve, TradeOff
+    from matchbound.results.search_differences import SearchGap
     from matchbound.show.tables import Table
-    from matchbound.stats.search.sizes import HitList
+
+POINTS, FEWEST_HITS = 25, 3
+MOST_RANKS = 20
+SIZES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 
 
 @dataclass(frozen=True)
@@ -45,20 +58,6 @@ class Hub(Shown):
     See Also
     --------
     Searches.hubs
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
-    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
-    >>> names = faces.identities[faces.codes]
-    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
-    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> hub = found.hubs(threshold=0.5)[0]
-    >>> hub.hits, round(hub.share, 3)
-    (4, 0.286)
     """
 
     identity: Any
@@ -66,58 +65,132 @@ class Hub(Shown):
     share: float
 
 
-@dataclass(frozen=True)
-class SearchThreshold(Shown):
-    """A threshold chosen for an FPIR.
+@dataclass(frozen=True, eq=False)
+class SearchCurve(Shown):
+    """A rate of searches along something, with a pointwise band; arrays of shape (K,).
 
-    threshold
-        In the units of the scores.
-    target, confidence
-        What was asked for.
-    fpir, fpir_upper
-        FPIR there, and its one-sided upper bound.
-    method
-        Of the bound.
+    along, metric
+        ``"fpir"`` and ``"fnir"`` (a trade-off), ``"rank"`` and ``"cmc"``, or ``"size"`` and ``"fpir"``.
+    at
+        In words, what is the same all along: a rank, or a threshold.
+    searched
+        N, the enrolled people.
+    independent
+        Along sizes, 1 − (1 − FMR)^N, as if hits were independent: always too high.
 
     See Also
     --------
-    Searches.threshold_for
+    Searches.trade_off, Searches.cmc_curve, Searches.size_curve
+    """
 
-    Examples
+    along: Literal["fpir", "rank", "size"]
+    metric: str
+    at: str
+    level: float
+    searched: int
+    x: FloatArray = field(repr=False)
+    estimate: FloatArray = field(repr=False)
+    low: FloatArray = field(repr=False)
+    high: FloatArray = field(repr=False)
+    independent: FloatArray | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return int(self.x.size)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rate and its limits at each place."""
+        columns = {self.along: self.x, self.metric: self.estimate, "low": self.low, "high": self.high}
+        if self.independent is not None:
+            columns["independent"] = self.independent
+        values = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in values]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchGroups(Shown, Mapping[Any, "Searches"]):
+    """The searches of each group of people searched for, all against the whole gallery, at a threshold and a rank.
+
+    See Also
     --------
-    >>> import matchbound as mb
-    >>> import numpy as np
-    >>> faces = mb.demo_data()
-    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
-    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
-    >>> names = faces.identities[faces.codes]
-    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
-    >>> found = mb.search(gallery, mb.Embeddings(faces.vectors[rest], names[rest]))
-    >>> chosen = found.threshold_for(fpir=0.2)
-    >>> round(chosen.threshold, 2), round(chosen.fpir, 2)
-    (0.53, 0.1)
+    Searches.by_group
     """
 
     threshold: float
-    target: float
-    confidence: float
-    fpir: float
-    fpir_upper: float
-    method: str
+    rank: int
+    parts: Mapping[Any, Searches] = field(repr=False)
+
+    def __getitem__(self, name: Any) -> Searches:
+        if name not in self.parts:
+            raise DataError(f"there is no group {name!r}; there are {', '.join(str(group) for group in self.parts)}")
+        return self.parts[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def rate(self, metric: str, name: Any) -> SearchRate | None:
+        """FPIR, FNIR or CMC of a group; None where it has no searches of that kind.
+
+        Parameters
+        ----------
+        metric
+            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
+        name
+            Of the group.
+        """
+        rate: SearchRate = METRICS[metric].read["searches"](
+            self[name], {"threshold": self.threshold, "rank": self.rank}
+        )
+        return rate if rate.searches else None
+
+    def gap(self, metric: str, first: Any, second: Any) -> SearchGap:
+        """The difference of a rate between two groups, as a number with intervals and claims.
+
+        Parameters
+        ----------
+        metric
+            ``"fpir"``, ``"fnir"`` or ``"cmc"``.
+        first, second
+            Names of groups.
+        """
+        from matchbound.results.search_differences import gap_between
+
+        rates = self.rate(metric, first), self.rate(metric, second)
+        if rates[0] is None or rates[1] is None:
+            raise DataError(f"{metric} is not defined in both of {first!r} and {second!r}")
+        return gap_between(rates[0], rates[1], str(first), str(second))
+
+    def gaps(self) -> list[SearchGap]:
+        """The gaps between all pairs of groups."""
+        return [
+            self.gap(metric, one, two)
+            for metric in ("fpir", "fnir", "cmc")
+            for one, two in combinations([name for name in self if self.rate(metric, name) is not None], 2)
+        ]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rates of each group with their intervals."""
+        rates = [(name, self.rate(metric, name)) for name in self for metric in ("fpir", "fnir", "cmc")]
+        return [{"group": name, **rate.to_records()[0]} for name, rate in rates if rate is not None]
+
+    def _tables(self) -> list[Table]:
+        from matchbound.show.searches import groups_tables
+
+        return groups_tables(self.to_records(), [gap.record(gap.interval()) for gap in self.gaps()])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Searches(Shown):
+class Searches(Judged, Shown):
     """Searches of a gallery, with every rate that is reported of them.
 
     tally
         The best candidates of each search.
-    behind
-        Goes back to the data where a list is too short; None where there are only the lists.
-    group
-        The group of each person searched for, where probes have groups.
     notes
         What a reader must know about these searches.
+    group
+        The group of each person searched for, where probes have groups.
 
     See Also
     --------
@@ -134,14 +207,16 @@ class Searches(Shown):
     >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
     >>> probes = mb.Embeddings(faces.vectors[rest], names[rest])
     >>> found = mb.search(gallery, probes)
-    >>> round(found.cmc(rank=1).estimate, 3)
-    0.978
+    >>> found.fpir(threshold=0.6).errors, found.n_nonmated
+    (9, 220)
+    >>> round(found.cmc(rank=1).estimate, 3), round(found.fnir_at_fpir(0.1).estimate, 3)
+    (0.978, 0.069)
     """
 
     tally: SearchTally
-    behind: Further | None = field(default=None, repr=False)
     notes: tuple[Note, ...] = field(default=())
     group: Mapping[Any, Any] | None = field(default=None, repr=False)
+    home: ClassVar[Home] = "searches"
 
     def __repr__(self) -> str:
         return (
@@ -151,13 +226,11 @@ class Searches(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """CMC at rank 1, and FNIR where FPIR is 10% and 1%, as far as there are searches for them."""
-        found: list[Shown] = [self.cmc(1)] if self.n_mated else []
+        numbers: list[SearchNumber] = [self.cmc(1)] if self.n_mated else []
         if self.n_mated and self.n_nonmated:
-            found += [self.fnir_at_fpir(rate) for rate in (0.1, 0.01) if rate * self.n_nonmated >= 1.0]
-        said = {"gallery": self.gallery_size}
-        return [{**record, **said} for rate in found for record in rate.to_records()] or [
-            {**said, "mated": self.n_mated, "nonmated": self.n_nonmated}
-        ]
+            numbers += [self.fnir_at_fpir(rate) for rate in (0.1, 0.01) if rate * self.n_nonmated >= 1.0]
+        rest = {"gallery": self.gallery_size, "mated": self.n_mated, "nonmated": self.n_nonmated}
+        return [record for number in numbers for record in number.to_records()] or [rest]
 
     def _tables(self) -> list[Table]:
         from matchbound.show.searches import searches_rows
@@ -165,11 +238,11 @@ class Searches(Shown):
         records = self.to_records()
         if "metric" not in records[0]:
             return list(super()._tables())
-        told = (
+        text = (
             f"{self.gallery_size:,} people enrolled; {self.n_mated:,} searches with a mate and {self.n_nonmated:,} "
             f"without; 95% intervals for a random gallery."
         )
-        return [replace(searches_rows(records), note=told)]
+        return [replace(searches_rows(records), note=text)]
 
     @property
     def gallery_size(self) -> int:
@@ -191,7 +264,12 @@ class Searches(Shown):
         """Whether people are both searched for and enrolled in the searches behind FPIR."""
         return self.tally.nonmated.rotating
 
-    def fpir(self, threshold: float) -> FalsePositives:
+    @cached_property
+    def best(self) -> FloatArray:
+        """Best oriented scores of searches without a mate, descending."""
+        return np.sort(self.tally.nonmated.score[:, 0])[::-1]
+
+    def fpir(self, threshold: float) -> SearchRate:
         """False positive identification rate: the share of searches without a mate that return a candidate.
 
         FPIR(t) = #{non-mated searches with a candidate ≥ t} / #{non-mated searches}.
@@ -201,14 +279,9 @@ class Searches(Shown):
         threshold
             The decision threshold, in the units of the scores.
         """
-        oriented = self._oriented(threshold)
-        people = int(np.count_nonzero(self.curve.searches_of))
-        hits = int(self.curve.at(oriented).hits)
-        return FalsePositives(
-            "fpir", float(threshold), None, hits, self.n_nonmated, people, self.tally, self.curve, oriented
-        )
+        return self._fpir_at(self.oriented(threshold))
 
-    def fnir(self, threshold: float, rank: int = 1) -> Misses:
+    def fnir(self, threshold: float, rank: int = 1) -> SearchRate:
         """False negative identification rate: searches whose mate is below the threshold or not within the best R.
 
         FNIR(t, R) = #{mated searches with mate < t or rank > R} / #{mated searches}. A mate tied with a non-mate is
@@ -221,13 +294,9 @@ class Searches(Shown):
         rank
             The mate must be among this many best candidates.
         """
-        oriented = self._oriented(threshold)
-        ranked = self.ranked(rank)
-        return Misses(
-            "fnir", float(threshold), rank, ranked.misses(oriented), ranked.searches, ranked.people, ranked, oriented
-        )
+        return self._fnir_at(self.oriented(threshold), rank)
 
-    def cmc(self, rank: int = 1) -> Misses:
+    def cmc(self, rank: int = 1) -> SearchRate:
         """Cumulative match characteristic: the share of mated searches whose mate is within the best R candidates.
 
         Parameters
@@ -235,8 +304,7 @@ class Searches(Shown):
         rank
             The mate must be among this many best candidates.
         """
-        ranked = self.ranked(rank)
-        return Misses("cmc", None, rank, ranked.misses(-np.inf), ranked.searches, ranked.people, ranked, -np.inf)
+        return SearchRate("cmc", None, rank, self.ranked(rank), -np.inf)
 
     def fnir_at_fpir(self, fpir: float, rank: int = 1) -> FnirAtFpir:
         """FNIR at the threshold where at most a share `fpir` of searches without a mate return a candidate.
@@ -248,30 +316,19 @@ class Searches(Shown):
         rank
             The mate must be among this many best candidates.
         """
-        from matchbound.stats.search.budget import threshold_at
-
-        check_rate(fpir, "fpir", "0.01")
-        if not self.n_nonmated:
-            self.fpir(0.0)._must_have_searches()
-        oriented = threshold_at(self.curve.best, float(fpir))
-        threshold = self._written(oriented)
-        return FnirAtFpir(
-            float(fpir),
-            threshold,
-            self._fpir_at(oriented),
-            self._fnir_at(oriented, rank),
-            self.curve,
-            self.ranked(rank),
-        )
+        threshold = self.threshold_at_fpir(fpir)
+        at = -threshold if self.tally.distance else threshold
+        return FnirAtFpir(float(fpir), threshold, self._fpir_at(at), self._fnir_at(at, rank))
 
     def selectivity(self, threshold: float) -> Selectivity:
-        """SEL: the mean number of enrolled people who reach the threshold in a search without a mate.
+        """The mean number of enrolled people who reach a threshold in a search without a mate.
 
         Parameters
         ----------
         threshold
             The decision threshold, in the units of the scores.
         """
+        self.fpir(threshold)._must_be_defined()
         return Selectivity(float(threshold), self.hits(threshold))
 
     def at_gallery_size(self, size: int, threshold: float | None = None, *, rank: int | None = None) -> RateAtSize:
@@ -286,27 +343,33 @@ class Searches(Shown):
         rank
             For CMC instead; only rank 1 can be carried to another size.
         """
-        from matchbound.stats.search.latent import effective_people
-
         check_whole(size, "size")
         if (threshold is None) == (rank is None):
             raise UsageError("give a threshold for FPIR at another size, or rank=1 for CMC")
         if rank is not None and rank != 1:
             raise UsageError(f"only CMC at rank 1 can be extrapolated to another gallery size; got rank {rank}")
         if threshold is not None:
-            self.fpir(threshold)._must_have_searches()
-            hits, people = self.hits(threshold), self.curve.searches_of
-        else:
-            self.cmc(1)._must_have_searches()
-            hits, people = self._beaten, self.ranked(1).searches_of
-        metric = "fpir@size" if rank is None else "cmc@size"
-        where = None if threshold is None else float(threshold)
-        return RateAtSize(metric, int(size), where, rank, hits, effective_people(people))
+            self.fpir(threshold)._must_be_defined()
+            return RateAtSize("fpir@size", int(size), float(threshold), None, self.hits(threshold))
+        self.cmc(1)._must_be_defined()
+        return RateAtSize("cmc@size", int(size), None, rank, self._beaten)
+
+    def threshold_at_fpir(self, fpir: float) -> float:
+        """The threshold at which at most a share `fpir` of searches without a mate return a candidate.
+
+        Parameters
+        ----------
+        fpir
+            Between 0 and 1.
+        """
+        check_rate(fpir, "fpir", "0.01")
+        self._fpir_at(np.inf)._must_be_defined()
+        return self._written(threshold_at(self.best, float(fpir)))
 
     def threshold_for(
         self, fpir: float, confidence: float = 0.95, *, gallery: str = "random", method: str = "auto"
-    ) -> SearchThreshold:
-        """The most lenient threshold whose one-sided upper bound on FPIR meets a target.
+    ) -> SearchRate:
+        """FPIR at the most lenient threshold whose one-sided upper bound meets a target; `threshold` says where.
 
         Parameters
         ----------
@@ -317,38 +380,48 @@ class Searches(Shown):
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         method
-            Of the upper bound; see `FalsePositives.interval`.
+            Of the upper bound; see `SearchRate.interval`.
 
         Raises
         ------
         DataError
             When no threshold of these searches supports the claim.
+
+        Examples
+        --------
+        >>> import matchbound as mb
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> people = mb.Embeddings(rng.standard_normal((400, 8)), np.arange(400))
+        >>> gallery = mb.Embeddings(people.vectors[:50], np.arange(50))
+        >>> found = mb.search(gallery, mb.Embeddings(people.vectors[40:], np.arange(40, 400)))
+        >>> found.threshold_for(0.2).upper_bound() <= 0.2
+        True
         """
         check_rate(fpir, "fpir", "0.01")
         tail_of(confidence, "upper")
-        gallery_named(gallery)
+        kind = gallery_named(gallery)
+        self._fpir_at(np.inf)._must_be_defined()
         low, high = 0, min(int(np.floor(fpir * self.n_nonmated)), self.n_nonmated - 1)
-        best: tuple[FalsePositives, float, str] | None = None
+        chosen: SearchRate | None = None
         bound = float("nan")
-        while low <= high:
-            middle = (low + high) // 2
-            rate = self._fpir_at(float(np.nextafter(self.curve.best[middle], np.inf)))
-            made = rate._interval(method, confidence, gallery_named(gallery), "upper")
-            if middle == 0:
-                bound = made.high
-            if made.high <= fpir:
-                best, low = (rate, made.high, made.method), middle + 1
-            else:
-                high = middle - 1
-        if best is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchboundWarning)
+            while low <= high:
+                middle = (low + high) // 2
+                rate = replace(self._fpir_at(float(np.nextafter(self.best[middle], np.inf))), gallery=kind)
+                bound = rate.upper_bound(confidence, method)
+                if bound <= fpir:
+                    chosen, low = rate, middle + 1
+                else:
+                    high = middle - 1
+        if chosen is None:
             raise DataError(
                 f"no threshold of these searches supports FPIR ≤ {fpir:g} with confidence {confidence:g}: with no hit "
                 f"at all the upper bound is {bound:.3g}, from {self.n_nonmated:,} searches of "
-                f"{int(np.count_nonzero(self.curve.searches_of)):,} people. More people who are not enrolled are needed"
+                f"{self._fpir_at(np.inf).n_identities:,} people. More people who are not enrolled are needed"
             )
-        rate, upper, used = best
-        assert rate.threshold is not None
-        return SearchThreshold(rate.threshold, float(fpir), float(confidence), rate.estimate, upper, used)
+        return chosen
 
     def among(self, people: Collection[Any]) -> Searches:
         """The searches for some people only, in the same gallery.
@@ -364,7 +437,7 @@ class Searches(Shown):
             Where they are of the other kind, or nobody of them takes part.
         """
         self.tally.check_people(people)
-        return replace(self, tally=self.tally.among(people), behind=None)
+        return replace(self, tally=self.tally.among(people))
 
     def by_group(self, threshold: float, rank: int = 1, *, group: Mapping[Any, Any] | None = None) -> SearchGroups:
         """FPIR, FNIR and CMC of groups of people searched for, all against the whole gallery.
@@ -378,16 +451,19 @@ class Searches(Shown):
         rank
             The mate must be among this many best candidates.
         """
-        from matchbound.results.search_comparison import by_group
-
         known = self.group if group is None else group
         if not known:
             raise UsageError("the probes have no groups; give group={identity: group}")
         self.tally.check_people(known)
-        return by_group(replace(self, group=known), threshold, rank)
+        self.oriented(threshold)
+        members: dict[Any, set[Any]] = {}
+        for person, name in known.items():
+            members.setdefault(name, set()).add(person)
+        parts = {name: replace(self, tally=self.tally.among(members[name])) for name in sorted(members, key=str)}
+        return SearchGroups(float(threshold), rank, parts)
 
-    def trade_off(self, rank: int = 1, level: float = 0.95, *, gallery: str = "random") -> TradeOff:
-        """FNIR against FPIR with a pointwise band that accounts for the estimated thresholds.
+    def trade_off(self, rank: int = 1, level: float = 0.95, *, gallery: str = "random") -> SearchCurve:
+        """FNIR against FPIR, from three false positives to one half, with a band that accounts for the thresholds.
 
         Parameters
         ----------
@@ -398,12 +474,19 @@ class Searches(Shown):
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         """
-        from matchbound.results.search_curves import trade_off
+        for rate in (self._fpir_at(np.inf), self.cmc(1)):
+            rate._must_be_defined()
+        targets = np.geomspace(min(max(FEWEST_HITS / self.n_nonmated, 1e-6), 0.25), 0.5, POINTS)
+        points = [self.fnir_at_fpir(float(target), rank) for target in targets]
+        kind = gallery_named(gallery)
+        try:
+            limits = points[POINTS // 2].along(targets, tail_of(level, "two-sided"), kind)
+        except CannotFit:
+            return self._curve("fpir", f"rank {rank}", targets, points, level, gallery=kind)
+        estimates = np.array([point.estimate for point in points])
+        return SearchCurve("fpir", "fnir", f"rank {rank}", level, self.gallery_size, targets, estimates, *limits)
 
-        self._must_have_both()
-        return trade_off(self, rank, level, gallery_named(gallery))
-
-    def cmc_curve(self, ranks: int = 20, level: float = 0.95, *, gallery: str = "random") -> CmcCurve:
+    def cmc_curve(self, ranks: int = 20, level: float = 0.95, *, gallery: str = "random") -> SearchCurve:
         """CMC to a rank, with a pointwise band.
 
         Parameters
@@ -415,12 +498,14 @@ class Searches(Shown):
         gallery
             ``"random"``: enrolled people are a sample; ``"fixed"``: this gallery.
         """
-        from matchbound.results.search_curves import cmc_curve
+        last = min(ranks, self.tally.ranks, self.gallery_size)
+        places = np.arange(1, last + 1)
+        if last > MOST_RANKS:
+            places = np.unique(np.round(np.geomspace(1, last, POINTS)).astype(np.int64))
+        rates = [self.cmc(int(place)) for place in places]
+        return self._curve("rank", "any threshold", places, rates, level, gallery=gallery_named(gallery))
 
-        self.cmc(1)._must_have_searches()
-        return cmc_curve(self, min(ranks, self.tally.ranks, self.gallery_size), level, gallery_named(gallery))
-
-    def size_curve(self, threshold: float, sizes: Sequence[int] | None = None, level: float = 0.95) -> SizeCurve:
+    def size_curve(self, threshold: float, sizes: Sequence[int] | None = None, level: float = 0.95) -> SearchCurve:
         """FPIR at a threshold against the size of the gallery, to eight times the one searched, with a band.
 
         Parameters
@@ -428,13 +513,18 @@ class Searches(Shown):
         threshold
             The decision threshold, in the units of the scores.
         sizes
-            Numbers of enrolled people.
+            Numbers of enrolled people; by default from a quarter of the gallery searched.
         level
             Of the band.
         """
-        from matchbound.results.search_curves import size_curve
-
-        return size_curve(self, threshold, sizes, level)
+        base = self.gallery_size
+        chosen = sorted({max(2, round(share * base)) for share in SIZES} if sizes is None else {int(s) for s in sizes})
+        first = self.at_gallery_size(chosen[0], threshold)
+        kept = np.array([size for size in chosen if size <= MODEL_REACH * base], dtype=np.int64)
+        rates = [replace(first, size=int(size)) for size in kept]
+        curve = self._curve("size", f"threshold {threshold:.6g}", kept, rates, level)
+        independent = 1.0 - (1.0 - min(first.hits.mean_hits / base, 1.0)) ** kept.astype(np.float64)
+        return replace(curve, independent=np.asarray(independent))
 
     def plot(
         self,
@@ -465,19 +555,20 @@ class Searches(Shown):
         -------
         matplotlib.axes.Axes
         """
-        from matchbound.show import search_plots
         from matchbound.show.mpl import draw
+        from matchbound.show.searches import curve_figure
 
         if kind == "trade-off":
-            return draw(search_plots.trade_off_figure(self.trade_off(rank, level, gallery=gallery), level), ax)
-        if kind == "cmc":
-            return draw(search_plots.cmc_figure(self.cmc_curve(level=level, gallery=gallery), level), ax)
-        if kind != "size":
+            curve = self.trade_off(rank, level, gallery=gallery)
+        elif kind == "cmc":
+            curve = self.cmc_curve(level=level, gallery=gallery)
+        elif kind != "size":
             raise UsageError(f"kind must be 'trade-off', 'cmc' or 'size'; got {kind!r}")
-        if threshold is None:
+        elif threshold is None:
             raise UsageError("a plot of FPIR against the size of the gallery is at a threshold; give threshold=")
-        grown = self.size_curve(threshold, level=level)
-        return draw(search_plots.sizes_figure(grown, self.gallery_size, level), ax)
+        else:
+            curve = self.size_curve(threshold, level=level)
+        return draw(curve_figure(curve), ax)
 
     def hubs(self, threshold: float, top: int = 10) -> tuple[Hub, ...]:
         """The enrolled people who receive the most false hits at a threshold, the first one most.
@@ -492,12 +583,10 @@ class Searches(Shown):
         top
             How many, most hits first.
         """
-        searched, oriented = self.tally.nonmated, self._oriented(threshold)
-        alone = (searched.score[:, 0] >= oriented) & (searched.score[:, 1] < oriented)
-        u = np.bincount(searched.holder[alone, 0], minlength=self.tally.size)
+        u = self._single_hits(threshold)
         order = np.argsort(-u, kind="stable")[:top]
-        total = max(int(u.sum()), 1)
-        return tuple(Hub(self._label(int(g)), int(u[g]), float(u[g]) / total) for g in order if u[g])
+        labels, total = self.tally.gallery[order].tolist(), max(int(u.sum()), 1)
+        return tuple(Hub(label, int(u[g]), float(u[g]) / total) for label, g in zip(labels, order, strict=True) if u[g])
 
     def people_with_half(self, threshold: float) -> int:
         """How many enrolled people receive half of the false hits of `hubs`; 0 where there is none.
@@ -507,19 +596,14 @@ class Searches(Shown):
         threshold
             The decision threshold, in the units of the scores.
         """
-        searched, oriented = self.tally.nonmated, self._oriented(threshold)
-        alone = (searched.score[:, 0] >= oriented) & (searched.score[:, 1] < oriented)
-        u = -np.sort(-np.bincount(searched.holder[alone, 0], minlength=self.tally.size))
-        total = int(u.sum())
-        return int(np.searchsorted(np.cumsum(u), total / 2.0) + 1) if total else 0
+        u = np.sort(self._single_hits(threshold))[::-1]
+        return int(np.searchsorted(np.cumsum(u), u.sum() / 2.0) + 1) if u.sum() else 0
 
-    @cached_property
-    def curve(self) -> HitCurve:
-        """FPIR's moments at every threshold (oriented scores)."""
-        searched = self.tally.nonmated
-        return hit_curve(
-            searched.person, searched.people.size, searched.holder[:, 0], searched.score[:, 0], searched.score[:, 1]
-        )
+    def _single_hits(self, threshold: float) -> FloatArray:
+        """u_g, shape (N,)."""
+        part, oriented = self.tally.nonmated, self.oriented(threshold)
+        alone = (part.score[:, 0] >= oriented) & (part.score[:, 1] < oriented)
+        return np.bincount(part.holder[alone, 0], minlength=self.tally.size).astype(np.float64)
 
     def ranked(self, rank: int) -> Ranked:
         """The searches of enrolled people at a rank.
@@ -535,17 +619,19 @@ class Searches(Shown):
                 f"rank {rank} was asked for, and the candidate lists decide ranks to {self.tally.ranks}; keep more "
                 f"candidates, as with search(…, candidates={rank})"
             )
-        return self._at_rank(int(rank))
+        if rank not in self._ranked:
+            part = self.tally.mated
+            self._ranked[rank] = at_rank(part.person, part.mate, part.holder, part.score, self.tally.size, int(rank))
+        return self._ranked[rank]
 
     @cached_property
-    def _at_rank(self) -> Callable[[int], Ranked]:
-        mated = self.tally.mated
+    def _ranked(self) -> dict[int, Ranked]:
+        return {}
 
-        @lru_cache(maxsize=64)
-        def made(rank: int) -> Ranked:
-            return at_rank(mated.person, mated.mate, mated.holder, mated.score, self.tally.size, rank)
-
-        return made
+    @cached_property
+    def _unmated(self) -> Unmated:
+        part = self.tally.nonmated
+        return Unmated(part.person, part.enrolled, part.holder, part.score, self.tally.size)
 
     def hits(self, threshold: float) -> HitList:
         """Who reaches a threshold in the searches without a mate.
@@ -555,82 +641,49 @@ class Searches(Shown):
         threshold
             The decision threshold, in the units of the scores.
         """
-        from matchbound.stats.search.sizes import HitList
-
-        searched, oriented = self.tally.nonmated, self._oriented(threshold)
-        people = int(searched.people.size)
-        self._above_floor(oriented)
-        size = self.tally.size
-        if np.any(searched.end >= oriented):
-            if self.behind is None:
-                raise DataError(
-                    f"at threshold {threshold:g} some candidate lists end before the scores do: how many more people "
-                    "reach it is not known. Give longer lists, or a stricter threshold"
-                )
-            found = self.behind.hits(oriented)
-            return HitList(searched.person, people, found.hits, found.probe, found.holder, size)
-        probe, place = np.nonzero(searched.score >= oriented)
-        counts = np.bincount(probe, minlength=searched.searches).astype(np.int64)
-        return HitList(searched.person, people, counts, probe, searched.holder[probe, place], size)
+        part, reached = self.tally.nonmated, self.tally.reaching(self.oriented(threshold))
+        return HitList(part.person, int(part.people.size), *reached, self.tally.size)
 
     @cached_property
     def _beaten(self) -> HitList:
         """The non-mates that are ahead of the mate in each search."""
-        from matchbound.stats.search.sizes import HitList
+        return HitList(self.tally.mated.person, self.tally.size, *self.tally.ahead_of_mates(), self.tally.size)
 
-        mated, size = self.tally.mated, self.tally.size
-        lost = np.isneginf(mated.mate)
-        mate = np.where(lost, np.inf, mated.mate)
-        full = bool(np.any(mated.end > mate))
-        unknown = bool(np.any(lost & np.isfinite(mated.end)))
-        if self.behind is None and (full or unknown):
-            raise DataError(
-                "some mates are behind the end of their candidate list: CMC in another gallery needs the number of "
-                "non-mates ahead of each mate. Give longer lists"
-            )
-        if full and self.behind is not None:
-            found = self.behind.beaten()
-            counts, probe, holder = found.hits, found.probe, found.holder
-        else:
-            probe, place = np.nonzero(mated.score > mate[:, None])
-            counts = np.bincount(probe, minlength=mated.searches).astype(np.int64)
-            holder = mated.holder[probe, place]
-        counts = np.where(lost, size - 1, counts)
-        return HitList(mated.person, size, counts, probe, holder, size)
+    def _curve(
+        self, along: Any, at: str, x: Any, numbers: Sequence[SearchNumber], level: float, **options: Any
+    ) -> SearchCurve:
+        """Numbers along something, each with its own interval."""
+        for number in numbers[:1]:
+            number._must_be_defined()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MatchboundWarning)
+            rows = [(number.estimate, *number.interval(level=level, **options)) for number in numbers]
+        metric = {"fpir": "fnir", "rank": "cmc", "size": "fpir"}[along]
+        return SearchCurve(along, metric, at, level, self.gallery_size, x, *np.array(rows, dtype=np.float64).T)
 
-    def _must_have_both(self) -> None:
-        for rate in (self._fpir_at(0.0), self.cmc(1)):
-            rate._must_have_searches()
+    def _fpir_at(self, oriented: float) -> SearchRate:
+        return SearchRate("fpir", self._written(oriented), None, self._unmated, oriented)
 
-    def _fpir_at(self, oriented: float) -> FalsePositives:
-        people = int(np.count_nonzero(self.curve.searches_of))
-        hits = int(self.curve.at(oriented).hits)
-        return FalsePositives(
-            "fpir", self._written(oriented), None, hits, self.n_nonmated, people, self.tally, self.curve, oriented
-        )
+    def _fnir_at(self, oriented: float, rank: int) -> SearchRate:
+        return SearchRate("fnir", self._written(oriented), rank, self.ranked(rank), oriented)
 
-    def _fnir_at(self, oriented: float, rank: int) -> Misses:
-        ranked = self.ranked(rank)
-        misses = ranked.misses(oriented)
-        return Misses("fnir", self._written(oriented), rank, misses, ranked.searches, ranked.people, ranked, oriented)
+    def oriented(self, threshold: float) -> float:
+        """A threshold as an oriented score, of which larger ones are more alike.
 
-    def _oriented(self, threshold: float) -> float:
+        Parameters
+        ----------
+        threshold
+            In the units of the scores; one beyond which nobody was listed is an error.
+        """
         number = check_number(threshold, "threshold", finite=True)
         oriented = -number if self.tally.distance else number
-        self._above_floor(oriented)
-        return oriented
-
-    def _above_floor(self, oriented: float) -> None:
         if oriented < self.tally.floor:
             word = "above" if self.tally.distance else "below"
             raise DataError(
                 f"the candidate lists hold nobody {word} {self._written(self.tally.floor):g}: rates at a threshold of "
-                f"{self._written(oriented):g} cannot be counted from them"
+                f"{number:g} cannot be counted from them"
             )
+        return oriented
 
     def _written(self, oriented: float) -> float:
         return float(-oriented if self.tally.distance else oriented)
-
-    def _label(self, position: int) -> Any:
-        value = self.tally.gallery[position] if position < self.tally.gallery.size else position
-        return value.item() if hasattr(value, "item") else value

@@ -90,17 +90,22 @@ def fit_far(
 
 def fit_frr(tally: Tally, *, mirrored: bool = False, settings: LatentSettings = DEFAULT) -> LatentModel:
     """The latent model of FRR, from genuine comparisons at the thresholds of ``rank_grid(…, "frr")``; see `fit_far`."""
-    design = genuine_design(tally.genuine)
+    return fit_genuine(tally.genuine, mirrored=mirrored, settings=settings)
+
+
+def fit_genuine(tally: GenuineTally, *, mirrored: bool = False, settings: LatentSettings = DEFAULT) -> LatentModel:
+    """The latent model of a rate whose clusters are people, such as FRR, FPIR and FNIR."""
+    design = genuine_design(tally)
     if not design.comparisons > 0.0:
         raise DataError("frr: there are no genuine comparisons")
-    identities = effective_identities(tally.genuine.comparisons)
+    identities = effective_identities(tally.comparisons)
     return LatentModel(
         "frr",
         design,
-        genuine_clusters(tally.genuine),
+        genuine_clusters(tally),
         identities,
-        pooled(design, genuine_products(tally.genuine), "frr", identities, mirrored, settings),
-        own_variance("frr", tally, mirrored),
+        pooled(design, genuine_products(tally), "frr", identities, mirrored, settings),
+        genuine_variance(tally, mirrored),
         settings,
         identities,
         mirrored,
@@ -303,19 +308,26 @@ def own_variance(metric: Metric, tally: Tally, mirrored: bool) -> OwnVariance:
     """v̂ at each threshold, by increasing numbers of errors, each once, up to where the other side takes over.
 
     FAR: max(f_b(4R − 2Q), 2Q)/(2Np)² with f_b = G_e(G_e−1)/((G_e−2)(G_e−3)), 1 where G_e ≤ 3. FRR:
-    G_e/(G_e−1)·Σ(e_i − q·g_i)²/(Tq)²; none where G_e is 1.
+    see `genuine_variance`.
     """
-    if metric == "far":
-        part, factor = impostor_products(tally.impostor), far_bias_factor(_effective(tally))
-        total = float(tally.impostor.comparisons.sum()) / 2.0
-        q = 2.0 * np.maximum(part.within, 0.0)
-        variance = np.maximum((factor if np.isfinite(factor) else 1.0) * (4.0 * part.sharing + 2.0 * q), 2.0 * q) / 4.0
-    else:
-        part, factor = genuine_products(tally.genuine), frr_bias_factor(effective_identities(tally.genuine.comparisons))
-        total = float(tally.genuine.comparisons.sum())
-        variance = factor * part.within if np.isfinite(factor) else 0.0 * part.within
-    count = np.rint((1.0 - part.rate if mirrored else part.rate) * total)
-    count, first = np.unique(count, return_index=True)
+    if metric == "frr":
+        return genuine_variance(tally.genuine, mirrored)
+    part, factor = impostor_products(tally.impostor), far_bias_factor(_effective(tally))
+    q = 2.0 * np.maximum(part.within, 0.0)
+    variance = np.maximum((factor if np.isfinite(factor) else 1.0) * (4.0 * part.sharing + 2.0 * q), 2.0 * q) / 4.0
+    return _relative(part.rate, variance, float(tally.impostor.comparisons.sum()) / 2.0, mirrored)
+
+
+def genuine_variance(tally: GenuineTally, mirrored: bool) -> OwnVariance:
+    """v̂ of a rate whose clusters are people: G_e/(G_e−1)·Σ(e_i − q·g_i)²/(Tq)²; none where G_e is 1."""
+    part, factor = genuine_products(tally), frr_bias_factor(effective_identities(tally.comparisons))
+    variance = factor * part.within if np.isfinite(factor) else 0.0 * part.within
+    return _relative(part.rate, variance, float(tally.comparisons.sum()), mirrored)
+
+
+def _relative(rate: FloatArray, variance: FloatArray, total: float, mirrored: bool) -> OwnVariance:
+    """Variances of numbers of errors at several rates, over the squared numbers."""
+    count, first = np.unique(np.rint((1.0 - rate if mirrored else rate) * total), return_index=True)
     relative = variance[first] / np.maximum(count, 1.0) ** 2
     kept = (count >= 1.0) & (count <= BLENDED[1] * total + 1.0) & (relative > 1e-12)
     return OwnVariance(count[kept], relative[kept])

@@ -23,7 +23,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.stats.search.sums import search_sums
 
+Value = Callable[[FloatArray], FloatArray]
+"""φ, from numbers of hits to values of searches."""
 POINTS = 201
 REACH = 8.0
 
@@ -70,47 +73,23 @@ class HitList:
         """h̄, the selectivity."""
         return float(self.hits.sum()) / self.searches
 
-    def variance(self, value: Callable[[FloatArray], FloatArray]) -> float:
-        """Variance of the mean of φ(h_x): V_P + max(0, V_G − V_PG).
-
-        V_P is over people as for FPIR; with u_g = Σ_{x hit by g}[φ(h_x) − φ(h_x − 1)] and d_jg the same over the probes
-        of j, V_G = [Σu² − (Σu)²/N]/n² and V_PG = Σd²/n².
-        """
-        n, h = float(self.searches), self.hits.astype(np.float64)
-        phi = value(h)
-        mean = float(phi.mean())
-        apart = np.bincount(self.person, phi - mean, self.n_people)
-        people = int(np.unique(self.person).size)
-        own = people / (people - 1.0) * float(apart @ apart) / n**2 if people > 1 else float("nan")
-        if self.probe is None or self.holder is None:
-            return own
-        gain = (phi - value(np.maximum(h - 1.0, 0.0)))[self.probe]
-        u = np.bincount(self.holder, gain, self.size)
-        gallery = (float(u @ u) - float(u.sum()) ** 2 / self.size) / n**2
-        key = self.person[self.probe] * np.int64(self.size) + self.holder
-        _, inverse = np.unique(key, return_inverse=True)
-        d = np.bincount(inverse.reshape(-1), gain) if key.size else np.zeros(0)
-        overlap = float(d @ d) / n**2
-        return own + max(0.0, gallery - overlap)
+    def variance(self, value: Value, gallery: str = "random") -> float:
+        """Variance of the mean of φ(h_x): leaving out an enrolled person takes φ(h_x) − φ(h_x − 1) from each hit."""
+        h = self.hits.astype(np.float64)
+        phi, none = value(h), np.empty(0, dtype=np.int64)
+        changed = none, none, np.empty(0)
+        if self.probe is not None and self.holder is not None and gallery == "random":
+            changed = self.probe, self.holder, (phi - value(np.maximum(h - 1.0, 0.0)))[self.probe]
+        return search_sums(self.person, phi, changed, np.full(self.n_people, -1), self.size).variance(gallery)
 
 
-@dataclass(frozen=True)
-class AtSize:
-    """A rate at another gallery size: estimate, and limits for a given t quantile."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-def smaller(hits: HitList, size: int, deviate: float) -> AtSize:
-    """The U-statistic over all galleries of `size` ≤ N enrolled people out of the N."""
+def smaller(hits: HitList, size: int) -> tuple[float, Value]:
+    """The U-statistic over all galleries of `size` ≤ N enrolled people out of the N, and its φ."""
 
     def phi(h: FloatArray) -> FloatArray:
         return 1.0 - spared(h, hits.size, size)
 
-    estimate = float(phi(hits.hits.astype(np.float64)).mean())
-    return AtSize(estimate, *limits(estimate, hits.variance(phi), deviate))
+    return float(phi(hits.hits.astype(np.float64)).mean()), phi
 
 
 def spared(h: FloatArray, size: int, chosen: int) -> FloatArray:
@@ -125,52 +104,47 @@ def spared(h: FloatArray, size: int, chosen: int) -> FloatArray:
     return np.where(room >= 0.0, np.exp(log), 0.0)
 
 
-def larger(hits: HitList, size: int, deviate: float, free: float = math.inf) -> AtSize:
-    """The probit-normal extrapolation to `size` ≥ N, with a delta-method interval.
+def larger(hits: HitList, size: int, deviate: float, free: float = math.inf) -> tuple[float, float]:
+    """Limits of the probit-normal extrapolation to `size` ≥ N, by the delta method.
 
     How far another law of f_x, a gamma law, is from this one on the scale of log(−log(1 − θ)) is added as a standard
     deviation of the model itself, beyond `free` times the gallery searched.
     """
     mean, rate = hits.mean_hits, hits.rate
-    estimate = extrapolate(mean, rate, hits.size, size)
-    step_h, step_p = max(1e-4 * mean, 1e-9), max(1e-4 * rate, 1e-9)
 
     def slope(by_h: float, by_p: float) -> float:
-        up = extrapolate(mean + by_h, rate + by_p, hits.size, size)
-        down = extrapolate(mean - by_h, rate - by_p, hits.size, size)
+        up, down = (extrapolate(mean + sign * by_h, rate + sign * by_p, hits.size, size) for sign in (1.0, -1.0))
         return (up - down) / (2.0 * (by_h + by_p))
 
-    from_h, from_p = slope(step_h, 0.0), slope(0.0, step_p)
+    from_h, from_p = slope(max(1e-4 * mean, 1e-9), 0.0), slope(0.0, max(1e-4 * rate, 1e-9))
     variance = hits.variance(lambda h: from_h * h + from_p * (h >= 1.0))
     apart = 0.0
     if size > free * hits.size:
         apart = _disagreement(mean, rate, hits.size, size) - _disagreement(mean, rate, hits.size, free * hits.size)
-    return AtSize(estimate, *limits(estimate, variance, deviate, max(apart, 0.0)))
+    return limits(extrapolate(mean, rate, hits.size, size), variance, deviate, max(apart, 0.0))
 
 
-def bracket(hits: HitList, size: int, deviate: float) -> AtSize:
-    """The bracket of Newton's backward differences, without a model; the estimate is its middle."""
+def bracket(hits: HitList, size: int, deviate: float) -> tuple[float, float]:
+    """Limits of the bracket of Newton's backward differences, without a model."""
     apart, n = float(size - hits.size), float(hits.size)
     once, twice = apart / n, apart * (apart + 1.0) / (n * (n - 1.0)) if n > 1.0 else 0.0
 
     def highest(h: FloatArray) -> FloatArray:
-        result: FloatArray = (h >= 1.0) + once * (h == 1.0)
-        return result
+        return np.asarray((h >= 1.0) + once * (h == 1.0))
 
     def lowest(h: FloatArray) -> FloatArray:
-        result: FloatArray = highest(h) - twice * (h == 2.0)
-        return result
+        return np.asarray(highest(h) - twice * (h == 2.0))
 
     h = hits.hits.astype(np.float64)
-    top = float(highest(h).mean())
-    bottom = max(float(lowest(h).mean()), hits.rate)
+    top, bottom = float(highest(h).mean()), max(float(lowest(h).mean()), hits.rate)
     low = limits(bottom, hits.variance(lowest), deviate)[0]
-    high = limits(min(top, 1.0 - 1e-12), hits.variance(highest), deviate)[1]
-    return AtSize((bottom + min(top, 1.0)) / 2.0, low, high)
+    return low, limits(min(top, 1.0 - 1e-12), hits.variance(highest), deviate)[1]
 
 
 def extrapolate(mean: float, rate: float, size: int, wanted: float) -> float:
     """FPIR at `wanted` enrolled people from h̄ and FPIR at `size`, by the probit-normal model."""
+    from scipy.special import expit
+
     if not (mean > 0.0 and rate > 0.0):
         return 0.0
     if rate >= 1.0:
@@ -179,7 +153,8 @@ def extrapolate(mean: float, rate: float, size: int, wanted: float) -> float:
     independent = _hit_rate(f, 0.0, size)
     if rate >= independent:
         return _hit_rate(f, 0.0, wanted)
-    return _hit_rate(f, _spread(f, rate, size), wanted)
+    rho = expit(_bisect(lambda odds: _hit_rate(f, expit(odds), size) > rate, -30.0, 12.0))
+    return _hit_rate(f, rho, wanted)
 
 
 def _disagreement(mean: float, rate: float, size: int, wanted: float) -> float:
@@ -199,23 +174,16 @@ def gamma_extrapolate(mean: float, rate: float, size: int, wanted: float) -> flo
     def hit_rate(shape: float, people: float) -> float:
         return -math.expm1(-shape * math.log1p(people * f / shape))
 
-    low, high = -20.0, 20.0
-    for _ in range(80):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if hit_rate(math.exp(middle), size) < rate else (low, middle)
-    return hit_rate(math.exp(high), wanted)
+    shape = _bisect(lambda log: hit_rate(math.exp(log), size) < rate, -20.0, 20.0)
+    return hit_rate(math.exp(shape), wanted)
 
 
-def _spread(f: float, rate: float, size: int) -> float:
-    """ρ with 1 − E_u(1 − f_u)^N = rate, by bisection on its log odds."""
-    low, high = -30.0, 12.0
+def _bisect(below: Callable[[float], bool], low: float, high: float) -> float:
+    """Where a condition that holds at first ceases to."""
     for _ in range(80):
         middle = (low + high) / 2.0
-        if _hit_rate(f, 1.0 / (1.0 + math.exp(-middle)), size) > rate:
-            low = middle
-        else:
-            high = middle
-    return 1.0 / (1.0 + math.exp(-(low + high) / 2.0))
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return high
 
 
 def _hit_rate(f: float, rho: float, size: float) -> float:

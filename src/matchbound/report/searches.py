@@ -1,0 +1,144 @@
+"""A report about searches in a gallery, as sections."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matchbound._version import __version__
+from matchbound.calls.search_records import search_claim, search_records
+from matchbound.errors import UsageError
+from matchbound.notes import heard
+from matchbound.report.sections import LABORATORY, source_rows
+from matchbound.results.claims import check_statement, parse_claim
+from matchbound.results.search_differences import compare_searches
+from matchbound.results.searches import Searches
+from matchbound.show.claims import verdict_of
+from matchbound.show.numbers import level_text
+from matchbound.show.searches import (
+    comparison_rows,
+    curve_figure,
+    groups_tables,
+    hubs_table,
+    searches_rows,
+    sizes_rows,
+)
+from matchbound.show.section import Document, Section
+
+DEFAULT_FPIR = (0.1, 0.01)
+HUBS = 5
+
+
+def search_document(
+    found: Searches,
+    *,
+    title: str | None = None,
+    provenance: Mapping[str, Any] | None = None,
+    level: float = 0.95,
+    **options: Any,
+) -> Document:
+    """A page about searches; options as of `search_sections`."""
+    source = {"version": __version__, **(provenance or {})}
+    laboratory, name = dict(source.get("laboratory") or {}), title or "Searches in a gallery"
+    sections = search_sections(found, level=level, **options)
+    return Document(
+        name,
+        (*sections, Section("provenance", "Provenance", facts=tuple(source_rows(source)))),
+        f"Searches in a gallery, with {level_text(level)} intervals",
+        tuple((text, str(laboratory[key])) for key, text in LABORATORY.items() if laboratory.get(key)),
+        str(laboratory.get("system") or name),
+        __version__,
+        "; ".join(f"{what} {value}" for what, value in source_rows(source)),
+    )
+
+
+def search_sections(
+    found: Searches,
+    *,
+    fpir: Sequence[float] | float | None = None,
+    threshold: Sequence[float] | float | None = None,
+    ranks: Sequence[int] = (1,),
+    level: float = 0.95,
+    show_labels: bool = False,
+    claims: Sequence[str] = (),
+    group: Mapping[Any, Any] | None = None,
+    against: Searches | None = None,
+) -> tuple[Section, ...]:
+    """Rates with verdicts and curves, other gallery sizes, hubs, groups and another system; see `write_report`."""
+    if not (found.n_nonmated or found.n_mated):
+        raise UsageError("there are no searches to report")
+    both = bool(found.n_nonmated and found.n_mated)
+    targets, cuts = _several(fpir, DEFAULT_FPIR if both else ()), _several(threshold, ())
+    if against is not None and not isinstance(against, Searches):
+        raise UsageError("searches are compared with searches: against takes what search returns")
+    if group is not None and not cuts:
+        raise UsageError("rates by group are at a threshold; give one")
+    statements = [parse_claim(text) for text in claims]
+    for text, statement in zip(claims, statements, strict=True):
+        check_statement(statement, text)
+    more: list[Section] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        at = cuts[0] if cuts else None
+        if at is None and found.n_nonmated:
+            at = found.threshold_at_fpir(targets[0] if targets else DEFAULT_FPIR[0])
+        records = search_records(found, cuts or ([at] if at is not None else []), targets, list(ranks), [], level=level)
+        curves = [found.trade_off(ranks[0], level)] if both else []
+        curves += [found.cmc_curve(level=level)] if found.n_mated else []
+        judged = [search_claim(found, said, cuts, ranks[0], level=level) for said in statements]
+        if at is not None:
+            curves.append(found.size_curve(at, level=level))
+            more += [
+                Section("sizes-table", "FPIR in other galleries", tables=(sizes_rows(curves[-1]),)),
+                _hubs(found, at, show_labels),
+            ]
+        if group is not None:
+            parts = found.by_group(cuts[0], ranks[0], group=group)
+            gaps = [gap.record(gap.interval(level=level)) for gap in parts.gaps()]
+            lead = f"Groups of people searched for at threshold {cuts[0]:g}, against the whole gallery."
+            more.append(Section("search-groups", "Groups", lead, tables=tuple(groups_tables(parts.to_records(), gaps))))
+        if against is not None:
+            compared = compare_searches(
+                found, against, fpir=targets[-1] if targets else None, threshold=cuts[0] if cuts else None
+            )
+            table = comparison_rows(compared.to_records(), ("the system of this report", "the other"))
+            more.append(Section("search-systems", "Another system", tables=(table,)))
+    rates = Section(
+        "searches",
+        "Searches in a gallery (1:N)",
+        _summary(found, level),
+        verdicts=tuple(verdict_of(claim, at if claim.metric in ("fpir", "fnir") else None) for claim in judged),
+        figures=tuple(curve_figure(curve) for curve in curves if len(curve) > 1),
+        tables=(searches_rows(records),),
+        notes=tuple(dict.fromkeys([*found.notes, *heard(caught)])),
+    )
+    return rates, *more
+
+
+def _several(values: Sequence[float] | float | None, default: Sequence[float]) -> list[float]:
+    if values is None:
+        return list(default)
+    return [float(values)] if isinstance(values, (int, float)) else [float(value) for value in values]
+
+
+def _summary(found: Searches, level: float) -> str:
+    """What was searched, in a sentence."""
+    kind = "each probe's own identity left out" if found.rotating else "people who are not enrolled"
+    return (
+        f"{found.gallery_size:,} people are enrolled. {found.n_mated:,} searches were made for enrolled people, and "
+        f"{found.n_nonmated:,} without a mate ({kind}). Intervals ({level_text(level)}) are for a new gallery of the "
+        "same size and new people searched for."
+    )
+
+
+def _hubs(found: Searches, threshold: float, show_labels: bool) -> Section:
+    """How concentrated false hits are; people have numbers unless labels are to be shown."""
+    half, hubs = found.people_with_half(threshold), found.hubs(threshold, HUBS)
+    if not half:
+        return Section("hubs", "Hubs", "No search without a mate returned anybody at this threshold.")
+    people = "person receives" if half == 1 else "people receive"
+    names = [str(hub.identity) if show_labels else f"enrolled person {k}" for k, hub in enumerate(hubs, start=1)]
+    table = hubs_table(threshold, [(name, hub.hits, hub.share) for name, hub in zip(names, hubs, strict=True)], half)
+    lead = f"{half:,} of {found.gallery_size:,} enrolled {people} half of the false hits."
+    return Section("hubs", "Hubs", lead, tables=(table,))
