@@ -333,7 +333,7 @@ def test_binary_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     class Stream:
         buffer = io.BytesIO()
 
-    for table, match in ((pa.table(frame_columns()), "holds Parquet"), (None, "holds binary data")):
+    for table, match in ((pa.table(frame_columns()), "holds binary data .parquet"), (None, "holds binary data")):
         content = io.BytesIO()
         if table is not None:
             parquet.write_table(table, content)

@@ -87,9 +87,9 @@ TEXT: dict[str, tuple[Content, str]] = {
     "zero vector": ("id,feature_0,feature_1\na,1,2\nb,0,0\n", r"in\.csv, line 3: the vector is all zeros"),
     "lists in text": ('identity,embedding\na,"[1, 2]"\n', r"in\.csv: the column 'embedding' cannot hold lists"),
     "pickle": (pickle.dumps({"a": 1}), r"in\.csv is a Python pickle, which is never opened"),
-    "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(100), r"in\.csv is an HDF5 file"),
-    "Kaldi trials": (TRIALS, r"in\.csv: .*looks like a Kaldi trial list: reader='kaldi'"),
-    "VoxCeleb trials": (VOX, r"looks like a VoxCeleb trial list: reader='voxceleb'"),
+    "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(100), r"in\.csv: not an HDF5 file"),
+    "Kaldi trials": (TRIALS, r"in\.csv is a trial list without scores.*reader='kaldi'"),
+    "VoxCeleb trials": (VOX, r"is a trial list without scores.*reader='voxceleb'"),
     "bob scores": ("a b probe1 0.5\n", r"reader='bob4'"),
     "scores alone": ("0.5\n0.6\n", r"reader='pyeer'"),
 }

@@ -31,7 +31,7 @@ def test_blank_rows_at_the_end(tail: str, tmp_path: Path) -> None:
         (HEAD.replace(",", "  ") + "ann  1  ann  2  0.9\n", "separate columns by commas"),
         ("Results of a vendor\n" + HEAD + ROWS, "Is the first line a title?"),
         (HEAD.replace("score", "value") + ROWS, "columns={'score': …}"),
-        ("match_weight,unique_id_l,unique_id_r\n1,a,b\n", "They look like predictions of Splink"),
+        ("match_weight,unique_id_l,unique_id_r\n1,a,b\n", "holds no labels; give read([predictions, labels]"),
         ("unique_id,cluster\na,1\n", "It is a table of clusters"),
     ],
 )
@@ -78,8 +78,8 @@ def test_predictions_and_clusters_in_any_order(tmp_path: Path, capsys: pytest.Ca
     assert straight.score.tolist() == swapped.score.tolist()
     assert straight.n_identities == 2
     assert int(straight.genuine.sum()) == 2  # r1 and r2, and r3 and r4, which blocking did not propose
-    assert main(["evaluate", str(one), str(two), "--threshold", "0"]) == 2
-    assert "predictions.csv looks like a file for --reader splink" in capsys.readouterr().err
+    assert main(["evaluate", str(one), str(two), "--threshold", "0"]) == 0
+    assert "predictions.csv, clusters.csv read with" in " ".join(capsys.readouterr().err.split())
 
 
 def test_records_of_two_datasets_need_the_dataset(tmp_path: Path) -> None:

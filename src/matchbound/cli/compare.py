@@ -51,7 +51,8 @@ def compare(
 
     Comparisons are matched by instance; those that only one system has are left out, with a warning. Give one
     --threshold for all systems or one for each, or the FAR (or FRR) at which they are to be compared. More than two
-    systems: all pairs, with simultaneous intervals.
+    systems: all pairs, with simultaneous intervals. With --reader voxceleb, kaldi or sre the first file is the list of
+    trials, and the others are the scores of one system each.
 
     Example: `matchbound compare old.csv new.csv --far 0.001`
     """
@@ -60,6 +61,10 @@ def compare(
     from matchbound.readers.loading import in_memory
     from matchbound.show.comparison import comparison_records, comparison_section, systems_records
 
+    if reading.reader in ("voxceleb", "kaldi", "sre") and len(files) >= 3:
+        trials, files = files[0], files[1:]
+    else:
+        trials = None
     if len(files) < 2:
         raise UsageError("name two files or more, one per system")
     if sum(option is not None for option in (threshold or None, far, frr)) != 1:
@@ -72,7 +77,8 @@ def compare(
     if threshold and len(threshold) not in (1, len(files)):
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     names = own_names(files)
-    systems = [in_memory(reading.load_or_scan([name])) for name in files]
+    shared = [] if trials is None else [trials]
+    systems = [in_memory(reading.load_or_scan([*shared, name])) for name in files]
     _warn_of_directions(names, systems)
     grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)
     verdicts: list[tuple[Claim, float | None]] = []
@@ -85,7 +91,9 @@ def compare(
         else:
             several = compare_all(dict(zip(names, systems, strict=True)), **how)
             records = systems_records(several, method, level, rng=seed)
-    return Outcome(records, comparison_section(records).text, files, verdicts, taken=reading.taken(systems[0]))
+    return Outcome(
+        records, comparison_section(records).text, (*shared, *files), verdicts, taken=reading.taken(systems[0])
+    )
 
 
 def _warn_of_directions(names: Sequence[str], systems: Sequence[Comparisons | Embeddings]) -> None:

@@ -22,6 +22,7 @@ from matchbound.data.labels import (
     missing_words,
     text_array,
 )
+from matchbound.data.tensors import as_numpy
 from matchbound.errors import DataError, UsageError
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
@@ -509,6 +510,7 @@ class Comparisons:
 
 
 def _scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
+    score = as_numpy(score, "score")
     try:
         raw = np.asarray(score)
     except ValueError:

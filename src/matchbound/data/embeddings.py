@@ -14,6 +14,7 @@ from matchbound.arraytypes import FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons, check_finite
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.data.tensors import as_numpy
 from matchbound.errors import DataError, UsageError
 from matchbound.files.mapping import FileArray, blocks_of, check_unchanged, settled
 from matchbound.files.origin import Origin
@@ -308,6 +309,7 @@ def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
     """Vectors of a type that can be scored, and a similarity that is one."""
     if similarity not in SIMILARITIES:
         raise UsageError(f"similarity must be one of {', '.join(SIMILARITIES)}; got {similarity!r}")
+    vectors = as_numpy(vectors, "vectors")
     try:
         array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
     except ValueError:

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.arrow import values_of
+from matchbound.data.tensors import as_numpy
 from matchbound.errors import DataError
 from matchbound.notes import Note
 
@@ -255,6 +256,7 @@ def coded_labels(values: ArrayLike, name: str, said: Said | None = None) -> Code
         return f"{name}: the label in row {row}"
 
     said = said or row_of_argument
+    values = as_numpy(values, name)
     if isinstance(values, list | tuple):
         return _coded_sequence(values, said)
     array = np.asarray(values)

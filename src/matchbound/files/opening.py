@@ -53,19 +53,25 @@ SPOOL_BYTES = 64 << 20
 BLANKS = b" \t\r\n\v\f"
 """White space as bytes have it."""
 
-Kind = Literal["text", "parquet", "zip", "npy", "empty"]
+Kind = Literal["text", "parquet", "zip", "npy", "arrow", "hdf5", "empty"]
 
 _PICKLE = "a Python pickle, which is never opened because it can run code; save the data as .npz or Parquet"
-_KINDS: dict[bytes, Kind] = {b"PAR1": "parquet", b"PK\x03\x04": "zip", b"PK\x05\x06": "zip", b"\x93NUMPY": "npy"}
+_KINDS: dict[bytes, Kind] = {
+    b"PAR1": "parquet",
+    b"PK\x03\x04": "zip",
+    b"PK\x05\x06": "zip",
+    b"\x93NUMPY": "npy",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"\x89HDF\r\n\x1a\n": "hdf5",
+}
 _FOREIGN = {
     **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), _PICKLE),
-    b"\x89HDF": "an HDF5 file; write its scores as CSV or Parquet, or its embeddings as .npz",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
     b"BZh": "compressed with bzip2; decompress it, or use gzip",
     b"\xfd7zXZ": "compressed with xz; decompress it, or use gzip",
     b"\x28\xb5\x2f\xfd": "compressed with zstandard; decompress it, or use gzip",
-    b"ARROW1": "an Arrow IPC file; write it as Parquet",
     b"MATLAB": "a MATLAB file; write its scores as CSV or its embeddings as .npz",
     b"SQLite format 3": "an SQLite database; export the comparisons as CSV or Parquet",
 }

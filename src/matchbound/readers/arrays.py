@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
-from matchbound.errors import DataError, UsageError, plainly
+from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError, plainly
 from matchbound.files.opening import BLANKS, Input, open_input
 from matchbound.notes import Note
 from matchbound.readers.npy import load_npy, load_npz
+from matchbound.readers.parquet import check_bytes
 from matchbound.readers.roles import overrides, plain
 from matchbound.readers.tables import check_similarity, from_table, named
 
@@ -48,7 +49,50 @@ def read_npz(
     group: str | None = None,
 ) -> Comparisons | Embeddings:
     """Embeddings from `embeddings` and `identity`, or comparisons from `id_a`, `id_b` and `score`."""
-    arrays = load_npz(source)
+    return _of_arrays(source, load_npz(source), distance, similarity, columns, group)
+
+
+def read_hdf5(
+    source: Input,
+    *,
+    distance: bool | None = None,
+    similarity: Similarity = "cosine",
+    columns: Mapping[str, str] | None = None,
+    group: str | None = None,
+) -> Comparisons | Embeddings:
+    """The same from the data sets of an HDF5 file that are not in a group, read by h5py where it is installed."""
+    try:
+        import h5py
+    except ImportError:
+        raise MissingExtraError(
+            f"{source.name} is an HDF5 file: save the arrays as .npz, or install h5py (pip install 'matchbound[hdf5]')"
+        ) from None
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        with source.open() as stream, h5py.File(stream, "r") as file:
+            found = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
+            check_bytes(
+                sum(item.nbytes for item in found.values()), source.name, max(source.max_bytes, source.size or 0)
+            )
+            for name, item in found.items():
+                arrays[name] = np.asarray(item.asstr()[...] if h5py.check_string_dtype(item.dtype) else item[...])
+    except (MatchboundError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file may raise nearly anything
+        raise DataError(
+            f"{source.name}: not an HDF5 file that can be read ({plainly(error, 200)}); write it again"
+        ) from None
+    return _of_arrays(source, arrays, distance, similarity, columns, group)
+
+
+def _of_arrays(
+    source: Input,
+    arrays: Mapping[str, NDArray[Any]],
+    distance: bool | None,
+    similarity: Similarity,
+    columns: Mapping[str, str] | None,
+    group: str | None,
+) -> Comparisons | Embeddings:
     by_plain: dict[str, list[str]] = {}
     for name in arrays:
         by_plain.setdefault(plain(name), []).append(name)

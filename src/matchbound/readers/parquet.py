@@ -48,7 +48,7 @@ def read_parquet(
         with open_parquet(source, read_dictionary=survey.text) as file:
             check_size(file, wanted, source.name, source.max_bytes, source.size)
             part = file.read(columns=wanted)
-            _check_bytes(part.nbytes, source.name, source.max_bytes)
+            check_bytes(part.nbytes, source.name, source.max_bytes)
             parts.append(part)
     table = _together(sources, parts)
     del part
@@ -118,9 +118,9 @@ def check_size(
     """
     wanted = set(columns)
     width = sum(max(getattr(field.type, "list_size", 1), 1) for field in file.schema_arrow if field.name in wanted)
-    _check_bytes(8 * width * max(file.metadata.num_rows, 0), source, max_bytes)
+    check_bytes(8 * width * max(file.metadata.num_rows, 0), source, max_bytes)
     groups = (file.metadata.row_group(at) for at in range(file.num_row_groups))
-    _check_bytes(sum(group.total_byte_size for group in groups), source, max(max_bytes, MAX_RATIO * (size or 0)))
+    check_bytes(sum(group.total_byte_size for group in groups), source, max(max_bytes, MAX_RATIO * (size or 0)))
 
 
 def _check_lists(source: Input, column: str, width: int) -> None:
@@ -138,10 +138,11 @@ def _check_lists(source: Input, column: str, width: int) -> None:
             found = connection.execute(query, [glob.escape(str(source.path)), f"{column}, "]).fetchone()
     except duckdb.Error:  # pyarrow tells better what is wrong with it
         return
-    _check_bytes(width * int((found and found[0]) or 0), source.name, source.max_bytes)
+    check_bytes(width * int((found and found[0]) or 0), source.name, source.max_bytes)
 
 
-def _check_bytes(need: int, source: str, max_bytes: int) -> None:
+def check_bytes(need: int, source: str, max_bytes: int) -> None:
+    """Refuse a file that unpacks to more bytes than it may."""
     if need > max_bytes:
         raise DataError(
             f"{source}: unpacks to {need:,} bytes, more than {max_bytes:,}; if that is expected, give a larger "
@@ -270,7 +271,7 @@ class _Vectors:
         return pa.concat_tables(labels) if labels else _columns(file.schema_arrow.empty_table(), names)
 
     def _make(self, width: int, source: Input) -> None:
-        _check_bytes(self.rows * width * self.array.dtype.itemsize, source.name, self._max_bytes)
+        check_bytes(self.rows * width * self.array.dtype.itemsize, source.name, self._max_bytes)
         self.array = room_for((self.rows, width), self.array.dtype)
 
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from matchbound.data.comparisons import REPEATS, Comparisons, Repeats
 from matchbound.data.embeddings import SIMILARITIES, Embeddings, Similarity
 from matchbound.errors import DataError, UsageError
+from matchbound.files.names import own_names
 from matchbound.files.opening import Input, file_digest, is_address, local_path, open_input, watching
+from matchbound.notes import Note
+from matchbound.readers.roles import UnknownColumnsError
 
 __all__ = ["READERS", "file_digest", "read"]
 
 READERS: dict[str, str] = {
     "voxceleb": "trials",
     "kaldi": "trials",
+    "kaldi-ark": "ark",
     "sre": "trials",
     "bob4": "lists",
     "bob5": "lists",
@@ -169,64 +172,116 @@ def _remote_parts(path: AnyPath) -> list[AnyPath] | None:
 
 
 def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
-    if source.kind == "empty":
+    """The data of one file, by what it holds."""
+    kind = source.kind
+    if kind == "empty":
         raise DataError(f"{source.name} is empty")
-    if source.kind == "text":
-        from matchbound.readers.layouts.lists import read_without_header
-        from matchbound.readers.text import read_delimited
-
-        if all(options.get(name) is None for name in ("columns", "group", "delimiter")):
-            found = read_without_header(source, options.get("distance"))
-            if found is not None:
-                return found
-        return _call(read_delimited, source, "a delimited text file", **options)
-    if source.kind == "parquet":
-        from matchbound.readers.parquet import read_parquet
-
-        if source.piped:
-            raise DataError(f"{source.name} holds Parquet; only CSV and TSV can be read from a pipe")
-        return _call(read_parquet, [source], "a Parquet file", **options)
-    from matchbound.readers.arrays import read_npy, read_npz
-
+    if kind == "text":
+        return _of_text(source, **options)
     if source.piped:
-        raise DataError(f"{source.name} holds binary data; only CSV and TSV can be read from a pipe")
-    if source.kind == "npy":
-        return _call(read_npy, source, "an .npy file", **options)
-    from matchbound.readers.excel import is_workbook, read_workbook
+        raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
+    if kind == "zip":
+        from matchbound.readers.excel import is_workbook
 
-    if is_workbook(source):
-        return _call(read_workbook, source, "an Excel workbook", **options)
-    return _call(read_npz, source, "an .npz file", **options)
+        kind_of_zip = "excel" if is_workbook(source) else "npz"
+        return _call(_function(*_BY_KIND[kind_of_zip]), source, _CALLED[kind_of_zip], **options)
+    given = [source] if kind == "parquet" else source
+    return _call(_function(*_BY_KIND[kind]), given, _CALLED[kind], **options)
+
+
+_BY_KIND = {
+    "parquet": ("parquet", "read_parquet"),
+    "npy": ("arrays", "read_npy"),
+    "npz": ("arrays", "read_npz"),
+    "hdf5": ("arrays", "read_hdf5"),
+    "excel": ("excel", "read_workbook"),
+    "arrow": ("columns", "read_arrow"),
+}
+"""What reads each kind of file: a module of `matchbound.readers` and a function in it."""
+_CALLED = {
+    "parquet": "a Parquet file",
+    "npy": "an .npy file",
+    "npz": "an .npz file",
+    "hdf5": "an HDF5 file",
+    "excel": "an Excel workbook",
+    "arrow": "an Arrow file",
+}
+
+
+def _function(module: str, name: str) -> Callable[..., Source]:
+    found: Callable[..., Source] = getattr(import_module(f"matchbound.readers.{module}"), name)
+    return found
+
+
+def _of_text(source: Input, **options: Any) -> Comparisons | Embeddings:
+    """A table with a header, a list that can be only one thing, or JSON lines."""
+    from matchbound.readers.columns import is_json_lines, read_json_lines
+    from matchbound.readers.layouts.lists import read_without_header
+    from matchbound.readers.text import read_delimited
+
+    if all(options.get(name) is None for name in ("columns", "group", "delimiter")):
+        found = read_without_header(source, options.get("distance"))
+        if found is not None:
+            return found
+    if is_json_lines(source):
+        return _call(read_json_lines, source, "a file of JSON lines", **options)
+    by = recognised([source])
+    if by is not None and by[0] != "splink":
+        return _read_as(*by, **options)
+    try:
+        return _call(read_delimited, source, "a delimited text file", **options)
+    except UnknownColumnsError:
+        if by is None:
+            raise
+        return _read_as(*by, **options)
 
 
 def _several(paths: list[AnyPath], max_bytes: int | None, **options: Any) -> Comparisons | Embeddings:
-    """Several plain files: an array and its labels, or the parts of one Parquet table."""
+    """Several plain files: an array and its labels, the parts of one Parquet table, or what a known tool writes."""
     inputs = [open_input(path, max_bytes) for path in paths]
     kinds = [source.kind for source in inputs]
     if all(kind == "parquet" for kind in kinds):
-        from matchbound.readers.parquet import read_parquet
-
-        return _call(read_parquet, inputs, "Parquet files", **options)
+        return _call(_function("parquet", "read_parquet"), inputs, "Parquet files", **options)
     if len(paths) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
         return _by_content(inputs[0], labels=paths[1], **options)
+    by = recognised(inputs)
+    if by is not None:
+        return _read_as(*by, **options)
     raise UsageError(
         f"{len(paths)} files need a reader that takes several ({', '.join(READERS)}); without one give a single "
-        f"file, Parquet files, or an .npy file and its labels{_guess(inputs)}"
+        "file, Parquet files, or an .npy file and its labels"
     )
 
 
-def _guess(inputs: list[Input]) -> str:
-    """Which reader several text files look like, from the first line of each; empty where none is known."""
-    from matchbound.readers.text import hint, read_header, split_header
+def _read_as(reader: str, inputs: list[Input], **options: Any) -> Comparisons | Embeddings:
+    """The data by a reader that was recognised, with a note that says so."""
+    function = import_module(f"matchbound.readers.layouts.{READERS[reader]}").READERS[reader]
+    data = _call(function, inputs, f"reader {reader!r}", **options)
+    names = ", ".join(own_names([source.name for source in inputs]))
+    note = Note("recognised", f"the layout was recognised: {names} read with reader={reader!r}")
+    return data.with_fields(notes=(note, *data.notes))
 
-    for source in inputs:
-        if source.kind == "text" and not source.piped:
-            with suppress(DataError):
-                header = read_header(source)[1]
-                found = re.search(r"reader='([\w-]+)'", hint(header, *split_header(header, source.name)))
-                if found and found[1] not in ("pyeer", "bob4", "bob5"):
-                    return f". {source.name} looks like a file for reader={found[1]!r}"
-    return ""
+
+def recognised(inputs: list[Input]) -> tuple[str, list[Input]] | None:
+    """The reader of the tool that wrote some files, by their first lines, and the files in its order; else None."""
+    lines = {
+        source: next((text for _, text in islice(source.lines(), 20) if text.strip()), "")[:10_000]
+        for source in inputs
+        if source.kind == "text"
+    }
+    for source, line in lines.items():
+        fields = line.split()
+        rest = [other for other in inputs if other is not source]
+        if {"match_weight", "match_probability"} & set(line.strip().lower().split(",")):
+            return "splink", [source, *rest]
+        reader = None
+        if len(fields) == 3 and fields[2].lower() in ("target", "nontarget"):
+            reader = "kaldi"
+        elif len(fields) in (3, 4) and fields[0] in ("0", "1") and all("/" in name for name in fields[1:3]):
+            reader = "voxceleb"
+        if reader is not None:  # scores before a map of two columns
+            return reader, [source, *sorted(rest, key=lambda other: len(lines.get(other, "").split()) == 2)]
+    return None
 
 
 def _paths(path: Any) -> list[AnyPath]:

@@ -82,6 +82,10 @@ ROLES = ("id_a", "id_b", "instance_a", "instance_b", "group_a", "group_b", "scor
 SINGLE_ROLES = ("identity", "instance", "group", "embedding")
 
 
+class UnknownColumnsError(DataError):
+    """The columns of a table are neither those of comparisons nor those of embeddings."""
+
+
 @dataclass(frozen=True)
 class PairRoles:
     """The columns of a table of comparisons, by their names in the table; None where there is none.
@@ -185,7 +189,7 @@ def find_roles(
     if roles is not None:
         return replace(roles, notes=(*roles.notes, *_unused(by_plain, roles)))
     role, lacks = _missing(by_plain, given)
-    raise DataError(
+    raise UnknownColumnsError(
         f"{source}: the columns {_say(names)} are not recognised: {lacks}; rename the columns, give "
         f"columns={{{role!r}: …}}, or name the reader of the tool that wrote the file"
     )

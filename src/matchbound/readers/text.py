@@ -125,7 +125,7 @@ def read_delimited(
     try:
         roles = find_roles(names, source.name, columns=columns, group=group)
     except DataError as error:
-        raise DataError(f"{error}{hint(header, names, delimiter)}") from None
+        raise type(error)(f"{error}{hint(header, names, delimiter)}") from None
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(
             f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column per "
@@ -504,8 +504,6 @@ def as_float(text: str) -> float | None:
 def hint(header: str, names: Sequence[str] = (), delimiter: str = ",") -> str:
     """A guess at what a file is whose header says nothing: the reader of another tool, or a table without a header."""
     known = {name.strip().lower() for name in names}
-    if known & {"match_weight", "match_probability"}:
-        return ". They look like predictions of Splink: give read([predictions, clusters], reader='splink')"
     if "unique_id" in known and known & {"cluster", "cluster_id", "entity_id"}:
         return ". It is a table of clusters: give read([predictions, clusters], reader='splink')"
     if len(names) > 2 and any(NUMBER.match(name) for name in names):
@@ -516,10 +514,6 @@ def hint(header: str, names: Sequence[str] = (), delimiter: str = ",") -> str:
     fields = header.split()
     if len(names) == 1 and len(fields) > 2 and {"score", "similarity", "id_a"} & {field.lower() for field in fields}:
         return ". There is one column only: separate columns by commas, semicolons, tabs or bars"
-    if len(fields) == 3 and fields[2].lower() in ("target", "nontarget"):
-        return ". It looks like a Kaldi trial list: reader='kaldi'"
-    if len(fields) == 3 and fields[0] in ("0", "1") and "/" in fields[1]:
-        return ". It looks like a VoxCeleb trial list: reader='voxceleb'"
     if len(fields) == 3 and NUMBER.match(fields[2]):
         return ". It looks like a score file of Kaldi: give the trials as well, read([trials, scores], reader='kaldi')"
     if len(fields) in (4, 5) and NUMBER.match(fields[-1]):

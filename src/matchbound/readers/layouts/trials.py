@@ -65,7 +65,7 @@ def read_kaldi(
     label_last = len(first) == 4 and first[3].lower() in GENUINE_WORDS and as_float(first[2]) is not None
     four = f"instance_a instance_b {own} genuine" if label_last else f"instance_a instance_b genuine {own}"
     table = read_list(trials, ("instance_a instance_b genuine", four))
-    return _comparisons(table, score_file, _identity(map_file, identity_regex), distance, "kaldi")
+    return _comparisons(table, score_file, identity_of(map_file, identity_regex), distance, "kaldi")
 
 
 def read_sre(
@@ -86,7 +86,7 @@ def read_sre(
     trials, score_file, map_file = _files(inputs, scores, map, "sre")
     if score_file is None:
         raise DataError(f"{trials.name} is a key without scores; give read([key, scores], reader='sre')")
-    of_name = _identity(map_file, identity_regex)
+    of_name = identity_of(map_file, identity_regex)
 
     def identity(name: str) -> str:
         bare = name.partition(":")[2]
@@ -208,7 +208,8 @@ def _by_regex(pattern: str) -> Callable[[str], str]:
     return identity
 
 
-def _identity(map: Input | Mapping[str, str] | None, identity_regex: str | None) -> Callable[[str], str] | None:
+def identity_of(map: Input | Mapping[str, str] | None, identity_regex: str | None) -> Callable[[str], str] | None:
+    """From the name of a sample to its identity, by a map or a regular expression; None without either."""
     if map is not None and identity_regex is not None:
         raise UsageError("give map or identity_regex, not both")
     if identity_regex is not None:
