@@ -335,9 +335,8 @@ def on_dask() -> Row:
 
 TABLE = """
 import resource
-import numpy as np
-from matchbound.counting.streaming import tally_score_table
-tally_score_table({path!r}, np.array([3.0]))
+import matchbound as mb
+mb.tally(mb.scan({path!r}), [3.0])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 """
 

@@ -277,49 +277,6 @@ def take_turns(which: Any, a: Any, b: Any, size: Any, start: Any, first: Any, se
     return one, two
 
 
-def merge_steps(genuine: Any, impostor: Any, *_: Any) -> list[tuple[float, int, int]]:
-    """(threshold, impostor at least as large, genuine smaller) at each distinct similarity, the largest first."""
-    values = sorted({*genuine.tolist(), *impostor.tolist()}, reverse=True)
-    return [(v, sum(x >= v for x in impostor.tolist()), sum(x < v for x in genuine.tolist())) for v in values]
-
-
-def book_rows(a: Any, b: Any, score: Any, sign: float, grid: Any, bits: Any, tables: Any, _: Any) -> Any:
-    """(genuine, impostor, words): rows by thresholds reached and identity, and a word for each impostor row."""
-    (genuine, impostor), words = (table.copy() for table in tables), []
-    for i, j, value in zip(a.tolist(), b.tolist(), (sign * score).tolist(), strict=True):
-        reach = sum(level <= value for level in grid.tolist())
-        if i == j:
-            genuine[reach, i] += 1
-            continue
-        impostor[reach, i] += 1
-        impostor[reach, j] += 1
-        words.append((min(i, j) * 2 ** bits[0] + max(i, j)) * 2 ** bits[1] + len(grid) - reach)
-    return genuine, impostor, words
-
-
-def sum_pairs(words: Any, bits: Any, marks: Any, compared: Any, erred: Any, by_bin: Any, rows: Any) -> Any:
-    """(m_ij of each pair, sums by threshold, sums by identity), from n_ij counted anew at every threshold."""
-    levels = by_bin.shape[1]
-    by_pair: dict[int, list[int]] = {}
-    for word in words.tolist():
-        by_pair.setdefault(word >> bits[1], []).append(levels - word % 2 ** bits[1])
-    by_bin, rows = by_bin.copy(), rows.copy()
-    for pair, reached in by_pair.items():
-        m = len(reached)
-        n = [sum(reach > k for reach in reached) for k in range(levels)] + [0]
-        for k in range(levels):  # what threshold k adds to those that are stricter
-            by_bin[0, k] += n[k] ** 2 - n[k + 1] ** 2
-            by_bin[1, k] += (n[k] - n[k + 1]) * m
-        for h, i in ((pair >> bits[0], pair % 2 ** bits[0]), (pair % 2 ** bits[0], pair >> bits[0])):
-            if len(marks):
-                rows[h, :2] += (m * m, m * compared[i])
-            for at, k in enumerate(marks.tolist()):
-                rows[h, 2 + 5 * at : 7 + 5 * at] += (
-                    m * erred[i, at], n[k] ** 2, n[k] * m, n[k] * erred[i, at], n[k] * compared[i],
-                )  # fmt: skip
-    return [len(reached) for reached in by_pair.values()], by_bin, rows
-
-
 def list_between(block: Any, tile: Any, low: Any, high: Any, beyond: Any, found: Any) -> Any:
     """(hits as (band, row, column), what was beyond plus what is beyond now); the hits are None without room."""
     hits, above = [], [int(count) for count in beyond]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchbound.counts.tally import PairTable, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 
@@ -97,24 +98,25 @@ def chunk_sums_by_loop(whole: Any, chunk: int) -> tuple[Any, Any]:
     return sums, squares
 
 
-def row_sums_by_loop(data: Comparisons, thresholds: Any) -> dict[str, Any]:
-    """What the rows of m_ij and n_ij sum to at each threshold, pair by pair."""
-    counted = tally_by_loop(data, thresholds)
-    size, made = data.n_identities, counted["compared"]
-    m, s = counted["impostor_comparisons"], counted["impostor_errors"]
-    shapes = {"mm": (size,), "mm_i": (size,)} | {name: (len(s), size) for name in ("ms", "nn", "nm", "ns", "nm_i")}
-    sums = {name: np.zeros(shape) for name, shape in shapes.items()}
-    for (i, j), count in made.items():
-        for h, other in ((i, j), (j, i)):
-            sums["mm"][h] += count**2
-            sums["mm_i"][h] += count * m[other]
-            for k, table in enumerate(counted["erred"]):
-                n = table.get((i, j), 0)
-                sums["ms"][k, h] += count * s[k, other]
-                sums["nn"][k, h] += n**2
-                sums["nm"][k, h] += n * count
-                sums["ns"][k, h] += n * s[k, other]
-                sums["nm_i"][k, h] += n * m[other]
-    sizes = sorted(set(made.values()))
-    pairs = [sum(count == size for count in made.values()) for size in sizes]
-    return {**sums, "sizes": sizes, "pairs": pairs}
+def assert_is_loop(tally: Tally, data: Comparisons, thresholds: Any, pairs: bool) -> None:
+    """Every number of a tally is that of a loop over the comparisons."""
+    expected = tally_by_loop(data, thresholds)
+    np.testing.assert_array_equal(tally.thresholds, thresholds)
+    assert tally.identities.tolist() == data.identities.tolist()
+    np.testing.assert_array_equal(tally.genuine.comparisons, expected["genuine_comparisons"])
+    np.testing.assert_array_equal(tally.genuine.errors, expected["genuine_errors"])
+    np.testing.assert_array_equal(tally.impostor.comparisons, expected["impostor_comparisons"])
+    np.testing.assert_array_equal(tally.impostor.errors, expected["impostor_errors"])
+    assert tally.impostor.sum_mm == expected["sum_mm"]
+    assert tally.impostor.sum_nm.tolist() == expected["sum_nm"]
+    assert tally.impostor.sum_nn.tolist() == expected["sum_nn"]
+    if pairs:
+        assert isinstance(tally.impostor.compared, PairTable)
+        assert tally.impostor.erred is not None
+        assert as_dict(tally.impostor.compared) == expected["compared"]
+        assert [as_dict(table) for table in tally.impostor.erred] == expected["erred"]
+
+
+def as_dict(table: PairTable) -> dict[tuple[int, int], int]:
+    """Counts by pair."""
+    return dict(zip(zip(table.first.tolist(), table.second.tolist(), strict=True), table.count.tolist(), strict=True))

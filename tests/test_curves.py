@@ -263,25 +263,6 @@ def test_wrong_arguments_are_named() -> None:
             call()
 
 
-@given(tables(), st.data())
-def test_a_few_points_by_themselves_are_those_of_all_points(rows: list[Row], data: st.DataObject) -> None:
-    """Sums and errors of a few points come from the rows as they are; of many, from all rows in order."""
-    both_kinds(rows)
-    curve = curve_of_comparisons(comparisons(rows))
-    size = curve.thresholds.size
-    points = np.array(sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=4))))
-    sums, errors = curve.sums_at(points), curve.errors_at(points)
-    assert "sums" not in curve.__dict__
-    assert "impostor_rows" not in curve.__dict__
-    every = curve.sums
-    for name in ("errors_total", "accepted_total", "ss", "sm", "nn", "nm", "ee", "eg"):
-        np.testing.assert_array_equal(getattr(sums, name), getattr(every, name)[points])
-    assert (sums.mm, sums.pair_mm, sums.gg) == (every.mm, every.pair_mm, every.gg)
-    again = curve.errors_at(points)  # in order by now
-    np.testing.assert_array_equal(errors.impostor, again.impostor)
-    np.testing.assert_array_equal(errors.genuine, again.genuine)
-
-
 @given(tables())
 def test_the_crossing_is_found_without_all_rates(rows: list[Row]) -> None:
     both_kinds(rows)

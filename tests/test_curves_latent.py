@@ -101,7 +101,7 @@ def test_areas_have_no_latent_interval(curve: RocCurve) -> None:
 
 def test_large_tables_have_the_interval_of_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond some millions of comparisons, thresholds are counted by themselves."""
-    from matchbound.counting import tables
+    from matchbound.counts import curve as curves
     from matchbound.counts.curve import SortedCurve
 
     rng = np.random.default_rng(5)
@@ -110,48 +110,13 @@ def test_large_tables_have_the_interval_of_small_ones(monkeypatch: pytest.Monkey
     small = mb.roc(data).eer().interval()
     rates = mb.evaluate(data, 1.0)
     few = [rates.far.interval(), rates.frr.interval(), mb.roc(data).at_far(0.05).interval()]
-    monkeypatch.setattr(tables, "MANY_ROWS", 100)
+    monkeypatch.setattr(curves, "MANY_ROWS", 100)
     monkeypatch.setattr(SortedCurve, "weighted_sums", None)
     monkeypatch.setattr(SortedCurve, "order", None)
     curve = mb.roc(data)
     large = curve.eer().interval()
     assert small.method == large.method == "latent"
     assert (large.low, large.high) == pytest.approx((small.low, small.high), rel=1e-12)
-    monkeypatch.setattr(tables, "_book_in_parts", None)
     rates = mb.evaluate(data, 1.0)
     many = [rates.far.interval(), rates.frr.interval(), curve.at_far(0.05).interval()]
     assert [tuple(one) for one in many] == [pytest.approx(tuple(one), rel=1e-12) for one in few]
-
-
-def test_a_large_curve_is_counted_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default interval of EER, and then of any FRR at a FAR below 3%, from one tally."""
-    from matchbound.counting import curves, tables
-
-    rng = np.random.default_rng(6)
-    a, b = rng.integers(0, 60, size=(2, 5_000))
-    data = mb.Comparisons(a, b, rng.normal(size=a.size) + 2.0 * (a == b))
-    calls = []
-    monkeypatch.setattr(tables, "MANY_ROWS", 100)
-    monkeypatch.setattr(curves, "tally_comparisons", None)
-    real = curves.tally_rows
-    monkeypatch.setattr(curves, "tally_rows", lambda *given: calls.append(1) or real(*given))
-    monkeypatch.setattr(curves.SortedCurve, "impostor_errors_at", lambda self, k: self.known[k].impostor)
-    curve = mb.roc(data)
-    curve.eer().interval()
-    curve.at_far(0.01).interval()
-    assert len(calls) == 1
-
-
-def test_more_identities_than_words_have_bits_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then thresholds are counted in several passes, with the same interval."""
-    from matchbound.counting import tables
-    from matchbound.counting.pair_words import WordBits
-
-    rng = np.random.default_rng(7)
-    a, b = rng.integers(0, 60, size=(2, 5_000))
-    data = mb.Comparisons(a, b, rng.normal(size=a.size) + 2.0 * (a == b))
-    expected = mb.roc(data).eer().interval(), mb.evaluate(data, 1.0).far.interval()
-    monkeypatch.setattr(tables, "MANY_ROWS", 100)
-    monkeypatch.setattr(WordBits, "of", staticmethod(lambda size: WordBits(29, 6)))
-    made = mb.roc(data).eer().interval(), mb.evaluate(data, 1.0).far.interval()
-    assert [tuple(one) for one in made] == [pytest.approx(tuple(one), rel=1e-12) for one in expected]

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import matchbound as mb
-from matchbound.counting import tables as counted_tables
 from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import Recount, rank_scores, settle_ranks
-from matchbound.counting.tables import tally_comparisons
-from matchbound.counts.tally import PairTable
 from matchbound.results.latent_pair import CurveModels
-from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -67,25 +61,3 @@ def test_a_fit_from_all_pairs_is_the_fit_from_a_curve() -> None:
     known = np.isin(one.own.errors, two.own.errors)
     assert known.sum() >= one.own.errors.size - 1
     assert np.array_equal(one.own.relative[known], two.own.relative)
-
-
-@given(tables(), st.lists(st.integers(-5, 5).map(lambda s: s / 4), min_size=1, max_size=4), st.booleans())
-def test_the_dense_table_counts_as_the_sort_does(rows: list, thresholds: list[float], distance: bool) -> None:
-    data, grid = comparisons(rows, distance), np.array(thresholds)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counted_tables, "DENSE_CELLS", 1000)
-        dense = tally_comparisons(data, grid).impostor
-        patch.setattr(counted_tables, "DENSE_CELLS", 0)
-        sorted_ = tally_comparisons(data, grid).impostor
-    for name in ("comparisons", "errors", "sum_mm", "sum_nm", "sum_nn"):
-        one, two = getattr(dense, name), getattr(sorted_, name)
-        assert np.array_equal(one, two), name
-        assert np.asarray(one).dtype == np.asarray(two).dtype, name
-    assert dense.erred is not None
-    assert sorted_.erred is not None
-    for left, right in zip((dense.compared, *dense.erred), (sorted_.compared, *sorted_.erred), strict=True):
-        assert isinstance(left, PairTable)
-        assert isinstance(right, PairTable)
-        for name in ("first", "second", "count"):
-            assert np.array_equal(getattr(left, name), getattr(right, name)), name
-            assert getattr(left, name).dtype == getattr(right, name).dtype, name

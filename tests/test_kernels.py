@@ -24,7 +24,6 @@ import test_scale_screen
 from matchbound.counting import job as job_module
 from matchbound.counting import search as search_module
 from matchbound.counting import search_scores
-from matchbound.counting import tables as tables_module
 from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.between import pairs_between
@@ -104,24 +103,6 @@ def _list_between(before: Any, after: Any, result: Any) -> None:
     assert sorted(zip(found >> 56, (found >> 32) & 0xFFFFFF, found & 0xFFFFFFFF, strict=True)) == hits
 
 
-def _merge_steps(before: Any, after: Any, result: Any) -> None:
-    assert list(zip(*(part[:result].tolist() for part in after[2:]), strict=True)) == naive.merge_steps(*before)
-
-
-def _book_rows(before: Any, after: Any, result: Any) -> None:
-    genuine, impostor, words = naive.book_rows(*before)
-    np.testing.assert_array_equal(after[6][0], genuine)
-    np.testing.assert_array_equal(after[6][1], impostor)
-    assert after[7][:result].tolist() == words
-
-
-def _sum_pairs(before: Any, after: Any, result: Any) -> None:
-    sizes, by_bin, rows = naive.sum_pairs(*before)
-    assert after[0][:result].tolist() == sizes
-    np.testing.assert_array_equal(after[5], by_bin)
-    np.testing.assert_array_equal(after[6], rows)
-
-
 def _take_turns(before: Any, after: Any, _: Any) -> None:
     for mine, theirs in zip(after[5:7], naive.take_turns(*before), strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -137,9 +118,6 @@ BY_CALL: dict[str, Check] = {
     "kernels.product.fill_rows": _fill_rows,
     "kernels.product.largest_offset": returns(naive.largest_offset),
     "kernels.quadratic._add_forms": writes(naive.add_forms),
-    "kernels.rows.book_rows": _book_rows,
-    "kernels.rows.merge_steps": _merge_steps,
-    "kernels.rows.sum_pairs": _sum_pairs,
     "kernels.search.keep_best": _keep_best,
     "kernels.search.keep_best_of_bits": _keep_best,
     "kernels.search.list_hits": _list_hits,
@@ -288,16 +266,6 @@ def _searches() -> None:
             found.selectivity(-middle if similarity == "euclidean" else middle)
 
 
-def _large_tables() -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables_module, "MANY_ROWS", 0)
-        for tied in (False, True):
-            source = _table(5, tied)
-            mb.roc(source)
-            for marks in ([], [2, 0]):
-                tables_module.tally_rows(source, np.array([0.4, -0.3, 0.9]), np.array(marks, dtype=np.int64))
-
-
 def _protocols() -> None:
     mb.design_protocol(np.repeat(np.arange(5), [3, 2, 4, 1, 2]), budget=30, kind="impostor")
 
@@ -321,7 +289,6 @@ def test_kernels_equal_their_twins_on_what_the_library_gives_them() -> None:
     with twins_beside(set(BY_CALL)) as calls:
         _curves()
         _searches()
-        _large_tables()
         _protocols()
         _allpairs()
     needed = set(BY_CALL)

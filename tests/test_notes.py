@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import matchbound as mb
-from matchbound.counting.table_job import RowCounts
 from matchbound.notes import as_notes, heard
 
 SOURCE = Path(mb.__file__).parent
@@ -129,10 +128,3 @@ def test_nothing_is_decided_by_words() -> None:
                 if isinstance(word, ast.Constant) and isinstance(word.value, str) and re.search(r"\w \w", word.value)
             ]
     assert found == []
-
-
-def test_a_note_in_a_checkpoint_keeps_its_code() -> None:
-    counts = RowCounts.empty((2, 3))
-    counts.said.padded[mb.Note("padded-labels", "id_a: 1 labels")] = None
-    again = RowCounts.restore(counts.state(), set(), (2, 3))
-    assert [(note.code, note.text) for note in again.said.padded] == [("padded-labels", "id_a: 1 labels")]

@@ -77,21 +77,6 @@ def test_an_empty_set_and_nan() -> None:
         small.tally_small(data, np.array([np.nan]))
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
-def test_the_thresholds_of_a_model_one_by_one_are_those_of_one_pass(
-    monkeypatch: pytest.MonkeyPatch, similarity: Any
-) -> None:
-    data = random_embeddings(np.random.default_rng(6), similarity, np.float32, n=300)
-    grid = some_thresholds(np.random.default_rng(7), data, 9)
-    monkeypatch.setattr(small, "SMALL_COMPARISONS", 300 * 299 // 2 - 1)
-    sample, others = Recount(data).for_model(grid, 4)
-    assert others is not None
-    assert_equal(sample, tally_by_loop(data, grid[:4]), pairs=False)
-    np.testing.assert_array_equal(others.thresholds, grid[4:])
-    assert_equal(others, tally_by_loop(data, grid[4:]), pairs=True)
-    assert Recount(data).for_model(grid, 9)[1] is None
-
-
 @pytest.mark.parametrize("each", [1, 2, 3, 4, 40])
 def test_the_part_of_a_large_set_that_a_model_counts_is_small(each: int) -> None:
     """So that the first evaluation of a large set does not wait for the kernels of many thresholds."""

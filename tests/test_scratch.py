@@ -1,4 +1,4 @@
-"""Folders for what several processes share: what a killed run left is removed, and nothing else."""
+"""Folders that processes share for a while: removed at the end, and those of killed processes by the next one."""
 
 from __future__ import annotations
 
@@ -16,24 +16,19 @@ from pyarrow import parquet
 
 import matchbound as mb
 from matchbound import scratch
-from matchbound.counting import table_job
 
 KILLED = """
 import sys, time
 import matchbound as mb
-from matchbound.counting import table_job
-real = table_job.write_words
-def write(*given):
-    real(*given)
-    print("written", flush=True)
+def progress(done, total):
+    print("counting", flush=True)
     time.sleep(60)
-table_job.write_words = write
-mb.tally(mb.scan(sys.argv[1]), [0.5], executor=mb.LocalExecutor(1))
+mb.tally(mb.scan(sys.argv[1]), [0.5], progress=progress)
 """
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed process leaves its words; another one that runs keeps its own."""
+    """A killed process leaves its folder; another one that runs keeps its own."""
     table, place = tmp_path / "x.parquet", tmp_path / "tmp"
     place.mkdir()
     rng = np.random.default_rng(1)
@@ -49,14 +44,14 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, monkeypat
     try:
         for process in running:
             assert process.stdout is not None
-            assert process.stdout.readline() == b"written\n"
-        assert len(list(place.glob("*/*.words"))) == 2
+            assert process.stdout.readline() == b"counting\n"
+        assert len([item for item in place.iterdir() if item.is_dir()]) == 2
         running[0].send_signal(signal.SIGKILL)
         running[0].wait()
-        assert len(list(place.glob("*/*.words"))) == 2
+        assert len([item for item in place.iterdir() if item.is_dir()]) == 2
         monkeypatch.setattr(tempfile, "tempdir", str(place))
-        assert mb.tally(mb.scan(table), [0.5], executor=mb.LocalExecutor(1)).impostor.errors.tolist() == expected
-        assert len(list(place.glob("*/*.words"))) == 1
+        assert mb.tally(mb.scan(table), [0.5]).impostor.errors.tolist() == expected
+        assert len([item for item in place.iterdir() if item.is_dir()]) == 1
         running[1].send_signal(signal.SIGKILL)
         running[1].wait()
         scratch.sweep(place)
@@ -91,7 +86,7 @@ def test_only_own_folders_are_removed(tmp_path: Path) -> None:
     assert not lock.with_suffix("").exists()
 
 
-def test_words_are_left_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_are_left_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def stopped() -> None:
@@ -103,4 +98,3 @@ def test_words_are_left_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(KeyboardInterrupt):
         stopped()
     assert list(tmp_path.iterdir()) == []
-    assert table_job.shared_folder is scratch.shared_folder

@@ -102,13 +102,13 @@ def evaluate(
     workers
         Threads for embeddings; by default one per core.
     executor
-        Where to run blocks of embeddings, or pieces of Parquet tables on disk (`scan`), such as `DaskExecutor`; by
+        Where to run blocks of embeddings, or count files of Parquet tables (`scan`), such as `DaskExecutor`; by
         default threads on this machine.
     progress
         Called as ``progress(done, total)`` while embeddings are compared or a table on disk is counted.
     checkpoint
-        A file to which the state of a long run on embeddings or on Parquet tables on disk is written, now and then and
-        when it is stopped, and from which it resumes, here or on a cluster. It is removed when the run is complete.
+        A file to which the state of a long run on embeddings is written, now and then and when it is stopped, and from
+        which it resumes, here or on a cluster. It is removed when the run is complete.
     checkpoint_every
         Seconds between two states that are written.
 

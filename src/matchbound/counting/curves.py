@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting import tables
+from matchbound.counting.disk import TableOnDisk
 from matchbound.counting.pairs import GenuinePairs, impostor_pairs
-from matchbound.counting.recount import Kind, Recount, in_one_pass, of_model, similarity_at, tally_source
+from matchbound.counting.recount import Kind, Recount, similarity_at
 from matchbound.counting.running import ANYHOW, How
-from matchbound.counting.tables import tally_comparisons, tally_rows
-from matchbound.counts.curve import CurveTally, PointCounts, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
-from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally
+from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve, both_kinds, curve_of_tally
+from matchbound.counts.tally import Tally
 from matchbound.counts.unit_curve import too_many_steps
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
@@ -28,7 +27,6 @@ MOST_STEPS = 10_000_000
 CURVE_POINTS = 1500
 MOST_CELLS = 20_000_000
 TABLE_CELLS = 40_000_000
-TABLE_SAMPLE = 2_000_000
 REFINEMENTS = 8
 """Passes over the data, at most, that make the threshold of a target rate exact."""
 FEW_BETWEEN = 2_000_000
@@ -42,8 +40,7 @@ def curve_of_comparisons(source: Comparisons) -> SortedCurve:
     n_genuine = int(np.count_nonzero(genuine))
     both_kinds(n_genuine, len(source) - n_genuine)
     similarity = source.similarity
-    steps = steps_of_many if len(source) > tables.MANY_ROWS else steps_of
-    thresholds, matched, missed = steps(similarity[genuine], similarity[~genuine])
+    thresholds, matched, missed = steps_of(similarity[genuine], similarity[~genuine])
     if source.distance:
         np.negative(thresholds, out=thresholds)
     both = np.bincount(source.a, minlength=size) + np.bincount(source.b, minlength=size)
@@ -67,25 +64,11 @@ def steps_of(genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, Int
     """The steps of a curve: similarities from one that nothing reaches on, false matches and false non-matches."""
     genuine.sort()
     impostor.sort()
-    values = np.unique(np.concatenate([genuine, impostor]))[::-1]
+    values = np.sort(np.concatenate([genuine, impostor]), kind="stable")[::-1]  # which merges what is in order
+    values = values[np.append(True, values[1:] != values[:-1])]
     thresholds = np.append(_above(values[0]), values)
     matched = impostor.size - np.searchsorted(impostor, thresholds, side="left")
     return thresholds, matched, np.searchsorted(genuine, thresholds, side="left")
-
-
-def steps_of_many(genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """The same by a compiled kernel: tens of millions of steps are not rare."""
-    from matchbound.kernels.rows import merge_steps
-
-    genuine.sort()
-    impostor.sort()
-    room = genuine.size + impostor.size + 1
-    thresholds, matched, missed = np.empty(room), np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    thresholds[0], matched[0], missed[0] = _above(max(genuine[-1], impostor[-1])), 0, genuine.size
-    steps = 1 + merge_steps(genuine, impostor, thresholds[1:], matched[1:], missed[1:])
-    if steps <= room // 2:  # give back what was not needed
-        return thresholds[:steps].copy(), matched[:steps].copy(), missed[:steps].copy()
-    return thresholds[:steps], matched[:steps], missed[:steps]
 
 
 def _above(largest: float) -> float:
@@ -154,21 +137,12 @@ def curve_of_table(source: ScoreFile, how: How = ANYHOW) -> SteppedCurve:
 
     There are about `CURVE_POINTS` thresholds, and fewer where identities are so many that the counts would not fit.
     """
-    from matchbound.counting.streaming import ScoreSample, sample_scores
-    from matchbound.counting.table_job import in_pieces, survey_of
-
-    table = in_pieces(source)
-    if table is None:
-        found = sample_scores(source, TABLE_SAMPLE, how.progress)
-    else:
-        seen = survey_of(source, table, True, how)
-        kinds = (np.sort(seen.genuine.value), np.sort(seen.impostor.value))
-        distance = table.roles.distance if source.distance is None else source.distance
-        found = ScoreSample(*kinds, seen.least, seen.most, int(seen.labels.size), distance)
+    table = TableOnDisk(source, how)
+    found = table.sample
     both_kinds(found.genuine.size, found.impostor.size)
     points = int(np.clip(TABLE_CELLS // max(found.identities, 1), 40, CURVE_POINTS))
-    grid = _grid(found.genuine[::-1], found.impostor[::-1], points, found.least, found.most)
-    return curve_of_tally(tally_source(source, -grid if found.distance else grid, how=how))
+    grid = _grid(found.genuine[::-1], found.impostor[::-1], points, *found.ends)
+    return curve_of_tally(table.tally(-grid if table.distance else grid))
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +299,6 @@ def _with_rows(one: Tally, two: Tally) -> Tally:
             sum_nm=laid(one.impostor.sum_nm, two.impostor.sum_nm),
             sum_nn=laid(one.impostor.sum_nn, two.impostor.sum_nn),
             erred=None,
-            rows=None,
         ),
     )
 
@@ -342,86 +315,13 @@ class AlongCurve(Recount):
         memo: dict[Hashable, Any] = recount.memo
         return AlongCurve(recount.source, recount.workers, recount.executor, memo, curve)
 
-    @property
-    def counts_again(self) -> bool:
-        """Whether thresholds are counted by themselves: many comparisons, without the sums at every step so far."""
-        many = isinstance(self.source, Comparisons) and len(self.source) > tables.MANY_ROWS
-        return many and "sums" not in self._curve.__dict__
-
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
-        curve = self._curve
-        if self.counts_again:
-            assert isinstance(self.source, Comparisons)
-            few = curve.n_impostor <= tables.MANY_ROWS  # m_ij of many is large, and asked for with the pairs that erred
-            return tally_comparisons(
-                self.source, np.asarray(thresholds, dtype=np.float64), pairs=pairs, compared=pairs or few
-            )
-        points, place = np.unique(self._points(thresholds), return_inverse=True)
-        made = curve.tally_at(points)
-        number, table = curve.pairs
-        erred: tuple[PairTable, ...] | None = None
-        if pairs:
-            kept_pairs = []
-            for matched in curve.false_matches[points]:
-                count = np.bincount(number[: int(matched)], minlength=table.count.size)
-                kept = np.flatnonzero(count)
-                kept_pairs.append(PairTable(table.first[kept], table.second[kept], count[kept].astype(np.int64)))
-            erred = tuple(kept_pairs[k] for k in place.reshape(-1))
-        impostor = ImpostorTally(
-            made.impostor.comparisons,
-            made.impostor.errors[place],
-            made.impostor.sum_mm,
-            made.impostor.sum_nm[place],
-            made.impostor.sum_nn[place],
-            table,
-            erred,
-        )
-        genuine = GenuineTally(made.genuine.comparisons, made.genuine.errors[place])
-        return replace(made, thresholds=np.asarray(thresholds), genuine=genuine, impostor=impostor)
-
-    def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
-        """Tallies at the first thresholds and at the others, in one pass where there are many comparisons.
-
-        Points of the curve that will be asked for are counted in the same pass.
-        """
-        curve = self._curve
-        points = np.empty(0, dtype=np.int64) if beside is None else np.unique(beside)
-        source = self.source
-        if not self.counts_again or not isinstance(source, Comparisons):
-            return super().for_model(grid, ranks)
-        if not in_one_pass(source, grid.size + points.size):
-            return super().for_model(grid, ranks)
-        whole = tally_rows(
-            source, np.concatenate([grid, curve.thresholds[points]]), np.arange(ranks, grid.size, dtype=np.int64)
-        )
-        for row, k in enumerate(points.tolist(), start=grid.size):
-            found = whole.impostor
-            curve.known[k] = PointCounts(
-                found.errors[row].copy(), int(found.sum_nn[row]), int(found.sum_nm[row]), int(found.sum_mm)
-            )
-        return of_model(whole, ranks, grid.size)
+        return self._curve.recounted(np.asarray(thresholds, dtype=np.float64), pairs=pairs)
 
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
-        curve, given = self._curve, np.asarray(thresholds, dtype=np.float64)
-        oriented, place = np.unique(-given if curve.distance else given, return_inverse=True)
-        errors, place = curve.genuine_errors_at(oriented), place.reshape(-1)
-        nothing = np.zeros(place.size, dtype=np.int64)
-        return Tally(
-            curve.identities,
-            np.asarray(thresholds),
-            curve.distance,
-            GenuineTally(curve.genuine_comparisons, errors[place]),
-            ImpostorTally(
-                np.zeros(curve.n_identities, dtype=np.int64),
-                np.zeros((place.size, curve.n_identities), dtype=np.int64),
-                0,
-                nothing,
-                nothing,
-            ),
-            curve.instances,
-        )
+        return self._curve.recounted(np.asarray(thresholds, dtype=np.float64), genuine=True)
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
@@ -445,9 +345,3 @@ class AlongCurve(Recount):
     def _curve(self) -> SortedCurve:
         assert self.curve is not None
         return self.curve
-
-    def _points(self, thresholds: FloatArray) -> IntArray:
-        """The points of the curve with the decisions of each threshold."""
-        similarity = -np.asarray(thresholds) if self._curve.distance else np.asarray(thresholds)
-        found = np.searchsorted(-self._curve.similarity, -similarity, side="right") - 1
-        return np.maximum(found, 0)

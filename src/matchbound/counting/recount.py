@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.counting import tables
-from matchbound.counting.pair_words import WordBits
+from matchbound.counting.disk import TableOnDisk
 from matchbound.counting.pairs import BlockScores, GenuinePairs
 from matchbound.counting.running import ANYHOW, How
-from matchbound.counting.tables import at_all, tally_comparisons, tally_rows
+from matchbound.counting.tables import tally_comparisons
 from matchbound.counting.threads import one_blas_thread
 from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.labels import as_text
 from matchbound.data.subsets import among as subset
 from matchbound.data.subsets import take_embeddings
 from matchbound.errors import DataError, UsageError
@@ -31,11 +30,6 @@ if TYPE_CHECKING:
     from matchbound.counting.executors import Executor
 
 MOST_GENUINE = 5_000_000
-MOST_ROWS = 20_000_000
-"""A part of a table on disk is read into memory up to so many rows."""
-FEW_THRESHOLDS, FEW_ROWS = 8, 3000
-"""So few thresholds of so few embeddings are counted one by one where pairs are kept: that takes no longer than all at
-once, and the kernel of one threshold is compiled in a third of the time."""
 EXACT_ROWS = 3000
 SAMPLE = 2_000_000
 BLOCK = 512
@@ -64,22 +58,7 @@ def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | Non
     if isinstance(source, Comparisons):
         return tally_comparisons(source, thresholds, pairs=pairs is None or pairs)
     if isinstance(source, ScoreFile):
-        from matchbound.counting.streaming import tally_score_table
-
-        if not pairs and (how.executor is not None or how.checkpoint is not None):
-            from matchbound.counting.table_job import in_pieces, tally_pieces
-
-            table = in_pieces(source)
-            if table is not None:
-                return tally_pieces(source, table, thresholds, how=how)
-        return tally_score_table(
-            source,
-            thresholds,
-            columns=source.columns,
-            distance=source.distance,
-            pairs=bool(pairs),
-            progress=how.progress,
-        )
+        return TableOnDisk(source, how).tally(thresholds, pairs=bool(pairs))
     from matchbound.counting.allpairs import tally_embeddings
     from matchbound.counting.executors import LocalExecutor
     from matchbound.counting.small import is_small, tally_small
@@ -90,9 +69,6 @@ def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | Non
         if how.progress is not None:
             how.progress(1, 1)
         return tally
-    if pairs and 1 < thresholds.size <= FEW_THRESHOLDS and len(source) <= FEW_ROWS and how == How(how.workers):
-        each = [thresholds[k : k + 1] for k in range(thresholds.size)]
-        return at_all([tally_embeddings(source, one, pairs=True, workers=how.workers) for one in each])
     return tally_embeddings(source, thresholds, pairs=bool(pairs), **vars(how))
 
 
@@ -105,6 +81,12 @@ class Recount:
     executor: Executor | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
     """What was made from these data once and may be asked for again, such as a fitted model."""
+
+    @cached_property
+    def table(self) -> TableOnDisk:
+        """A table on disk as it is counted."""
+        assert isinstance(self.source, ScoreFile)
+        return TableOnDisk(self.source, How(self.workers, self.executor))
 
     @property
     def all_pairs(self) -> bool:
@@ -156,32 +138,6 @@ class Recount:
 
         return counts
 
-    def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
-        """Tallies at the first `ranks` thresholds, and at the others (None without others), for a latent model.
-
-        The second can leave identities out: it has kept its pairs, or the sums of their rows.
-
-        Parameters
-        ----------
-        beside
-            Points of a curve that will be asked for next.
-        """
-        if isinstance(self.source, Comparisons) and in_one_pass(self.source, grid.size):
-            return of_model(tally_rows(self.source, grid, np.arange(ranks, grid.size)), ranks, grid.size)
-        if isinstance(self.source, ScoreFile):
-            from matchbound.counting.table_job import in_pieces, tally_pieces
-
-            table = in_pieces(self.source)
-            if table is not None:
-                marked = np.arange(ranks, grid.size, dtype=np.int64)
-                whole = tally_pieces(self.source, table, grid, marked, How(self.workers, self.executor))
-                return of_model(whole, ranks, grid.size)
-        sample = self.tally(grid[:ranks])
-        if sample.impostor.compared is None:
-            compared = self.tally(grid[:1], pairs=True).impostor.compared
-            sample = replace(sample, impostor=replace(sample.impostor, compared=compared))
-        return sample, self.tally(grid[ranks:], pairs=True) if grid.size > ranks else None
-
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.
 
@@ -189,12 +145,7 @@ class Recount:
         """
         source = self.source
         if isinstance(source, ScoreFile):
-            from matchbound.counting.table_job import genuine_of_pieces, in_pieces
-
-            table = in_pieces(source)
-            if table is not None:
-                given = np.asarray(thresholds, dtype=np.float64)
-                return genuine_of_pieces(source, table, given, How(self.workers, self.executor))
+            return self.table.tally(thresholds, genuine=True)
         known = self._genuine_scores()
         if known is None or not isinstance(source, Embeddings):
             return self.tally(thresholds)
@@ -237,7 +188,7 @@ class Recount:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
         known = self._genuine_scores() if kind == "genuine" else None
         if known is None or not known[1].size:
-            return rank_scores(self.source, errors, kind, how=How(self.workers, self.executor))
+            return rank_scores(self.table if isinstance(self.source, ScoreFile) else self.source, errors, kind)
         assert isinstance(self.source, Embeddings)
         scores = np.sort(-known[1] if self.source.distance else known[1])
         chosen = similarity_at(scores.__getitem__, scores.size, errors, kind)
@@ -300,10 +251,6 @@ class RecountOfPart(Recount):
         """The same comparisons at other thresholds."""
         return self._in_memory.tally(thresholds, pairs=pairs)
 
-    def for_model(self, grid: FloatArray, ranks: int, beside: IntArray | None = None) -> tuple[Tally, Tally | None]:
-        """Tallies of the same comparisons for a latent model."""
-        return self._in_memory.for_model(grid, ranks, beside)
-
     def genuine(self, thresholds: FloatArray) -> Tally:
         """Genuine comparisons at other thresholds."""
         return self._in_memory.genuine(thresholds)
@@ -317,28 +264,9 @@ class RecountOfPart(Recount):
         made: Recount | None = self.memo.get("in memory")
         if made is None:
             assert isinstance(self.source, ScoreFile)
-            made = Recount(_rows_among(self.source, self.identities), self.workers, self.executor)
+            made = Recount(self.table.among(self.identities), self.workers, self.executor)
             self.memo["in memory"] = made
         return made
-
-
-def _rows_among(file: ScoreFile, identities: LabelArray) -> Comparisons:
-    """The rows of a table on disk that compare some identities with each other."""
-    from matchbound.readers.scan import scan_scores
-
-    table = scan_scores(file.path, columns=file.columns)
-    chosen = np.sort(as_text(identities))
-    parts: list[tuple[LabelArray, LabelArray, FloatArray]] = []
-    total = 0
-    for batch in table.batches:
-        a, b = as_text(batch.a.labels), as_text(batch.b.labels)
-        kept = np.flatnonzero(np.isin(a, chosen)[batch.a.codes] & np.isin(b, chosen)[batch.b.codes])
-        parts.append((a[batch.a.codes[kept]], b[batch.b.codes[kept]], batch.score[kept]))
-        total += kept.size
-        if total > MOST_ROWS:
-            raise DataError(f"{own_name(file.path)}: a part of the identities has more than {MOST_ROWS:,} comparisons")
-    first, second, scores = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Comparisons(first, second, scores, distance=table.distance if file.distance is None else file.distance)
 
 
 def among(source: AnySource, identities: IntArray) -> Source:
@@ -348,28 +276,12 @@ def among(source: AnySource, identities: IntArray) -> Source:
     return subset(source, identities)
 
 
-def in_one_pass(source: Comparisons, thresholds: int) -> bool:
-    """Whether so many thresholds of many comparisons are counted by `tally_rows`: words have bits for them."""
-    return len(source) > tables.MANY_ROWS and thresholds <= WordBits.of(source.n_identities).most
-
-
-def of_model(whole: Tally, ranks: int, stop: int) -> tuple[Tally, Tally | None]:
-    """The two tallies of `Recount.for_model` from one at all thresholds, with the sums of rows at the second ones."""
-
-    def part(places: slice) -> Tally:
-        taken = whole.take(places)
-        return replace(taken, impostor=replace(taken.impostor, rows=whole.impostor.rows))
-
-    return part(slice(0, ranks)), part(slice(ranks, stop)) if stop > ranks else None
-
-
 def rank_scores(
-    source: AnySource,
+    source: AnySource | TableOnDisk,
     errors: ArrayLike,
     kind: Kind = "impostor",
     *,
     rng: int | np.random.Generator | None = 0,
-    how: How = ANYHOW,
 ) -> FloatArray:
     """Thresholds at which about `errors` comparisons err, in the units of the scores, shape of `errors`.
 
@@ -385,12 +297,10 @@ def rank_scores(
         Whole numbers: impostor comparisons that match, or genuine ones that do not.
     kind
         Which comparisons.
-    how
-        Who reads a table on disk.
     """
     wanted = np.atleast_1d(np.asarray(errors, dtype=np.int64))
     between = isinstance(source, Embeddings) and kind == "impostor"
-    scores, total, distance = _sorted_scores(source, kind, rng, how)
+    scores, total, distance = _sorted_scores(source, kind, rng)
     if not scores.size:
         raise DataError(f"there are no {kind} comparisons")
     if total > scores.size:
@@ -467,20 +377,17 @@ def similarity_at(pick: Callable[[IntArray], NDArray[Any]], size: int, errors: I
 
 
 def _sorted_scores(
-    source: AnySource, kind: Kind, rng: int | np.random.Generator | None, how: How
+    source: AnySource | TableOnDisk, kind: Kind, rng: int | np.random.Generator | None
 ) -> tuple[NDArray[Any], int, bool]:
     """Scores with large meaning "same", sorted; of how many; and whether small ones meant "same"."""
-    if isinstance(source, ScoreFile):
-        from matchbound.counting.streaming import similarities_of_kind
-        from matchbound.counting.table_job import in_pieces, survey_of
-
-        table = in_pieces(source)
-        if table is not None:
-            survey = survey_of(source, table, True, how)
-            kept = survey.genuine if kind == "genuine" else survey.impostor
-            distance = table.roles.distance if source.distance is None else source.distance
-            return np.sort(kept.value), kept.total, distance
-        return similarities_of_kind(source, kind, rng)
+    if isinstance(source, ScoreFile | TableOnDisk):
+        table = TableOnDisk(source) if isinstance(source, ScoreFile) else source
+        kept, totals = table.sample, table.sample.totals
+        return (
+            (kept.genuine, totals[0], table.distance)
+            if kind == "genuine"
+            else (kept.impostor, totals[1], table.distance)
+        )
     if isinstance(source, Comparisons):
         chosen = source.similarity[source.genuine if kind == "genuine" else ~source.genuine]
         return np.sort(chosen), int(chosen.size), source.distance

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
+from matchbound.counts.cells import cells_of_rows, tally_of_cells
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
 from matchbound.errors import DataError
 
-FEW_POINTS = 8
-"""Up to so many points of a curve are counted each by itself."""
+FEW_POINTS, MANY_ROWS = 8, 1_000_000
+"""Sums at so few points of a curve of more comparisons than this are counted without those at every step, which need
+the rows in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,22 +34,6 @@ class PointErrors:
 
     genuine: IntArray
     impostor: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class PointCounts:
-    """Impostor comparisons at one threshold.
-
-    impostor : int64 array, shape (G,)
-        S_i.
-    nn, nm, pair_mm : int
-        Σn_ij², Σn_ij·m_ij and Σm_ij² (ordered pairs).
-    """
-
-    impostor: IntArray
-    nn: int
-    nm: int
-    pair_mm: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +163,11 @@ class SortedCurve(CurveTally):
         The identities of each comparison; a genuine one has the same twice.
     row_similarity : float64 array, shape (n,)
         The score of each comparison, with large meaning "same".
-    known : dict
-        Sums and errors that were counted at some points beside others, by point.
     """
 
     a: IntArray = field(repr=False)
     b: IntArray = field(repr=False)
     row_similarity: FloatArray = field(repr=False)
-    known: dict[int, PointCounts] = field(repr=False, default_factory=dict)
 
     @cached_property
     def order(self) -> NDArray[Any]:
@@ -287,97 +270,48 @@ class SortedCurve(CurveTally):
         )
 
     def sums_at(self, points: IntArray) -> CurveSums:
-        """The sums at some of the thresholds; few of them are counted each by itself, without those at every step."""
-        if points.size > FEW_POINTS or "sums" in self.__dict__:
+        """The sums at some of the thresholds."""
+        if points.size > FEW_POINTS or self.a.size <= MANY_ROWS:
             return self.sums.take(points)
-        errors, m, g = self.errors_at(points), self.impostor_comparisons, self.genuine_comparisons
-        nn, nm, pair_mm = self._pair_sums_at(points)
-        return CurveSums(
-            errors_total=self.false_matches[points],
-            accepted_total=self.genuine_matches_at(points),
-            ss=np.einsum("ki,ki->k", errors.impostor, errors.impostor),
-            sm=errors.impostor @ m,
-            nn=nn,
-            nm=nm,
-            ee=np.einsum("ki,ki->k", errors.genuine, errors.genuine),
-            eg=errors.genuine @ g,
-            mm=int(m @ m),
-            pair_mm=pair_mm,
-            gg=int(g @ g),
-        )
+        return sums_of(self.tally_at(points))
 
-    def _pair_sums_at(self, points: IntArray) -> tuple[IntArray, IntArray, int]:
-        """Σn_ij² and Σn_ij·m_ij at some of the thresholds, and Σm_ij²."""
-        if not points.size:
-            nothing = np.zeros(0, dtype=np.int64)
-            return nothing, nothing, 0
-        if all(int(k) in self.known for k in points):
-            known = [self.known[int(k)] for k in points]
-            return np.array([one.nn for one in known]), np.array([one.nm for one in known]), known[0].pair_mm
-        size = np.int64(self.n_identities)
-        rows = np.flatnonzero(self.a != self.b)
-        a, b = self.a[rows], self.b[rows]
-        keys = np.minimum(a, b) * size + np.maximum(a, b)
-        similarity = self.row_similarity[rows]
-        del a, b, rows
-        nn, nm = np.zeros((2, points.size), dtype=np.int64)
-        mine = [_counted(keys[similarity >= self.similarity[k]]) for k in points]
-        del similarity
-        pair, made = _counted(keys)
-        for row, (distinct, count) in enumerate(mine):
-            nn[row], nm[row] = 2 * (count @ count), 2 * (count @ made[np.searchsorted(pair, distinct)])
-        return nn, nm, 2 * int(made @ made)
+    def tally_at(self, points: IntArray) -> Tally:
+        """The tally at some of the thresholds, by their numbers in increasing order."""
+        return self.recounted(self.thresholds[points])
 
-    def genuine_matches_at(self, points: IntArray) -> IntArray:
-        """Genuine comparisons that match at some of the thresholds, shape (P,)."""
-        found: IntArray = self.n_genuine - self.false_nonmatches[points]
-        return found
-
-    @cached_property
-    def _genuine(self) -> tuple[IntArray, FloatArray]:
-        """The identity and the similarity of each genuine comparison, in the order of the rows."""
-        rows = np.flatnonzero(self.a == self.b)
-        return self.a[rows], self.row_similarity[rows]
-
-    def genuine_errors_at(self, similarity: FloatArray) -> IntArray:
-        """e_i at any thresholds that rise in similarity, shape (P, G), without putting the rows in order."""
-        owner, own = self._genuine
-        size, levels = self.n_identities, similarity.size
-        reach = np.searchsorted(similarity, own, side="right")
-        cells = np.bincount(reach * np.int64(size) + owner, minlength=size * (levels + 1)).reshape(levels + 1, size)
-        result: IntArray = np.cumsum(cells, axis=0)[:levels]
-        return result
-
-    def impostor_errors_at(self, k: int) -> IntArray:
-        """S_i at one of the thresholds, shape (G,), without putting the rows in order."""
-        if k in self.known:
-            return self.known[k].impostor
-        rows = np.flatnonzero(self.row_similarity >= self.similarity[k])
-        a, b = self.a[rows], self.b[rows]
-        size, other = self.n_identities, a != b
-        return np.bincount(a[other], minlength=size) + np.bincount(b[other], minlength=size)
-
-    def _errors_at_few(self, points: IntArray) -> PointErrors:
-        """The same from the rows as they are, without putting them in order."""
-        impostor = np.array([self.impostor_errors_at(int(k)) for k in points], dtype=np.int64)
-        genuine = self.genuine_errors_at(self.similarity[points][::-1])[::-1]
-        return PointErrors(np.ascontiguousarray(genuine), impostor.reshape(points.size, self.n_identities))
+    def recounted(self, thresholds: FloatArray, *, pairs: bool = False, genuine: bool = False) -> Tally:
+        """The tally at any thresholds; with `genuine`, what it says of impostor comparisons means nothing."""
+        grid, place = np.unique(-thresholds if self.distance else thresholds, return_inverse=True)
+        rows = np.flatnonzero(self.a == self.b) if genuine else slice(None)
+        cells = cells_of_rows(self.a[rows], self.b[rows], self.row_similarity[rows], grid, self.n_identities)
+        return tally_of_cells(
+            cells, self.identities, thresholds, place.reshape(-1), self.distance,
+            instances=self.instances, pairs=pairs, compared=not genuine and self.a.size <= MANY_ROWS,
+        )  # fmt: skip
 
     def errors_at(self, points: IntArray) -> PointErrors:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
-        if points.size <= FEW_POINTS and "impostor_rows" not in self.__dict__:
-            return self._errors_at_few(points)
-        size = self.n_identities
-        matched = np.zeros((points.size, size), dtype=np.int64)
-        accepted = np.zeros((points.size, size), dtype=np.int64)
-        before, kin_before = 0, 0
-        for row, k in enumerate(points):
-            now, kin_now = int(self.false_matches[k]), int(self.genuine_matches[k])
-            both = np.concatenate([self.first[before:now], self.second[before:now]])
-            matched[row] = np.bincount(both, minlength=size)
-            accepted[row] = np.bincount(self.owner[kin_before:kin_now], minlength=size)
-            before, kin_before = now, kin_now
-        return PointErrors(self.genuine_comparisons - np.cumsum(accepted, axis=0), np.cumsum(matched, axis=0))
+        tally = self.tally_at(points)
+        return PointErrors(tally.genuine.errors, tally.impostor.errors)
+
+
+def sums_of(tally: Tally) -> CurveSums:
+    """The sums behind the variances at the thresholds of a tally."""
+    impostor, genuine = tally.impostor, tally.genuine
+    m, g = impostor.comparisons, genuine.comparisons
+    return CurveSums(
+        errors_total=impostor.errors.sum(axis=1) // 2,
+        accepted_total=int(g.sum()) - genuine.errors.sum(axis=1),
+        ss=np.einsum("ki,ki->k", impostor.errors, impostor.errors),
+        sm=impostor.errors @ m,
+        nn=impostor.sum_nn,
+        nm=impostor.sum_nm,
+        ee=np.einsum("ki,ki->k", genuine.errors, genuine.errors),
+        eg=genuine.errors @ g,
+        mm=int(m.astype(object) @ m),
+        pair_mm=impostor.sum_mm,
+        gg=int(g.astype(object) @ g),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,21 +327,7 @@ class SteppedCurve(CurveTally):
     @cached_property
     def sums(self) -> CurveSums:
         """The sums behind the variances at every threshold."""
-        impostor, genuine = self.tally.impostor, self.tally.genuine
-        m, g = impostor.comparisons, genuine.comparisons
-        return CurveSums(
-            errors_total=self.false_matches,
-            accepted_total=self.n_genuine - self.false_nonmatches,
-            ss=np.einsum("ki,ki->k", impostor.errors, impostor.errors),
-            sm=impostor.errors @ m,
-            nn=impostor.sum_nn,
-            nm=impostor.sum_nm,
-            ee=np.einsum("ki,ki->k", genuine.errors, genuine.errors),
-            eg=genuine.errors @ g,
-            mm=int(m.astype(object) @ m),
-            pair_mm=impostor.sum_mm,
-            gg=int(g.astype(object) @ g),
-        )
+        return sums_of(self.tally)
 
     def errors_at(self, points: IntArray) -> PointErrors:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
@@ -442,13 +362,6 @@ def complete(curve: CurveTally) -> bool:
     if table.count.size != size * (size - 1) // 2:
         return False
     return bool(np.array_equal(curve.instances[table.first] * curve.instances[table.second], table.count))
-
-
-def _counted(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Distinct keys, sorted, and how often each occurs; the keys are sorted in place."""
-    keys.sort()
-    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if keys.size else np.empty(0, dtype=np.int64)
-    return keys[first], np.diff(np.append(first, keys.size))
 
 
 def _masses(similarity: FloatArray, matched: IntArray) -> tuple[FloatArray, IntArray]:

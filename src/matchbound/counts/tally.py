@@ -7,6 +7,7 @@ and e_i erred. Everything the paper's estimators, variances and bootstraps need 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -81,28 +82,21 @@ class AllPairs:
 
 
 @dataclass(frozen=True, eq=False)
-class RowSums:
-    """What the rows of m_ij and n_ij sum to, where the tables themselves would be too large to keep.
+class PairSizes:
+    """How many identity pairs were compared how often, where m_ij itself would be too large to keep.
 
-    Whole numbers in float64 arrays, for each identity h.
-
-    mm, mm_i : shape (G,)
-        Σ_i m_ih² and Σ_i m_ih·m_i.
-    ms, nn, nm, ns, nm_i : shape (K, G)
-        Σ_i m_ih·S_i, Σ_i n_ih², Σ_i n_ih·m_ih, Σ_i n_ih·S_i and Σ_i n_ih·m_i at each threshold.
     sizes, pairs : int64 arrays, shape (D,)
-        The distinct m_ij, and how many identity pairs have each.
+        The distinct m_ij, increasing, and how many identity pairs have each.
     """
 
-    mm: FloatArray
-    mm_i: FloatArray
-    ms: FloatArray
-    nn: FloatArray
-    nm: FloatArray
-    ns: FloatArray
-    nm_i: FloatArray
     sizes: IntArray
     pairs: IntArray
+
+    @staticmethod
+    def of(pairs: Mapping[int, int]) -> PairSizes:
+        """From how many pairs have each size."""
+        sizes = sorted(pairs)
+        return PairSizes(np.array(sizes, dtype=np.int64), np.array([pairs[size] for size in sizes], dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +129,8 @@ class ImpostorTally:
         m_ij itself, where it was kept.
     erred : tuple of K PairTables, or None
         n_ij itself at each threshold, where it was kept.
-    rows : RowSums or None
-        What the rows of m_ij and n_ij sum to, where that was asked for instead.
+    sizes : PairSizes or None
+        How many pairs have each m_ij, where they were counted from a table.
     """
 
     comparisons: IntArray
@@ -146,7 +140,7 @@ class ImpostorTally:
     sum_nn: IntArray
     compared: PairTable | AllPairs | None = None
     erred: tuple[PairTable, ...] | None = None
-    rows: RowSums | None = None
+    sizes: PairSizes | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +186,7 @@ class Tally:
         return self.impostor.erred is not None and self.impostor.compared is not None
 
     def take(self, places: IntArray | slice) -> Tally:
-        """The tally at some of its thresholds; n_ij and sums of rows are left out.
+        """The tally at some of its thresholds; n_ij is left out.
 
         Parameters
         ----------
@@ -210,7 +204,6 @@ class Tally:
                 sum_nm=impostor.sum_nm[places],
                 sum_nn=impostor.sum_nn[places],
                 erred=None,
-                rows=None,
             ),
         )
 

@@ -156,8 +156,8 @@ def scan(
 ) -> ScoreFile:
     """A score table too large for memory, for `evaluate`, `roc` and `by_group`: nothing is read until it is counted.
 
-    With ``executor=`` or ``checkpoint=``, `evaluate`, `tally` and `roc` count Parquet files in pieces, on a cluster
-    where the executor is one. What needs comparisons matched or one by one (`compare`, reports) reads the table into
+    With ``executor=mb.DaskExecutor(…)``, `evaluate`, `tally` and `roc` let every worker count Parquet files of its own.
+    What needs comparisons matched or one by one (`compare`, reports) reads the table into
     memory.
 
     Parameters

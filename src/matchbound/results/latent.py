@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
@@ -16,7 +15,6 @@ from matchbound.counts.unit_curve import UnitCurve
 from matchbound.notes import Note
 from matchbound.results.interval import Side
 from matchbound.results.number import Limits
-from matchbound.stats.curve.rates import crossing_of
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
@@ -164,25 +162,14 @@ def _far(tally: Tally, mirrored: bool, recount: Recount, settings: LatentSetting
     ranks = rank_grid(compared, compared if mirrored else 0)
     ranks = ranks if ranks.size else np.array([compared])  # at no threshold nothing would be counted
     grid = some.thresholds_at(ranks, "impostor")
-    sample, _ = some.for_model(grid, ranks.size, _beside(some))
+    sample = some.tally(grid)
     if whole is None:  # so that a curve of the same comparisons has the same fit
         exact = some.settled(grid, ranks, sample.impostor.errors.sum(axis=1) // 2)
-        sample = sample if np.array_equal(exact, grid) else some.for_model(exact, ranks.size)[0]
+        sample = sample if np.array_equal(exact, grid) else some.tally(exact)
     elif whole.impostor.compared is None:
         assert whole.instances is not None
         whole = replace(whole, impostor=replace(whole.impostor, compared=AllPairs(whole.instances)))
     return fit_far(sample, whole, mirrored=mirrored, settings=settings)
-
-
-def _beside(recount: Recount) -> IntArray | None:
-    """Points of a large curve at which the correlation of both rates will be asked for, to be counted in one pass."""
-    if not isinstance(recount, AlongCurve) or recount.curve is None:
-        return None
-    from matchbound.stats.curve.latent import correlation_points
-
-    curve = recount.curve
-    at_eer = float(curve.false_matches[crossing_of(curve).index] / curve.n_impostor)
-    return np.array([correlation_points(curve, far, 0.5)[0] for far in (0.0, at_eer, 1.0)])
 
 
 def limits(model: LatentModel, errors: float, level: float, side: Side) -> Limits:

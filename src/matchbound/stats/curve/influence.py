@@ -106,7 +106,7 @@ def frr_influence(curve: CurveTally, point: int) -> FloatArray:
     """a_i = (e_i − q·g_i)/T at a point of a curve, shape (G,)."""
     q = float(curve.false_nonmatches[point] / curve.n_genuine)
     if isinstance(curve, SortedCurve):
-        errors = curve.genuine_errors_at(curve.similarity[[point]])[0]
+        errors = curve.recounted(curve.thresholds[[point]], genuine=True).genuine.errors[0]
     else:
         errors = curve.errors_at(np.array([point])).genuine[0]
     result: FloatArray = (errors - q * curve.genuine_comparisons) / curve.n_genuine

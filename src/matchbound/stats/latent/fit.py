@@ -63,7 +63,7 @@ def fit_far(
     ----------
     tally
         Impostor comparisons at the thresholds of `rank_grid`; it must know m_ij (``impostor.compared``, or
-        ``impostor.rows``) unless `whole` does.
+        ``impostor.sizes``) unless `whole` does.
     whole
         All the data, at any threshold, where `tally` is of a random subset of identities: what was compared and the
         sample's variance come from it, and only the correlations from the subset.
@@ -269,8 +269,8 @@ def pooled(
 
 def impostor_clusters(tally: ImpostorTally) -> Clusters:
     """The identity pairs that were compared, by m_ij; the tally must have kept m_ij, or how many have each."""
-    if tally.rows is not None:
-        return grouped(tally.rows.sizes.astype(np.float64), tally.rows.pairs.astype(np.float64))
+    if tally.sizes is not None:
+        return grouped(tally.sizes.sizes.astype(np.float64), tally.sizes.pairs.astype(np.float64))
     compared = tally.compared
     assert compared is not None
     if isinstance(compared, AllPairs):

@@ -1,0 +1,236 @@
+"""One road from scored comparisons to a tally: cells of an identity pair and a number of thresholds reached.
+
+A comparison becomes one word, a whole number of its pair and the thresholds it misses. Sorted words have the
+comparisons of a pair together, strictest first, and equal ones make a cell: how many of a pair reach exactly so many
+thresholds. Of c comparisons that cross together after r of their pair did, n_ij² grows by (r + c)² − r², so that the
+second moments at all K thresholds come from one pass. Tables in memory and on disk differ in who sorts their words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.counts.tally import GenuineTally, ImpostorTally, PairSizes, PairTable, Tally, exact_dot
+from matchbound.errors import UsageError
+
+WORK_CELLS = 1 << 20
+"""How many cells are looked at together: what is made of them on the way takes some hundred bytes each."""
+FEW_LEVELS = 4
+"""Up to so many thresholds, comparing scores with each of them is four times as fast as a search among them."""
+
+
+class Cells(NamedTuple):
+    """Comparisons by identity pair and thresholds reached; int64 arrays, shape (c,).
+
+    pair : i·G + j with i ≤ j; i = j for genuine comparisons. Increasing.
+    reach : thresholds reached, decreasing within a pair; a cell may come in parts
+    times : how many comparisons
+    """
+
+    pair: IntArray
+    reach: IntArray
+    times: IntArray
+
+
+def check_words(size: int, levels: int) -> int:
+    """K + 1, by which pairs are multiplied; a UsageError where words of so many identities would not fit 64 bits."""
+    if size * size * (levels + 1) >= 2**63:
+        raise UsageError(f"{size:,} identities are tallied at no more than {2**63 // size**2 - 1} thresholds at once")
+    return levels + 1
+
+
+def cells_of_words(words: IntArray, width: int, times: IntArray | None = None) -> Cells:
+    """The cells of sorted words ``pair·width + missed``, each of which stands for one comparison or for `times`."""
+    if times is None:
+        first = np.flatnonzero(np.append(True, words[1:] != words[:-1])) if words.size else words
+        words, times = words[first], np.diff(np.append(first, words.size))
+    pair, missed = np.divmod(words, width)
+    return Cells(pair, width - 1 - missed, times)
+
+
+def reached(grid: FloatArray, similarity: FloatArray) -> IntArray:
+    """How many of the increasing thresholds each similarity reaches, shape (n,)."""
+    if grid.size > FEW_LEVELS:
+        return np.searchsorted(grid, similarity, side="right").astype(np.int64, copy=False)
+    found = np.zeros(similarity.size, dtype=np.int64)
+    for threshold in grid:
+        found += similarity >= threshold
+    return found
+
+
+def cells_of_rows(a: IntArray, b: IntArray, similarity: FloatArray, grid: FloatArray, size: int) -> Iterator[Cells]:
+    """Comparisons as cells, in order, some at a time.
+
+    Parameters
+    ----------
+    a, b : int64 arrays, shape (n,)
+        The identities of each comparison.
+    similarity : float64 array, shape (n,)
+        Scores, with large meaning "same".
+    grid : float64 array, shape (K,)
+        Distinct thresholds among them, increasing.
+    size
+        G.
+    """
+    width = check_words(size, grid.size)
+    words = np.empty(a.size, dtype=np.int64)
+    for start in range(0, a.size, WORK_CELLS):
+        rows = slice(start, start + WORK_CELLS)
+        words[rows] = np.minimum(a[rows], b[rows]) * np.int64(size) + np.maximum(a[rows], b[rows])
+        words[rows] *= width
+        words[rows] += grid.size - reached(grid, similarity[rows])
+    words.sort()
+    for start in range(0, words.size, WORK_CELLS):
+        yield cells_of_words(words[start : start + WORK_CELLS], width)
+
+
+def tally_of_cells(
+    chunks: Iterable[Cells],
+    identities: LabelArray,
+    thresholds: FloatArray,
+    place: IntArray,
+    distance: bool,
+    *,
+    instances: IntArray | None = None,
+    pairs: bool = False,
+    compared: bool = False,
+) -> Tally:
+    """The tally of comparisons that were sorted into cells.
+
+    Parameters
+    ----------
+    chunks
+        The cells, in order, some at a time.
+    thresholds : float64 array, shape (K,)
+        As the user wrote them.
+    place : int64 array, shape (K,)
+        Which of the distinct ones, from lax to strict, each of them is.
+    pairs, compared
+        Keep n_ij at each threshold and m_ij; keep m_ij.
+    """
+    levels = int(place.max(initial=-1)) + 1
+    check_words(int(identities.size), levels)
+    sums = _Sums(int(identities.size), levels, compared or pairs, pairs)
+    for cells in whole_pairs(chunks):
+        sums.add(cells)
+
+    def at(values: IntArray) -> IntArray:
+        in_order = np.array_equal(place, np.arange(levels))
+        return values if in_order else values[place]
+
+    erred = [_table(parts, sums.size) for parts in sums.erred]
+    genuine, impostor = sums.genuine, sums.impostor
+    return Tally(
+        identities,
+        thresholds,
+        distance,
+        GenuineTally(genuine[0].copy(), at(genuine[0] - genuine[1:])),
+        ImpostorTally(
+            impostor[0].copy(),
+            at(impostor[1:]),
+            2 * sums.squares,
+            at(2 * sums.by_level[1]),
+            at(2 * sums.by_level[0]),
+            _table(sums.compared, sums.size) if compared or pairs else None,
+            tuple(erred[k] for k in place.tolist()) if pairs else None,
+            PairSizes.of(sums.sizes),
+        ),
+        instances,
+    )
+
+
+def whole_pairs(chunks: Iterable[Cells]) -> Iterator[Cells]:
+    """The same cells, cut between identity pairs."""
+    rest: Cells | None = None
+    for chunk in chunks:
+        joined = chunk if rest is None else Cells(*(np.concatenate(both) for both in zip(rest, chunk, strict=True)))
+        cut = int(np.searchsorted(joined.pair, joined.pair[-1])) if joined.pair.size else 0
+        if cut:
+            yield Cells(*(part[:cut] for part in joined))
+        rest = Cells(*(part[cut:] for part in joined))
+    if rest is not None and rest.pair.size:
+        yield rest
+
+
+class _Sums:
+    """Running sums over cells; those by threshold are cumulated when they are first asked for."""
+
+    def __init__(self, size: int, levels: int, compared: bool, erred: bool) -> None:
+        self.size, self.levels = size, levels
+        self.squares = 0
+        self.sizes: Counter[int] = Counter()
+        self.compared: list[tuple[IntArray, IntArray]] = []
+        self.erred: list[list[tuple[IntArray, IntArray]]] = [[] for _ in range(levels if erred else 0)]
+        self._compared = compared
+        self._tables = np.zeros((2, levels + 1, size), dtype=np.int64)
+        self._by_level = np.zeros((2, levels + 1), dtype=np.int64)
+        self._done = False
+
+    @property
+    def genuine(self) -> IntArray:
+        """Genuine comparisons that reach at least 0, 1, …, K thresholds, by identity, shape (K + 1, G)."""
+        genuine: IntArray = self._cumulated()[0]
+        return genuine
+
+    @property
+    def impostor(self) -> IntArray:
+        """The same of impostor comparisons, each at both of its identities."""
+        impostor: IntArray = self._cumulated()[1]
+        return impostor
+
+    @property
+    def by_level(self) -> IntArray:
+        """Σn² and Σnm at each threshold over unordered pairs, shape (2, K)."""
+        return np.cumsum(self._by_level[:, ::-1], axis=1)[:, ::-1][:, 1:]
+
+    def _cumulated(self) -> IntArray:
+        if not self._done:
+            self._done = True
+            np.cumsum(self._tables[:, ::-1], axis=1, out=self._tables[:, ::-1])
+        return self._tables
+
+    def add(self, cells: Cells) -> None:
+        """Count cells, whole pairs of them."""
+        first, second = np.divmod(cells.pair, self.size)
+        same = first == second
+        self._book(0, first[same], cells.reach[same], cells.times[same])
+        other = np.flatnonzero(~same)
+        if not other.size:
+            return
+        pair, reach, count, first, second = (part[other] for part in (*cells, first, second))
+        self._book(1, first, reach, count)
+        self._book(1, second, reach, count)
+        starts = np.flatnonzero(np.append(True, pair[1:] != pair[:-1]))
+        made = np.add.reduceat(count, starts)
+        self.squares += exact_dot(made, made)
+        self.sizes.update(dict(zip(*(part.tolist() for part in np.unique(made, return_counts=True)), strict=True)))
+        owner = np.repeat(np.arange(starts.size), np.diff(np.append(starts, pair.size)))
+        after = np.cumsum(count)
+        before = after - count
+        before -= before[starts][owner]
+        np.add.at(self._by_level[0], reach, count * (2 * before + count))
+        np.add.at(self._by_level[1], reach, count * made[owner])
+        if self._compared:
+            self.compared.append((pair[starts], made))
+        for level, kept in enumerate(self.erred):
+            hit = reach > level
+            if not hit.any():
+                break
+            pair, reach, count = pair[hit], reach[hit], count[hit]
+            starts = np.flatnonzero(np.append(True, pair[1:] != pair[:-1]))
+            kept.append((pair[starts], np.add.reduceat(count, starts)))
+
+    def _book(self, side: int, owner: IntArray, reach: IntArray, count: IntArray) -> None:
+        np.add.at(self._tables[side].reshape(-1), reach * np.int64(self.size) + owner, count)
+
+
+def _table(parts: list[tuple[IntArray, IntArray]], size: int) -> PairTable:
+    """Pairs and their counts, in order, as a table."""
+    none = np.empty(0, dtype=np.int64)
+    pair, count = (np.concatenate([none, *(part[at] for part in parts)]) for at in (0, 1))
+    return PairTable(pair // max(size, 1), pair % max(size, 1), count)

@@ -1,0 +1,107 @@
+"""Comparisons sorted into cells give the tally of a loop over them: of tables in memory, and along curves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matchbound as mb
+import naive_curves
+from matchbound.counting.curves import curve_of_comparisons, steps_of
+from matchbound.counting.tables import tally_comparisons
+from matchbound.counts.cells import Cells, whole_pairs
+from matchbound.counts.curve import sums_of
+from naive_scale import assert_is_loop, tally_by_loop
+from strategies import Row, comparisons, tables
+
+LEVELS = st.lists(st.integers(-5, 5).map(lambda s: s / 4), max_size=6)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.integers(0, 200),
+    identities=st.sampled_from([1, 2, 3, 12]),
+    distance=st.booleans(),
+    levels=st.integers(0, 9),
+    pairs=st.booleans(),
+)
+def test_tables_in_memory_equal_a_loop(
+    seed: int, rows: int, identities: int, distance: bool, levels: int, pairs: bool
+) -> None:
+    """At thresholds in any order, some of them twice, on scores with ties."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, identities, size=(2, rows))
+    score = np.round(rng.normal(size=rows), 1)
+    thresholds = rng.choice(np.append(score, [-9.0, 9.0, 0.05]), size=levels)
+    source = mb.Comparisons(a, b, score, distance=distance)
+    assert_is_loop(tally_comparisons(source, thresholds, pairs=pairs), source, thresholds, pairs)
+
+
+@given(tables(max_rows=60), LEVELS, st.booleans())
+def test_sizes_of_pairs_equal_loops(rows: list[Row], levels: list[float], distance: bool) -> None:
+    source = comparisons(rows, distance)
+    sizes = tally_comparisons(source, np.array(levels), pairs=False).impostor.sizes
+    made = Counter(tally_by_loop(source, levels)["compared"].values())
+    assert sizes is not None
+    assert dict(zip(sizes.sizes.tolist(), sizes.pairs.tolist(), strict=True)) == made
+    assert sizes.sizes.tolist() == sorted(made)
+
+
+@given(tables(), LEVELS, st.booleans())
+def test_a_curve_is_counted_again_as_by_a_loop(rows: list[Row], levels: list[float], distance: bool) -> None:
+    """At any thresholds; at its own points, sums by themselves are those of all steps."""
+    source = comparisons(rows, distance)
+    if source.genuine.all() or not source.genuine.any():
+        return
+    curve, thresholds = curve_of_comparisons(source), np.array(levels)
+    assert_is_loop(curve.recounted(thresholds, pairs=True), source, thresholds, pairs=True)
+    only = curve.recounted(thresholds, genuine=True).genuine
+    np.testing.assert_array_equal(only.errors, tally_by_loop(source, levels)["genuine_errors"])
+    points = np.arange(curve.thresholds.size)
+    alone, steps = sums_of(curve.tally_at(points)), curve.sums
+    for name, values in vars(steps).items():
+        np.testing.assert_array_equal(getattr(alone, name), values, err_msg=name)
+
+
+@given(tables())
+def test_steps_are_those_of_loops(rows: list[Row]) -> None:
+    genuine, impostor = (np.array([r[2] for r in kind]) for kind in naive_curves.split(rows))
+    if not genuine.size or not impostor.size:
+        return
+    thresholds, matched, missed = steps_of(genuine.copy(), impostor.copy())
+    made = zip((matched / impostor.size).tolist(), (missed / genuine.size).tolist(), strict=True)
+    assert list(made) == [(float(far), float(frr)) for far, frr in naive_curves.points(rows)]
+    assert thresholds[1:].tolist() == sorted({r[2] for r in rows}, reverse=True)
+    assert thresholds[0] > thresholds[1]
+
+
+def test_scores_at_the_ends_of_floats_make_steps() -> None:
+    most = np.finfo(np.float64).max
+    thresholds, matched, missed = steps_of(np.array([most, 0.0]), np.array([-0.0, -most, most]))
+    assert thresholds.tolist() == [np.inf, most, 0.0, -most]
+    assert matched.tolist() == [0, 1, 2, 3]
+    assert missed.tolist() == [2, 1, 0, 0]
+
+
+@given(st.lists(st.integers(0, 5), max_size=40).map(sorted), st.lists(st.integers(0, 40), max_size=6).map(sorted))
+def test_chunks_are_cut_between_pairs(pairs: list[int], cuts: list[int]) -> None:
+    """Wherever the cells were cut before, also where a pair fills several chunks."""
+    pair = np.array(pairs, dtype=np.int64)
+    whole = Cells(pair, np.arange(pair.size), np.ones(pair.size, dtype=np.int64))
+    chunks = list(whole_pairs(Cells(*parts) for parts in zip(*(np.split(part, cuts) for part in whole), strict=True)))
+    for at in range(3):
+        np.testing.assert_array_equal(np.concatenate([np.empty(0), *(chunk[at] for chunk in chunks)]), whole[at])
+    seen: list[Any] = [set(chunk.pair.tolist()) for chunk in chunks]
+    assert sum(map(len, seen)) == len(set(pairs))
+
+
+def test_more_thresholds_than_whole_numbers_have_room_for_are_refused() -> None:
+    data = mb.Comparisons.from_codes(np.arange(2_000_000_000 // 1000), *np.zeros((2, 1), dtype=np.int64), np.ones(1))
+    with pytest.raises(mb.UsageError, match="thresholds at once"):
+        tally_comparisons(data, np.arange(3_000_000.0))
