@@ -316,7 +316,7 @@ def _groups(report: Report) -> Section | None:
     grey = " Grey: too few people to compare." if report.groups.too_small else ""
     caption = f"Estimates with {level_text(report.level)} intervals, each for its group alone.{grey}"
     figures = tuple(replace(figure, caption=caption) for figure in section.figures)
-    return replace(section, figures=figures, notes=tuple(say(note) for note in report.groups.warnings))
+    return replace(section, title="Groups", figures=figures, notes=tuple(say(note) for note in report.groups.warnings))
 
 
 def _systems(report: Report) -> Section | None:

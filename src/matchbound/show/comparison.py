@@ -257,8 +257,8 @@ def _listed(words: Sequence[str]) -> str:
 def _table(records: Sequence[Record], many: bool) -> Table:
     first = records[0]
     columns = (
-        Column("Number"),
-        *((Column("Pair, A − B"),) if many else ()),
+        Column("Number", "name"),
+        *((Column("Pair, A − B", "name"),) if many else ()),
         Column("A" if many else str(first["a"]), "number", 2),
         Column("B" if many else str(first["b"]), "number", 1),
         Column("A − B, percentage points" if many else "difference, percentage points", "number"),

@@ -43,7 +43,7 @@ def description_rows(d: Description) -> list[tuple[str, str]]:
     for name, scores in (("genuine scores", d.genuine_scores), ("impostor scores", d.impostor_scores)):
         if scores is not None:
             rows.append((name, f"{scores[0]:.6g} to {scores[2]:.6g}, median {scores[1]:.6g}"))
-    rows.append(("a match is", "score ≤ threshold" if d.distance else "score ≥ threshold"))
+    rows.append(("a match is", "score <= threshold" if d.distance else "score >= threshold"))
     return rows
 
 

@@ -104,7 +104,7 @@ def group_section(rates: GroupRates, records: Sequence[Record], *, everything: b
         tables.append(_between(between, level))
     return Section(
         "groups",
-        "Groups",
+        "",
         f"At threshold {threshold_text(rates.threshold)}; {count_text(rates.overall.n_identities)} people in "
         f"{len(rates.groups)} groups.",
         verdicts=verdicts,
@@ -161,7 +161,7 @@ def _equals(value: float) -> str:
 
 def _within(rates: GroupRates, within: Sequence[Record], level: str) -> Table:
     columns = (
-        Column("Group"),
+        Column("Group", "name"),
         Column("People", "number"),
         Column(say("FAR"), "number"),
         Column(say("False accepts"), "count", 2),
@@ -184,7 +184,7 @@ def _within(rates: GroupRates, within: Sequence[Record], level: str) -> Table:
 def _gaps(listed: Sequence[Record], among: int, level: str) -> Table:
     columns = (
         Column("Rate"),
-        Column("Groups"),
+        Column("Groups", "name"),
         Column("Gap, percentage points", "number"),
         Column("Ratio", "number", 2),
         Column("p", "number", 1),
@@ -210,7 +210,7 @@ def _gaps(listed: Sequence[Record], among: int, level: str) -> Table:
 
 
 def _between(between: Sequence[Record], level: str) -> Table:
-    columns = (Column("Groups"), Column(say("FAR"), "number"), Column(say("False accepts"), "count", 1))
+    columns = (Column("Groups", "name"), Column(say("FAR"), "number"), Column(say("False accepts"), "count", 1))
     rows = tuple(
         (
             f"{r['group_a']}, {r['group_b']}",

@@ -15,7 +15,10 @@ NARROW = 80
 """Columns where nobody looks: a pipe, a file, a test."""
 LEAST = 8
 """A name is not cut shorter than this."""
-Kind = Literal["text", "number", "count"]
+Kind = Literal["text", "name", "number", "count"]
+WORDS = ("text", "name")
+NAME = 32
+"""A column of names is at least as wide as its longest name, up to this."""
 BOLD, FAINT, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -26,7 +29,8 @@ class Column:
     heading
         Its name.
     kind
-        ``"text"`` is flush left, may be wrapped between words, and names in it may be cut;
+        ``"text"`` is flush left, may be wrapped between words, and names in it may be cut; ``"name"`` likewise, but
+        columns are left out before it is wrapped;
         ``"number"`` is never broken; ``"count"`` may be written short (86.9 M).
     drop
         Columns are left out where there is no room, the largest `drop` first; 0 stays.
@@ -167,6 +171,8 @@ def _whole(part: str) -> bool:
 
 def _least(column: Column, cells: Sequence[str]) -> int:
     """The narrowest that a column can be without breaking a word or a number."""
+    if column.kind == "name":
+        return min(max(_length(cell) for cell in (*cells, column.heading)), NAME)
     if column.kind != "text":
         return max([_length(cell) for cell in cells] + [max(_length(word) for word in column.heading.split(" "))])
     words = [word for cell in (*cells, column.heading) for word in cell.split(" ")]
@@ -182,7 +188,7 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
     cells = [[row[k] for row in rows] for k in range(len(columns))]
     widths = [
         max([_length(cell) for cell in cells[k]] + [max(_length(word) for word in column.heading.split(" "))])
-        if column.kind != "text"
+        if column.kind not in WORDS
         else max([_length(cell) for cell in cells[k]] + [_length(column.heading)])
         for k, column in enumerate(columns)
     ]
@@ -204,7 +210,7 @@ def _laid(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
     lines = []
     for line in zip(*parts, strict=True):
         placed = [
-            text + " " * (width - _length(text)) if column.kind == "text" else " " * (width - _length(text)) + text
+            text + " " * (width - _length(text)) if column.kind in WORDS else " " * (width - _length(text)) + text
             for column, text, width in zip(columns, line, widths, strict=True)
         ]
         lines.append("  ".join(placed))
@@ -249,9 +255,8 @@ def _styled(text: str, style: str, colour: bool) -> str:
 
 
 def _html(table: Table) -> str:
-    placed = {"text": "left"}
     aligned = [
-        f' style="text-align: {placed.get(column.kind, "right; white-space: nowrap")}; padding: 0.25em 0.8em"'
+        f' style="text-align: {"left" if column.kind in WORDS else "right; white-space: nowrap"}; padding: 0.25em 0.8em"'
         for column in table.columns
     ]
     parts = ["<table>"]
