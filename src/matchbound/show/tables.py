@@ -255,10 +255,8 @@ def _styled(text: str, style: str, colour: bool) -> str:
 
 
 def _html(table: Table) -> str:
-    aligned = [
-        f' style="text-align: {"left" if column.kind in WORDS else "right; white-space: nowrap"}; padding: 0.25em 0.8em"'
-        for column in table.columns
-    ]
+    sides = ("left" if column.kind in WORDS else "right; white-space: nowrap" for column in table.columns)
+    aligned = [f' style="text-align: {side}; padding: 0.25em 0.8em"' for side in sides]
     parts = ["<table>"]
     if table.title is not None:
         parts.append(f'<caption style="text-align: left">{escape(table.title)}</caption>')
