@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_latent as naive
 from matchbound.counting.tables import tally_comparisons
 from matchbound.stats.intervals import fallback_wilson, wilson
+from matchbound.stats.latent.fit import grouped
+from matchbound.stats.latent.model import Correlations, Design, LatentModel, OwnVariance
 from matchbound.stats.weighting import far_by_pair, frr_by_identity
 from matchbound.study.models import Geometric
 from strategies import comparisons, tables
@@ -109,6 +112,120 @@ class TestWhichMethod:
         few = mb.roc(decisions())
         assert few.at_far(0.1).interval().method == "latent"
         assert few.threshold_for(0.5).method == "latent"
+
+
+def design(people: int, images: int, wrong: int = 0) -> mb.Comparisons:
+    """Decisions on all pairs of images; `wrong` false accepts that share nobody, and no false reject."""
+    owner = np.repeat(np.arange(people), images)
+    a, b = np.triu_indices(owner.size, 1)
+    match = owner[a] == owner[b]
+    for k in range(wrong):
+        match[np.flatnonzero((owner[a] == 2 * k) & (owner[b] == 2 * k + 1))[0]] = True
+    return mb.Comparisons(owner[a], owner[b], match.astype(float), instance_a=a, instance_b=b)
+
+
+@st.composite
+def models(draw: st.DrawFn, own: bool = False) -> LatentModel:
+    """Models of any design, with any correlations; with `own`, of samples whose errors share no more than by chance."""
+    sizes = np.array(draw(st.lists(st.integers(2, 8), min_size=3, max_size=25)), dtype=float)
+    metric = draw(st.sampled_from(["far", "frr"]))
+    if metric == "far":
+        m = np.outer(sizes, sizes)
+        np.fill_diagonal(m, 0.0)
+        made = m[np.triu_indices(sizes.size, 1)]
+        n, squares, effective = made.sum(), 2.0 * (made**2).sum(), sizes.sum() ** 2 / (sizes**2).sum()
+        within, sharing = squares / 2.0 - n, (m.sum(axis=1) ** 2).sum() - squares
+    else:
+        made = sizes * (sizes - 1.0) / 2.0
+        n, within, sharing, effective = made.sum(), (made**2).sum() - made.sum(), 0.0, made.sum() ** 2 / (made**2).sum()
+    none = np.empty(0)
+    rho = draw(st.floats(0.0, 0.4)) if sharing else 0.0, draw(st.floats(0.02, 0.95)) if within else 0.0
+    counts = np.arange(1.0, n)
+    return LatentModel(
+        metric,
+        Design(float(n), float(within), float(sharing)),
+        grouped(made, np.ones(made.size)),
+        float(effective),
+        Correlations(none, none, none, *rho, float(effective)),
+        OwnVariance(counts, 1.0 / counts) if own else OwnVariance(none, none),
+    )
+
+
+class TestPromises:
+    @given(models() | models(own=True), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+    @settings(max_examples=40)
+    def test_one_more_error_never_lowers_a_limit(self, model: LatentModel, level: float) -> None:
+        """Where errors are told from how many there are alone: they share no person more often than by chance."""
+        n = model.comparisons
+        x = np.unique(np.concatenate([np.arange(0.0, 8.0), np.geomspace(8.0, max(n / 2.0, 9.0), 8) // 1.0]))
+        x = x[x <= n / 2.0]
+        for upper in (False, True):
+            assert np.all(np.diff(model.limit(x, model.deviate(level), upper)) >= -1e-9)
+
+    @given(models(own=True), st.integers(0, 40))
+    @settings(max_examples=40)
+    def test_levels_are_nested_and_bounds_are_limits(self, model: LatentModel, errors: int) -> None:
+        x = min(errors, int(model.comparisons))
+        made = [model.limits(x, level) for level in (0.5, 0.8, 0.9, 0.95, 0.99)]
+        for inner, outer in itertools.pairwise(made):
+            assert outer.low <= inner.low + 1e-12
+            assert inner.high <= outer.high + 1e-12
+        assert model.limits(x, 0.975, "upper").high == made[3].high
+        assert model.limits(x, 0.975, "lower").low == made[3].low
+
+    def test_no_cliff_as_people_are_added(self) -> None:
+        """Without an error, from 3 people to 30: each person more narrows the bound, and none by half."""
+        for metric in ("far", "frr"):
+            bounds = [getattr(mb.evaluate(design(g, 4), 0.5), metric).upper_bound() for g in range(3, 31)]
+            ratios = np.array(bounds[1:]) / np.array(bounds[:-1])
+            assert ratios.max() < 1.0
+            assert ratios.min() > 0.5
+            assert np.all(np.abs(np.diff(np.log(ratios[1:]))) < 0.2)
+
+    def test_decisions_of_fifty_people(self) -> None:
+        high = [mb.evaluate(design(50, 4, wrong), 0.5).far.interval().high for wrong in (0, 1, 2, 5)]
+        assert 100.0 * np.array(high) == pytest.approx([0.089, 0.133, 0.153, 0.202], abs=0.001)
+
+    @given(st.integers(0, 10**6), st.booleans())
+    @settings(max_examples=15)
+    def test_order_labels_sides_and_scales_do_not_matter(self, seed: int, distance: bool) -> None:
+        rng = np.random.default_rng(seed)
+        owner = np.repeat(np.arange(8), 3)
+        a, b = np.triu_indices(owner.size, 1)
+        score = rng.standard_normal(a.size) + 1.5 * (owner[a] == owner[b])
+        one = mb.evaluate(mb.Comparisons(owner[a], owner[b], score, instance_a=a, instance_b=b), 1.0)
+        order, names = rng.permutation(a.size), rng.permutation(8)
+        left, right = names[owner[a]][order], names[owner[b]][order]
+        turned = rng.random(a.size) < 0.5
+        moved = (lambda s: np.exp(-s)) if distance else (lambda s: s**3 + s)
+        other = mb.Comparisons(
+            np.where(turned, right, left),
+            np.where(turned, left, right),
+            moved(score)[order],
+            instance_a=np.where(turned, b[order], a[order]),
+            instance_b=np.where(turned, a[order], b[order]),
+            distance=distance,
+        )
+        two = mb.evaluate(other, float(moved(np.array(1.0))))
+        for left_rate, right_rate in ((one.far, two.far), (one.frr, two.frr)):
+            assert tuple(left_rate.interval()) == pytest.approx(tuple(right_rate.interval()), rel=1e-7, abs=1e-12)
+
+    @pytest.mark.parametrize("number", ["far", "precision"])
+    def test_a_table_that_changed_is_an_error_and_not_another_interval(self, number: str, tmp_path: Path) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        rng = np.random.default_rng(1)
+        a, b = rng.integers(0, 40, (2, 4000))
+        score = rng.normal(1.5 * (a == b))
+        path = tmp_path / "scores.parquet"
+        parquet.write_table(pa.table({"id_a": a, "id_b": b, "score": score}), path)
+        rates = mb.evaluate(mb.scan(path), 1.0)
+        asked = rates.far if number == "far" else rates.precision(0.1)
+        parquet.write_table(pa.table({"id_a": a[1:], "id_b": b[1:], "score": score[1:]}), path)
+        with pytest.raises(mb.DataError, match=r"scores\.parquet") as told:
+            asked.interval()
+        assert str(tmp_path) not in str(told.value)
 
 
 class TestNoErrors:

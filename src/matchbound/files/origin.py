@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matchbound.errors import DataError
+from matchbound.files.names import own_name
 
 if TYPE_CHECKING:
     from matchbound.files.remote import Remote
@@ -57,7 +58,7 @@ class Origin:
             try:
                 now: object = Stamp.of(self.path)
             except OSError:
-                raise DataError(f"{self.name} is gone; it was removed while it was being used") from None
+                raise DataError(f"{own_name(self.name)} is gone; it was removed while it was being used") from None
             before: object = self.stamp
         elif self.remote is not None:
             from matchbound.files.remote import find_remote
@@ -68,6 +69,6 @@ class Origin:
             return
         if now != before:
             raise DataError(
-                f"{self.name} changed while it was being used: what was counted is no longer what is in the file. Run "
-                "this again when nothing writes to it"
+                f"{own_name(self.name)} changed while it was being used: what was counted is no longer what is in the "
+                "file. Run this again when nothing writes to it"
             )
