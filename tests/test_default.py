@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 import naive_latent as naive
 from matchbound.counting.tables import tally_comparisons
+from matchbound.show.numbers import percent
 from matchbound.stats.intervals import fallback_wilson, wilson
 from matchbound.stats.latent.fit import grouped
 from matchbound.stats.latent.model import Correlations, Design, LatentModel, OwnVariance
@@ -309,7 +310,10 @@ class TestWeighting:
             warnings.simplefilter("always")
             mb.evaluate(data, 0.3)
             mb.evaluate(data, 0.3, weighting="identities")
-        assert sum("count every identity once" in str(item.message) for item in caught) >= 1
+        told = [str(item.message) for item in caught if "every identity counted once" in str(item.message)]
+        once = mb.evaluate(data, 0.3, weighting="identities").frr.estimate
+        assert any(f"it is {percent(once)}" in text and "97% of the genuine" in text for text in told)
+        assert "large-share" in [note.code for note in mb.describe(data).findings]
 
     def test_what_it_cannot_do(self) -> None:
         rates = mb.evaluate(mb.demo_data(), 0.6, weighting="Identities")

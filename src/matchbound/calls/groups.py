@@ -21,9 +21,9 @@ from matchbound.notes import Note
 from matchbound.readers.loading import Readable
 from matchbound.readers.people import groups_of
 from matchbound.readers.scan import ScoreFile, scan_groups
-from matchbound.results.error_rates import LARGE_SHARE, ErrorRates, error_rates, largest_share
+from matchbound.results.error_rates import ErrorRates, error_rates, largest_share
 from matchbound.results.groups import SMALL, GroupRates, small_groups
-from matchbound.results.interval import check_number, check_rate
+from matchbound.results.interval import LARGE_SHARE, check_number, check_rate
 from matchbound.stats.group_differences import group_sums
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons, question
 from matchbound.data.embeddings import Embeddings
 from matchbound.notes import Note
-from matchbound.results.interval import few_identities
+from matchbound.results.interval import few_identities, uneven_identities
 from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ def describe(data: Comparisons | Embeddings) -> Description:
     if impostor == 0:
         findings.append(Note("no-comparisons", "no impostor comparisons: FAR is not defined"))
     findings += few_identities(n)
+    for metric, each in zip(("far", "frr"), comparisons_of_each(data), strict=True):
+        findings += uneven_identities(metric, each)
     return Description(
         kind="embeddings" if isinstance(data, Embeddings) else "comparisons",
         n_identities=n,
@@ -153,6 +155,16 @@ def describe(data: Comparisons | Embeddings) -> Description:
         distance=data.distance,
         findings=tuple(findings),
     )
+
+
+def comparisons_of_each(data: Comparisons | Embeddings) -> tuple[IntArray, IntArray]:
+    """Impostor and genuine comparisons that each identity takes part in, shape (G,) each."""
+    if isinstance(data, Embeddings):
+        counts = data.instance_counts.astype(np.int64)
+        return counts * (int(counts.sum()) - counts), counts * (counts - 1) // 2
+    genuine = np.bincount(data.a[data.genuine], minlength=data.n_identities).astype(np.int64)
+    both = np.bincount(data.a, minlength=data.n_identities) + np.bincount(data.b, minlength=data.n_identities)
+    return both.astype(np.int64) - 2 * genuine, genuine
 
 
 def _share_of_pairs(data: Comparisons) -> float:

@@ -19,19 +19,19 @@ from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
-from matchbound.results.interval import few_identities, named
+from matchbound.results.interval import few_identities, named, uneven_identities
 from matchbound.results.linkage import HalfTotalError, LinkageMeasure, Recall, refuse_partial
 from matchbound.results.rates import Rate
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
+from matchbound.stats.weighting import frr_by_identity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from matchbound.show.tables import Table
 
-FEWEST, LARGE_SHARE = 10, 0.3
 """Of at least so many identities, one that takes part in more than this share of the comparisons is named."""
 
 
@@ -288,16 +288,12 @@ def _of_rate(rate: Rate) -> list[Note]:
     if rate.comparisons == 0:
         kind = "impostor" if rate.metric == "far" else "genuine"
         return [Note("no-comparisons", f"no {kind} comparisons: {name} is not defined")]
-    notes = []
-    share = largest_share(rate)
-    if rate.weighting == "comparisons" and rate.n_identities >= FEWEST and share > LARGE_SHARE:
-        notes.append(
-            Note(
-                "large-share",
-                f"one identity takes part in {100.0 * share:.0f}% of the comparisons of {name} and weighs accordingly: "
-                "to count every identity once, evaluate with weighting='identities'",
-            )
-        )
+    notes: list[Note] = []
+    if rate.weighting == "comparisons":
+        frr = rate.metric == "frr"
+        made = (rate.tally.genuine if frr else rate.tally.impostor).comparisons
+        once = frr_by_identity(rate.tally.genuine, rate.index).estimate if frr else None
+        notes += uneven_identities(rate.metric, made, once)
     if rate.errors == 0:
         notes.append(
             Note(

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from matchbound.arraytypes import IntArray
 from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.show.numbers import level_text, percent, points_span
@@ -21,6 +22,10 @@ MOST_APART = 15
 """Weights of misses and false accepts may differ by so many powers of ten."""
 FEW_IDENTITIES = 20
 """With fewer identities than this, the coverage of an interval is not to be relied on."""
+
+
+LARGE_SHARE = 0.3
+"""An identity that takes part in a larger share of the comparisons is named."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +200,34 @@ def few_identities(n_identities: int) -> list[Note]:
             "that; the nominal coverage may not hold",
         )
     ]
+
+
+def uneven_identities(metric: str, comparisons: IntArray, once: float | None = None) -> list[Note]:
+    """What to say where few identities make most of the comparisons of a rate.
+
+    Parameters
+    ----------
+    metric
+        ``"far"`` or ``"frr"``.
+    comparisons : int64 array, shape (G,)
+        Comparisons that each identity takes part in.
+    once
+        The rate in which every identity counts once, where it is known.
+    """
+    made = comparisons[comparisons > 0].astype(np.float64)
+    if made.size < FEW_IDENTITIES // 2:
+        return []
+    total = float(made.sum()) / (2.0 if metric == "far" else 1.0)
+    share, effective = float(made.max()) / total, float(made.sum()) ** 2 / float(made @ made)
+    if share <= LARGE_SHARE and effective >= made.size / 10.0:
+        return []
+    name, kind = metric.upper(), "impostor" if metric == "far" else "genuine"
+    text = (
+        f"one identity takes part in {100.0 * share:.0f}% of the {kind} comparisons, and the {made.size:,} identities "
+        f"weigh as much as {effective:.1f} equal ones: {name} is mostly that of a few"
+    )
+    text += "" if once is None else f". With every identity counted once it is {percent(once)}"
+    return [Note("large-share", f"{text} (weighting='identities')")]
 
 
 def folded(name: str) -> str:
