@@ -181,7 +181,7 @@ BINARY: dict[str, tuple[bytes, str]] = {
     "parquet with nan score": (parquet_bytes(id_a=["a", "b"], id_b=["b", "c"], score=[1.0, np.nan]), "row 1: score is nan"),
     "parquet with infinite score": (parquet_bytes(id_a=["a"], id_b=["b"], score=[-np.inf]), "row 0: score is -inf"),
     "parquet with null identity": (parquet_bytes(id_a=["a", None], id_b=["b", "c"], score=[1.0, 2.0]), "row 1: id_a is missing"),
-    "parquet with text score": (parquet_bytes(id_a=["a"], id_b=["b"], score=["high"]), "'score' must hold numbers"),
+    "parquet with text score": (parquet_bytes(id_a=["a"], id_b=["b"], score=["high"]), "row 0: score is 'high', not a number"),
     "parquet with fractional identity": (parquet_bytes(id_a=[1.5], id_b=[2.0], score=[1.0]), "row 0: id_a is 1.5"),
     "parquet with list identity": (parquet_bytes(id_a=[[1]], id_b=[[2]], score=[1.0]), "labels must be text or integers"),
     "parquet with binary identity": (parquet_bytes(id_a=[b"a"], id_b=[b"b"], score=[1.0]), "labels must be text or integers"),

@@ -172,7 +172,7 @@ def test_a_workbook(tmp_path: Path) -> None:
     assert found.genuine.tolist() == [True, False]
     for row, why in (
         (["ann", None, 1], "row 3: id_b is missing"),
-        (["ann", "eve", "0.5"], "row 3: Score is '0.5', not a number"),
+        (["ann", "eve", "high"], "row 3: Score is 'high', not a number"),
         (["ann", "eve", None], "row 3: Score is missing"),
     ):
         with pytest.raises(mb.DataError, match=why):

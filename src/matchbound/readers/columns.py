@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.errors import DataError, MatchboundError, plainly
 from matchbound.files.opening import Input
 from matchbound.readers.parquet import check_bytes
-from matchbound.readers.tables import Table, from_table
+from matchbound.readers.tables import Table
 
 
-def read_arrow(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-    missing: str = "error",
-) -> Comparisons | Embeddings:
-    """Comparisons or embeddings from an Arrow IPC file or stream (Feather among them)."""
+def load_arrow(source: Input) -> Table:
+    """The table of an Arrow IPC file or stream (Feather among them)."""
     import pyarrow as pa
 
     def load() -> Any:
@@ -39,20 +29,11 @@ def read_arrow(
                 batches.append(batch)
             return pa.Table.from_batches(batches, reader.schema)
 
-    table = Table(source.name, _checked(source, "an Arrow IPC file", load), lambda row: f"{source.name}, row {row}")
-    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group, missing=missing)
+    return Table(source.name, _checked(source, "an Arrow IPC file", load), lambda row: f"{source.name}, row {row}")
 
 
-def read_json_lines(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-    missing: str = "error",
-) -> Comparisons | Embeddings:
-    """Comparisons or embeddings from lines that are JSON objects, each with the same keys."""
+def load_json_lines(source: Input) -> Table:
+    """The table of lines that are JSON objects, each with the same keys."""
     import pyarrow.json as pa_json
 
     def load() -> Any:
@@ -63,8 +44,7 @@ def read_json_lines(
     def where(row: int) -> str:
         return f"{source.name}, line {next(islice(source.filled_lines(), row, None), (0, ''))[0]}"
 
-    table = Table(source.name, _checked(source, "a file of JSON lines", load), where)
-    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group, missing=missing)
+    return Table(source.name, _checked(source, "a file of JSON lines", load), where)
 
 
 def is_json_lines(source: Input) -> bool:

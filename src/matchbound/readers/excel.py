@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.data.labels import coded_labels, is_missing
+from matchbound.data.labels import is_missing
 from matchbound.errors import DataError, MissingExtraError, plainly, shorten
 from matchbound.files.opening import Input, default_limit
-from matchbound.readers.roles import PairRoles, RowRoles, find_roles
-from matchbound.readers.tables import Table, build
+from matchbound.readers.roles import repeated
+from matchbound.readers.tables import Table
 
 SMALL_SHEET, SHEET_RATIO = 16 * 2**20, 20
 """Bytes that a workbook may unpack to, however small it is, and for each of its bytes: a cell takes microseconds."""
@@ -31,27 +28,30 @@ def is_workbook(source: Input) -> bool:
         return False
 
 
-def read_workbook(
-    source: Input,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-    sheet: str | None = None,
-    missing: str = "error",
-) -> Comparisons | Embeddings:
-    """Comparisons or embeddings from a sheet of a workbook, by default the first; its first row names the columns."""
+def load_workbook(source: Input, sheet: str | None = None) -> Table:
+    """The table of a sheet, by default the first; its first row names the columns."""
+    import pyarrow as pa
+
     names, rows, start = _cells(source, sheet)
-    try:
-        roles = find_roles(names, source.name, columns=columns, group=group)
-    except DataError as error:
-        raise DataError(f"{error}{_other_sheets(source, sheet)}") from None
-    if isinstance(roles, RowRoles) and roles.embedding is not None:
-        raise DataError(f"{source.name}: a cell of the column {roles.embedding!r} cannot hold a vector; use .npz")
-    numbers = (roles.score,) if isinstance(roles, PairRoles) else roles.features
-    table = _table(source.name, names, rows, start, roles.labels(), numbers)
-    return build(table, roles, distance=distance, similarity=similarity, missing=missing)
+    twice = repeated(names)
+    if twice is not None:
+        raise DataError(f"{source.name}: the column {shorten(twice)!r} occurs more than once; rename or drop one")
+    columns = {name: _column([row[at] for row in rows]) for at, name in enumerate(names)}
+    return Table(source.name, pa.table(columns), lambda row: f"{source.name}, row {start + row}")
+
+
+def _column(values: list[Any]) -> Any:
+    """An Arrow column: of numbers where all cells are numbers or missing, of text where not."""
+    import pyarrow as pa
+
+    filled = [None if is_missing(value) else value for value in values]
+    kinds = {type(value) for value in filled} - {type(None)}
+    if kinds == {int} and max(map(abs, filter(None, filled)), default=0) < 2**63:
+        return pa.array(filled, pa.int64())
+    if kinds <= {int, float} and kinds:
+        return pa.array([None if value is None else float(value) for value in filled], pa.float64())
+    whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in filled)
+    return pa.array([None if value is None else str(value) for value in whole], pa.string())
 
 
 def _cells(source: Input, sheet: str | None) -> tuple[list[str], list[tuple[Any, ...]], int]:
@@ -112,7 +112,7 @@ def _is_blank(value: Any) -> bool:
     return is_missing(value) or (isinstance(value, str) and not value.strip())
 
 
-def _other_sheets(source: Input, sheet: str | None) -> str:
+def other_sheets(source: Input, sheet: str | None) -> str:
     """What else a workbook holds, where no sheet was chosen."""
     import openpyxl  # type: ignore[import-untyped,unused-ignore]
 
@@ -136,35 +136,3 @@ def _check_size(source: Input, stream: Any) -> None:
             f"CSV or give max_bytes={max(total, source.max_bytes + 1)}"
         )
     stream.seek(0)
-
-
-def _said(where: Callable[[int], str], name: str, row: int) -> str:
-    return f"{where(row)}: {name}"
-
-
-def _table(
-    source: str,
-    names: list[str],
-    rows: list[tuple[Any, ...]],
-    start: int,
-    labels: tuple[str, ...],
-    numbers: tuple[str, ...],
-) -> Table:
-    import pyarrow as pa
-
-    def where(row: int) -> str:
-        return f"{source}, row {start + row}"
-
-    made: dict[str, Any] = {}
-    for name in labels:
-        at = names.index(name)
-        column = coded_labels([row[at] for row in rows], name, partial(_said, where, name))
-        made[name] = pa.DictionaryArray.from_arrays(pa.array(column.codes), pa.array(column.labels.tolist()))
-    for name in numbers:
-        at = names.index(name)
-        values = [row[at] for row in rows]
-        for place, value in enumerate(values):
-            if not is_missing(value) and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise DataError(f"{where(place)}: {name} is {shorten(str(value))!r}, not a number")
-        made[name] = pa.array([None if is_missing(value) else float(value) for value in values], pa.float64())
-    return Table(source, pa.table(made), where)

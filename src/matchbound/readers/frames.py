@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from matchbound.data.comparisons import Comparisons
-from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import is_missing
 from matchbound.errors import DataError, MatchboundError, UsageError, plainly
-from matchbound.readers.tables import Table, from_table
+from matchbound.readers.tables import Table
 
 
 def is_frame(value: object) -> bool:
@@ -17,19 +14,8 @@ def is_frame(value: object) -> bool:
     return hasattr(value, "__arrow_c_stream__") or hasattr(type(value), "columns")
 
 
-def from_frame(
-    frame: Any,
-    *,
-    distance: bool | None = None,
-    similarity: Similarity = "cosine",
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-    missing: str = "error",
-) -> Comparisons | Embeddings:
-    """Comparisons or Embeddings from a pandas, polars or pyarrow frame, or any that speaks Arrow.
-
-    Columns are recognised by name as in files; see `matchbound.read`.
-    """
+def load_frame(frame: Any) -> Table:
+    """The table of a pandas, polars or pyarrow frame, or of any that speaks Arrow."""
     import pyarrow as pa
 
     try:
@@ -42,8 +28,7 @@ def from_frame(
         raise DataError(f"the frame cannot be turned into columns ({plainly(error, 200)})") from None
     kind = type(frame).__module__.partition(".")[0]
     source = f"{kind} frame"
-    table = Table(source, data, lambda row: f"{source}, row {row}")
-    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group, missing=missing)
+    return Table(source, data, lambda row: f"{source}, row {row}")
 
 
 def _of_pandas(frame: Any) -> Any:

@@ -17,6 +17,7 @@ from matchbound.files.names import own_names
 from matchbound.files.opening import Input, file_digest, is_address, local_path, open_input, watching
 from matchbound.notes import Note
 from matchbound.readers.roles import UnknownColumnsError
+from matchbound.readers.tables import check_unseen, from_table
 
 __all__ = ["READERS", "file_digest", "read"]
 
@@ -115,8 +116,6 @@ def read(
     for origin in origins.values():
         origin.check()
     if isinstance(data, Comparisons) and data.anonymous:
-        from matchbound.readers.tables import check_unseen
-
         check_unseen(list({source.name: source for source in opened}.values()), len(data))
     if repeats is not None:
         if not isinstance(data, Comparisons):
@@ -128,12 +127,12 @@ def read(
 def _read(path: Any, reader: str | None, repeats: str | None, **options: Any) -> Comparisons | Embeddings:
     """The data, by the reader that was named or the content of the file."""
     if not isinstance(path, (str, os.PathLike)):
-        from matchbound.readers.frames import from_frame, is_frame
+        from matchbound.readers.frames import is_frame, load_frame
 
         if is_frame(path):
             if reader is not None:
                 raise UsageError("reader names a file layout; a data frame is read by its columns")
-            return _call(from_frame, path, "a data frame", **options)
+            return _call(from_table, load_frame(path), "a data frame", **options)
     paths = _paths(path)
     max_bytes = _limit(options.pop("max_bytes", None))
     if reader is not None:
@@ -178,44 +177,33 @@ def _by_content(source: Input, **options: Any) -> Comparisons | Embeddings:
         raise DataError(f"{source.name} is empty")
     if kind == "text":
         return _of_text(source, **options)
+    from matchbound.readers.arrays import read_hdf5, read_npy, read_npz
+    from matchbound.readers.columns import load_arrow
+    from matchbound.readers.excel import is_workbook, load_workbook, other_sheets
+    from matchbound.readers.parquet import read_parquet
+
     if source.piped:
         raise DataError(f"{source.name} holds binary data ({kind}); only text can be read from a pipe")
-    if kind == "zip":
-        from matchbound.readers.excel import is_workbook
-
-        kind_of_zip = "excel" if is_workbook(source) else "npz"
-        return _call(_function(*_BY_KIND[kind_of_zip]), source, _CALLED[kind_of_zip], **options)
-    given = [source] if kind == "parquet" else source
-    return _call(_function(*_BY_KIND[kind]), given, _CALLED[kind], **options)
-
-
-_BY_KIND = {
-    "parquet": ("parquet", "read_parquet"),
-    "npy": ("arrays", "read_npy"),
-    "npz": ("arrays", "read_npz"),
-    "hdf5": ("arrays", "read_hdf5"),
-    "excel": ("excel", "read_workbook"),
-    "arrow": ("columns", "read_arrow"),
-}
-"""What reads each kind of file: a module of `matchbound.readers` and a function in it."""
-_CALLED = {
-    "parquet": "a Parquet file",
-    "npy": "an .npy file",
-    "npz": "an .npz file",
-    "hdf5": "an HDF5 file",
-    "excel": "an Excel workbook",
-    "arrow": "an Arrow file",
-}
-
-
-def _function(module: str, name: str) -> Callable[..., Source]:
-    found: Callable[..., Source] = getattr(import_module(f"matchbound.readers.{module}"), name)
-    return found
+    if kind == "arrow":
+        return _call(from_table, load_arrow(source), "an Arrow file", **options)
+    if kind == "parquet":
+        return _call(read_parquet, [source], "a Parquet file", **options)
+    if kind == "npy":
+        return _call(read_npy, source, "an .npy file", **options)
+    if kind == "hdf5":
+        return _call(read_hdf5, source, "an HDF5 file", **options)
+    if not is_workbook(source):
+        return _call(read_npz, source, "an .npz file", **options)
+    sheet = options.pop("sheet", None)
+    try:
+        return _call(from_table, load_workbook(source, sheet), "an Excel workbook", **options)
+    except UnknownColumnsError as error:
+        raise DataError(f"{error}{other_sheets(source, sheet)}") from None
 
 
 def _of_text(source: Input, **options: Any) -> Comparisons | Embeddings:
     """A table with a header, a list that can be only one thing, or JSON lines."""
-    from matchbound.readers.columns import is_json_lines, read_json_lines
+    from matchbound.readers.columns import is_json_lines, load_json_lines
     from matchbound.readers.layouts.lists import read_without_header
     from matchbound.readers.text import read_delimited
 
@@ -224,7 +212,7 @@ def _of_text(source: Input, **options: Any) -> Comparisons | Embeddings:
         if found is not None:
             return found
     if is_json_lines(source):
-        return _call(read_json_lines, source, "a file of JSON lines", **options)
+        return _call(from_table, load_json_lines(source), "a file of JSON lines", **options)
     by = recognised([source])
     if by is not None and by[0] != "splink":
         return _read_as(*by, **options)
@@ -241,7 +229,9 @@ def _several(paths: list[AnyPath], max_bytes: int | None, **options: Any) -> Com
     inputs = [open_input(path, max_bytes) for path in paths]
     kinds = [source.kind for source in inputs]
     if all(kind == "parquet" for kind in kinds):
-        return _call(_function("parquet", "read_parquet"), inputs, "Parquet files", **options)
+        from matchbound.readers.parquet import read_parquet
+
+        return _call(read_parquet, inputs, "Parquet files", **options)
     if len(paths) == 2 and kinds[0] == "npy" and kinds[1] in ("npy", "text"):
         return _by_content(inputs[0], labels=paths[1], **options)
     by = recognised(inputs)

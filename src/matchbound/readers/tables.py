@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from matchbound.data.comparisons import FAILED, Comparisons, check_finite
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
 from matchbound.data.missing import check_missing, rejected_score
-from matchbound.errors import DataError, UsageError, plainly
+from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input, default_limit
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
@@ -115,6 +116,7 @@ class Table:
     def numbers(self, name: str, remedy: str = FAILED) -> FloatArray:
         """A column of finite numbers, shape (n,); `remedy` is what to do about one that is not."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         column = self.data.column(name)
         if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
@@ -123,6 +125,11 @@ class Table:
             except MemoryError:
                 raise
             except pa.ArrowException as error:
+                wrong = re.search(r"parse string: '(.*)' as", str(error))
+                if wrong is not None and pa.types.is_string(column.type):
+                    row = int(pc.index(column, wrong[1]).as_py())
+                    if row >= 0:
+                        raise DataError(f"{self.where(row)}: {name} is {shorten(wrong[1])!r}, not a number") from None
                 raise DataError(
                     f"{self.source}: the column {name!r} must hold numbers ({plainly(error, 200)})"
                 ) from None

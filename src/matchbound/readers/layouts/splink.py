@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
-from matchbound.data.labels import Coded, as_text, distinct_integers, merge, text_array
+from matchbound.data.labels import Coded, merge, text_array
 from matchbound.data.missing import rejected_score, uncompared_pairs
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
-from matchbound.readers.infer import infer_identities
-from matchbound.readers.tables import Table, named
+from matchbound.readers.roles import PairRoles
+from matchbound.readers.tables import Table, build_comparisons, named
 from matchbound.readers.whole import load_table
 
 
@@ -58,84 +59,60 @@ def read_splink(
     files = [*inputs, *([open_input(labels)] if labels is not None and not complete else [])]
     if len(files) > 2:
         raise UsageError(f"reader 'splink' takes predictions and labels; got {len(files)} files")
+    if blocked not in ("miss", "leave"):
+        raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
     numbers = ("match_weight", "match_probability", "clerical_match_score", *([score] if score else []))
-    table = load_table(files[0], numbers)
+    tables = [load_table(file, numbers) for file in files]
+    if (
+        len(tables) == 2
+        and f"{unique_id}_l" not in tables[0].data.column_names
+        and unique_id in tables[0].data.column_names
+    ):
+        tables.reverse()  # the clusters were named first
+    table, other = tables[0], tables[1] if len(tables) == 2 else None
     names = table.data.column_names
-    if len(files) == 2 and f"{unique_id}_l" not in names and unique_id in names:  # the clusters were named first
-        files = files[::-1]
-        table = load_table(files[0], numbers)
-        names = table.data.column_names
     chosen = score or next((name for name in ("match_weight", "match_probability") if name in names), None)
     if chosen is None or chosen not in names:
         raise DataError(
             f"{table.source}: there is no column {chosen or 'match_weight'!r}; predictions of Splink have it, and come "
             "before labels or clusters"
         )
-    if blocked not in ("miss", "leave"):
-        raise UsageError(f"blocked must be miss or leave; got {blocked!r}")
-    record, (a, b) = merge(*_records(table, unique_id))
-    values = table.numbers(chosen)
-    if len(files) == 2:
-        clusters = load_table(files[1], numbers)
-        column = _cluster_column(clusters, unique_id, truth)
-        if column is not None:
-            if "source_dataset" not in clusters.data.column_names and "source_dataset_l" in names:
-                record, (a, b) = merge(*_without_dataset(table, clusters, unique_id))
-            pairs = Coded(record, a), Coded(record, b)
-            return _clustered(table, clusters, column, pairs, values, bool(distance), unique_id, blocked)
-    entity = truth or next((n for n in ("cluster", "cluster_id", "entity_id", "person_id") if f"{n}_l" in names), None)
-    notes: list[Note] = []
+    column = None if other is None else _cluster_column(other, unique_id, truth)
+    if other is not None and column is not None:
+        return _clustered(table, other, column, table.numbers(chosen), bool(distance), unique_id, blocked)
+    roles = PairRoles(chosen, instance_a="record_l", instance_b="record_r")
+    pair = dict(zip(("record_l", "record_r"), _records(table, unique_id), strict=True))
+    entity = truth or next((name for name in CLUSTERS if f"{name}_l" in names), None)
     if entity is not None:
-        who = [table.coded(_column(table, f"{entity}_{side}")) for side in ("l", "r")]
-        identities, (left, right) = merge(*who)
-        notes += [
-            note for column, side in zip(who, ("l", "r"), strict=True) for note in column.notes(f"{entity}_{side}")
-        ]
-    else:
-        where = table.where
-        if len(files) == 2:
-            label_table = load_table(files[1], numbers)
-            rows, genuine, labelled, lost = _labelled(
-                table, label_table, Coded(record, a), Coded(record, b), values, unique_id, repeats
-            )
-            notes += _coverage(values, labelled, complete)
-            a, b, values = a[rows], b[rows], values[rows]
-            source = label_table.source
-            where = lambda row: source  # noqa: E731
-            if lost:
-                notes.append(
-                    Note(
-                        "not-proposed",
-                        f"{lost} labelled pairs have no score because blocking did not propose them: they are left "
-                        "out, so FRR is that of the proposed pairs only",
-                    )
+        roles = replace(roles, id_a=_column(table, f"{entity}_l"), id_b=_column(table, f"{entity}_r"))
+        return build_comparisons(table.with_labels(**pair), roles, bool(distance))
+    notes: list[Note] = []
+    genuine = _genuine(table) if other is None else None
+    if other is not None:
+        values = table.numbers(chosen)
+        rows, genuine, labelled, lost = _labelled(table, other, pair, values, unique_id, repeats)
+        notes += _coverage(values, labelled, complete)
+        if lost:
+            notes.append(
+                Note(
+                    "not-proposed",
+                    f"{lost} labelled pairs have no score because blocking did not propose them: they are left "
+                    "out, so FRR is that of the proposed pairs only",
                 )
-        else:
-            genuine = _genuine(table)
-        record, (a, b) = merge(Coded(record, a), Coded(record, b))
-        found = infer_identities(record, a, b, genuine, where)
-        notes += found.notes("records")
-        identities, (left, right) = merge(Coded(found.identity, a), Coded(found.identity, b))
-    return named(
-        table.source,
-        lambda: Comparisons.from_codes(
-            identities,
-            left,
-            right,
-            values,
-            distance=bool(distance),
-            names=record,
-            instance_a=a,
-            instance_b=b,
-            notes=notes,
-        ),
-    )
+            )
+        source, pair = other.source, {name: Coded(one.labels, one.codes[rows]) for name, one in pair.items()}
+        table = Table(source, table.data.take(rows), lambda _: source)
+    table = replace(table.with_labels(**pair), notes=(*table.notes, *notes))
+    truths = Coded(text_array(["False", "True"]), np.asarray(genuine).astype(np.int8))
+    return build_comparisons(table.with_labels(**{TRUTH: truths}), replace(roles, genuine=TRUTH), bool(distance))
 
 
 READERS = {"splink": read_splink}
 MOST_PAIRS = 10_000_000
 """True pairs that a table of clusters may make: a large cluster makes half the square of its size."""
 CLUSTERS = ("cluster", "cluster_id", "entity_id", "person_id")
+TRUTH = "genuine pair"
+"""The column of labels that is added to the predictions; no column of theirs is called so."""
 
 
 def _cluster_column(table: Table, unique_id: str, truth: str | None) -> str | None:
@@ -150,16 +127,13 @@ def _cluster_column(table: Table, unique_id: str, truth: str | None) -> str | No
 
 
 def _clustered(
-    table: Table,
-    clusters: Table,
-    column: str,
-    records: tuple[Coded, Coded],
-    values: FloatArray,
-    distance: bool,
-    unique_id: str,
-    blocked: str,
+    table: Table, clusters: Table, column: str, values: FloatArray, distance: bool, unique_id: str, blocked: str
 ) -> Comparisons:
     """Comparisons whose identities are the clusters of records, with true pairs that were not proposed."""
+    if "source_dataset" not in clusters.data.column_names and "source_dataset_l" in table.data.column_names:
+        records = _without_dataset(table, clusters, unique_id)
+    else:
+        records = _records(table, unique_id)
     own = _record(clusters, unique_id, "")
     entities, (entity,) = merge(clusters.coded(column))
     names, (mine, a, b) = merge(own, *records)
@@ -196,19 +170,10 @@ def _clustered(
             first, second = np.concatenate([first, more[0]]), np.concatenate([second, more[1]])
             values = np.concatenate([values, np.full(more[0].size, worst)])
     identities, (left, right) = merge(Coded(entities, entity[first]), Coded(entities, entity[second]))
+    instances = {"names": names, "instance_a": mine[first], "instance_b": mine[second]}
     return named(
         table.source,
-        lambda: Comparisons.from_codes(
-            identities,
-            left,
-            right,
-            values,
-            distance=distance,
-            names=names,
-            instance_a=mine[first],
-            instance_b=mine[second],
-            notes=notes,
-        ),
+        lambda: Comparisons.from_codes(identities, left, right, values, distance=distance, notes=notes, **instances),
     )
 
 
@@ -225,15 +190,11 @@ def _records(table: Table, unique_id: str) -> tuple[Coded, Coded]:
 
 
 def _record(table: Table, unique_id: str, side: str) -> Coded:
-    """The record of each row, on one side where it has two."""
+    """The record of each row, on one side where it has two, with its dataset where that is given."""
     record = table.coded(_column(table, f"{unique_id}{side}"))
     if f"source_dataset{side}" not in table.data.column_names:
         return record
-    dataset = table.coded(f"source_dataset{side}")
-    width = max(record.labels.size, 1)
-    pairs, codes = distinct_integers(dataset.codes.astype(np.int64) * width + record.codes)
-    of, name = as_text(dataset.labels).tolist(), as_text(record.labels).tolist()
-    return Coded(text_array([f"{of[pair // width]}/{name[pair % width]}" for pair in pairs.tolist()]), codes)
+    return table.coded(f"source_dataset{side}").joined(record, lambda dataset, name: f"{dataset}/{name}")
 
 
 def _without_dataset(table: Table, clusters: Table, unique_id: str) -> tuple[Coded, Coded]:
@@ -299,8 +260,7 @@ def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[No
 def _labelled(
     table: Table,
     labels: Table,
-    a: Coded,
-    b: Coded,
+    pair: Mapping[str, Coded],
     score: FloatArray,
     unique_id: str,
     repeats: str | None,
@@ -310,7 +270,7 @@ def _labelled(
     A pair counts once. One that is predicted with two scores, or labelled both ways, is an error.
     """
     genuine = _genuine(labels)
-    names, codes = merge(a, b, *_records(labels, unique_id))
+    names, codes = merge(*pair.values(), *_records(labels, unique_id))
     low = [np.minimum(codes[0], codes[1]), np.minimum(codes[2], codes[3])]
     high = [np.maximum(codes[0], codes[1]), np.maximum(codes[2], codes[3])]
     keys, wanted = (lo * np.int64(names.size) + hi for lo, hi in zip(low, high, strict=True))
