@@ -108,7 +108,7 @@ def test_rules_of_thumb_are_beside_it() -> None:
     assert rates.far.errors == 0
     rules = rates.far.claim(below=1e-3).rules
     assert rules[0].startswith("Rule of 3: no error in 4,009 comparisons")
-    assert "share people" in rules[0]
+    assert "assumes independent comparisons" in rules[0]
     assert rules[1].startswith("Rule of 30")
     assert not mb.roc(golden_table("larger")).eer().claim(below=0.5).rules
 

@@ -491,18 +491,15 @@ def rules_of_thumb(statistic: Any, target: float) -> tuple[str, ...]:
     errors, comparisons = getattr(statistic, "errors", None), getattr(statistic, "comparisons", None)
     if errors is None or not comparisons:
         return ()
-    shared = "they hold for independent comparisons, and these share people"
-    said = []
+    assumes = "(the rule assumes independent comparisons)"
+    rules = []
     if errors == 0:
         bound = 3.0 / comparisons
-        verdict = "meet" if bound <= target else "miss"
-        said.append(
-            f"Rule of 3: no error in {comparisons:,} comparisons would bound the rate by {percent(bound)} at "
-            f"95%, and so {verdict} the target; {shared}"
+        verdict = "meets" if bound <= target else "misses"
+        rules.append(
+            f"Rule of 3: no error in {comparisons:,} comparisons bounds the rate by {percent(bound)} at 95%, which "
+            f"{verdict} the target {assumes}"
         )
-    enough = "has" if errors >= 30 else "lacks"
-    said.append(
-        f"Rule of 30: to know a rate to ±30% at 90% takes 30 errors; this sample has {errors:,} and so {enough} them; "
-        f"{shared}"
-    )
-    return tuple(said)
+    only = "only " if errors < 30 else ""
+    rules.append(f"Rule of 30: {only}{errors:,} errors; 30 are needed to know a rate to ±30% at 90% {assumes}")
+    return tuple(rules)

@@ -144,7 +144,7 @@ def count_tail(
     ends = np.stack([centre - REACH * scale, centre + REACH * scale])
     peak = np.log(np.maximum(x, 0.5)) - np.log(np.maximum(n - x, 0.5))
     # −log b is about h(θ) = n·log(1 + e^θ) − xθ, convex, above −xθ and (n − x)θ: beyond h(θ₀) + 45 nothing is left
-    k = np.where(x > 0.0, x, 1.0)  # the bump of no error is that of one, but for its height
+    k = np.where(x > 1e-12, x, 1.0)  # the bump of no error is that of one, but for its height
     m = np.where(n > x, n, n + 1.0) - x + k
     here = m * np.logaddexp(0.0, peak) - k * peak + 45.0
     low, high = -here / k, here / (m - k)
