@@ -1,8 +1,8 @@
 """How often a claim about a difference or a gap is falsely shown when the truth is exactly its target.
 
-``python studies/claims_at_margin.py --data ../shared/data/face_lfw_dlib.npz`` draws people from the faces (all people of
-the file are the population, so that the true values are known): two systems on the same faces, and two groups of people
-drawn from the same population. A claim "below the true value" is false, and may be shown in 5% of the samples. Writes
+``python studies/claims_at_margin.py --data ../shared/data/face_lfw_dlib.npz`` draws people from the faces (all people
+of the file are the population, so that the true values are known): two systems on the same faces, and two groups of
+people of the same population. A claim "below the true value" is false, and may be shown in 5% of the samples. Writes
 ``docs/studies/claims-margin.csv``.
 """
 
