@@ -251,7 +251,6 @@ def test_a_connection_that_is_lost(kind: str, put: Put, monkeypatch: pytest.Monk
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(remote, "ARROW_SCHEMES", ())
     fsspec.register_implementation("absent", "no_such_package.AbsentFileSystem", errtxt="Install absentfs")
     with pytest.raises(MissingExtraError, match=r"^absent://x\.csv needs a package .*Install absentfs"):
         mb.read("absent://x.csv")
@@ -263,32 +262,3 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Any) 
         mb.read("memory://x.csv")
     with pytest.raises(MissingExtraError, match="fsspec"):
         mb.evaluate(mb.scan("memory://x.csv"), 0.5)
-
-
-def test_arrow_serves_where_fsspec_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrow knows some stores itself; here its local one stands for them."""
-    from pyarrow import fs
-
-    for kind in ("csv", "parquet"):
-        (tmp_path / f"scores.{kind}").write_bytes(table_bytes(scores(), kind))
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "1.parquet").write_bytes(table_bytes(scores(), "parquet"))
-    local = fs.LocalFileSystem()
-    monkeypatch.setattr(fs, "FileSystem", _FromUri(local, tmp_path))
-    monkeypatch.setitem(sys.modules, "fsspec", None)
-    monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    for name in ("scores.csv", "scores.parquet"):
-        same_comparisons(mb.read(f"gs://bucket/{name}"), mb.read(tmp_path / name))
-    assert remote.find_remote("gs://bucket/parts").files == (f"gs://{tmp_path}/parts/1.parquet",)
-    with pytest.raises(DataError, match="no such file"):
-        mb.read("gs://bucket/none.csv")
-
-
-class _FromUri:
-    """Takes the bucket of an address for a folder."""
-
-    def __init__(self, local: Any, folder: Path) -> None:
-        self._local, self._folder = local, folder
-
-    def from_uri(self, address: str) -> tuple[Any, str]:
-        return self._local, str(self._folder / address.partition("bucket/")[2])

@@ -92,7 +92,7 @@ def _sweep_one(lock: Path) -> None:
     try:
         folder = lock.with_suffix("")
         owners = {os.fstat(file).st_uid, *([folder.lstat().st_uid] if folder.exists() else [])}
-        if owners == {os.getuid()} and _try_lock(file):
+        if owners == {os.getuid()} and try_lock(file):
             _remove(folder, lock)
     finally:
         os.close(file)
@@ -102,15 +102,15 @@ def _locked(root: Path) -> tuple[int, Path]:
     """A new file that this process holds locked, with its place."""
     while True:
         file, name = tempfile.mkstemp(prefix=FOLDER, suffix=LOCK, dir=root)
-        _try_lock(file)
+        try_lock(file)
         with contextlib.suppress(OSError):
             if os.stat(name).st_ino == os.fstat(file).st_ino:  # nobody swept it away before it was locked
                 return file, Path(name)
         os.close(file)
 
 
-def _try_lock(file: int) -> bool:
-    """Lock an open file unless another process holds it; whether that went well."""
+def try_lock(file: int) -> bool:
+    """Hold an open file until it is closed or the process ends, unless another holds it; whether that went well."""
     try:
         import fcntl
 

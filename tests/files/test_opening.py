@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import matchbound as mb
 from matchbound.cli import main
 from matchbound.files import opening
-from matchbound.files.opening import HEAD_BYTES, Input, file_digest, open_input
+from matchbound.files.opening import HEAD_BYTES, SMALL_BYTES, Input, file_digest, open_input
 
 ROWS = "".join(f"p{i % 97},p{i % 89},{i % 1000 / 1000}\n" for i in range(60_000))
 TABLE = ("id_a,id_b,score\n" + ROWS).encode()
@@ -122,13 +122,13 @@ def test_the_limit_on_unpacking_holds_for_pipes(tmp_path: Path, monkeypatch: pyt
     packed = gzip.compress(b"id_a,id_b,score\n" + b"a,b,0.5\n" * 12_000_000)
     assert len(packed) < 1 << 20
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
-    with pytest.raises(mb.DataError, match="standard input: unpacks to more than 83,886,080 bytes"):
+    with pytest.raises(mb.DataError, match=f"standard input: unpacks to more than {SMALL_BYTES:,} bytes"):
         mb.read("-")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(packed,))
     writer.start()
-    with pytest.raises(mb.DataError, match="unpacks to more than 83,886,080 bytes"):
+    with pytest.raises(mb.DataError, match=f"unpacks to more than {SMALL_BYTES:,} bytes"):
         mb.read(pipe)
     writer.join()
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from matchbound.errors import DataError
+from matchbound.scratch import try_lock
 
 MOMENT = 10.0
 """Seconds within which a file that was begun is held by its writer."""
@@ -40,8 +41,7 @@ def whole_file(path: str | os.PathLike[str], mode: int | None = None) -> Iterato
         temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
         try:
             with open(temporary, "xb") as held:
-                with contextlib.suppress(OSError):  # a file system that cannot
-                    _hold(held.fileno())
+                try_lock(held.fileno())
                 if mode is not None:
                     os.chmod(temporary, mode)
                 yield temporary
@@ -57,18 +57,8 @@ def _clear(target: Path) -> None:
     """Remove what writers of this target left that were killed: a file that is half written and that nobody holds."""
     for path in target.parent.glob(f".{glob.escape(target.name[:200])}.{'[0-9a-f]' * 12}.part"):
         with contextlib.suppress(OSError), open(path, "rb") as left:  # or somebody holds it, or removes it now
-            if _hold(left.fileno()) and time.time() - os.fstat(left.fileno()).st_mtime > MOMENT:
+            if try_lock(left.fileno()) and time.time() - os.fstat(left.fileno()).st_mtime > MOMENT:
                 path.unlink(missing_ok=True)
-
-
-def _hold(file: int) -> bool:
-    """Hold an open file until it is closed or the process ends; whether the system can do that."""
-    try:
-        import fcntl
-    except ImportError:
-        return False
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return True
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes, mode: int | None = None) -> None:

@@ -67,12 +67,12 @@ def inlined(function: F) -> F:
 
 
 class _KernelCache(_NumbaCache):  # type: ignore[misc]
-    """Numba's cache of one function, with files of our own; it never raises."""
+    """Numba's cache of one function, with files of our own, one for each key; it never raises."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        sources = sources_digest(Path(function.__code__.co_filename).parent)
-        self._cache_file = _KernelFiles(Path(self.cache_path), self._impl.filename_base, sources)
+        self._sources = sources_digest(Path(function.__code__.co_filename).parent)
+        self._cache_file = self  # numba calls its `load` and `save`
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """A compiled form that was kept, or None, and then numba compiles.
@@ -93,16 +93,9 @@ class _KernelCache(_NumbaCache):  # type: ignore[misc]
         with contextlib.suppress(Exception):  # no room, no right to write, or nothing that can be kept
             self._save_overload(sig, data)
 
-
-class _KernelFiles:
-    """Compiled forms of one kernel, a file for each key; numba calls `load` and `save`."""
-
-    def __init__(self, folder: Path, base: str, sources: str) -> None:
-        self._folder, self._base, self._sources = folder, base, sources
-
     def _path(self, key: Any) -> Path:
         types = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
-        return self._folder / f"{self._base}.{self._sources}.{types}.nbc"
+        return Path(self.cache_path) / f"{self._impl.filename_base}.{self._sources}.{types}.nbc"
 
     def load(self, key: Any) -> Any:
         """The form under `key`; None where its file is not that of this user alone, or not as it was written."""
@@ -118,12 +111,12 @@ class _KernelFiles:
 
     def save(self, key: Any, form: Any) -> None:
         """Keep a form under `key`, whole or not at all, and drop what other sources left."""
-        content = _dumps((key, form))
-        write_atomically(self._path(key), hashlib.sha256(content).digest() + content, mode=0o600)
-        python = self._base.rpartition(".")[2]  # as py311
-        for path in self._folder.glob(f"*.{python}.*.nb[ci]*"):  # also half of one, of a process that was killed
-            if f".{self._sources}." not in path.name:
-                path.unlink(missing_ok=True)
+        content, path = _dumps((key, form)), self._path(key)
+        write_atomically(path, hashlib.sha256(content).digest() + content, mode=0o600)
+        python = self._impl.filename_base.rpartition(".")[2]  # as py311
+        for old in path.parent.glob(f"*.{python}.*.nb[ci]*"):  # also half of one, of a process that was killed
+            if f".{self._sources}." not in old.name:
+                old.unlink(missing_ok=True)
 
 
 @functools.cache
