@@ -24,20 +24,21 @@ from __future__ import annotations
 import argparse
 import csv
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from default_coverage import FILES, similarity
 from numpy.typing import NDArray
+from real_sets import SETS
 
 import matchbound as mb
-from matchbound.planning.pilot import as_dependence
-from matchbound.planning.plan import Plan
-from matchbound.planning.search import smallest
+from matchbound.planning.goal import one_thread, smallest
+from matchbound.planning.known import known_from
 
 Array = NDArray[Any]
+NAMES = {"voices": "speakers"}
 PILOTS = (40, 100)
 MOST = 10
 STEP = 1.25
@@ -90,7 +91,7 @@ class People:
     """The people of a half of a set, and samples of them."""
 
     def __init__(self, name: str, half: str, folder: Path) -> None:
-        stored = np.load(folder / FILES[name], allow_pickle=False)
+        stored = np.load(folder / SETS[NAMES.get(name, name)].file, allow_pickle=False)
         self.distance = name == "faces"
         self.vectors = stored["embeddings"].astype(np.float32)
         if not self.distance:
@@ -108,15 +109,8 @@ class People:
 
     def threshold(self, metric: str, rate: float) -> float:
         """The similarity at which the half has a rate."""
-        vectors = self.vectors[self.rows.reshape(-1)]
-        owner = np.repeat(np.arange(self.size), self.rows.shape[1])
-        found = []
-        for start in range(0, len(vectors), 500):
-            scores = similarity(vectors[start : start + 500], vectors[start:], self.distance)
-            later = np.arange(scores.shape[0])[:, None] < np.arange(scores.shape[1])[None, :]
-            same = owner[start : start + 500][:, None] == owner[start:][None, :]
-            found.append(scores[later & (same == (metric == "frr"))])
-        scores = np.concatenate(found)
+        whole = self.draw(self.size, self.rows.shape[1], np.random.default_rng(0)).comparisons()
+        scores = whole.similarity[whole.genuine == (metric == "frr")]
         return float(np.quantile(scores, rate if metric == "frr" else 1.0 - rate))
 
     def draw(self, people: int, instances: int, rng: np.random.Generator) -> mb.Embeddings:
@@ -134,13 +128,15 @@ class People:
         return np.unique(np.rint(np.geomspace(start, top, steps)).astype(int)).tolist()
 
 
-def outcomes(people: People, asked: Asked, size: int, threshold: float, rng: np.random.Generator) -> dict[str, float]:
+def outcomes(
+    people: People, asked: Asked, size: int, threshold: float, rng: np.random.Generator, methods: Sequence[str]
+) -> dict[str, float]:
     """The logarithm of the bound or the width that a sample gives, by each method."""
     sample = people.draw(size, asked.instances, rng)
     rates = mb.evaluate(sample, -threshold if people.distance else threshold, workers=1)
     rate = rates.far if asked.metric == "far" else rates.frr
     found = {}
-    for method in ("auto", "wilson"):
+    for method in methods:
         value = rate.upper_bound(method=method) if asked.goal == "upper" else rate.interval(method=method).width
         found[method] = float(np.log(value))
     return found
@@ -152,20 +148,24 @@ def stretched(values: Array, share: float) -> Array:
     return spread
 
 
-def climb(people: People, asked: Asked, sizes: list[int], replications: int, seed: int) -> dict[str, Array]:
+def climb(
+    people: People, asked: Asked, sizes: list[int], replications: int, seed: int, methods: Sequence[str]
+) -> dict[str, Array]:
     """The share of samples that meet the goal on each step of a ladder, by method."""
     threshold = people.threshold(asked.metric, asked.rate)
-    met: dict[str, list[float]] = {"auto": [], "wilson": []}
+    met: dict[str, list[float]] = {method: [] for method in methods}
     for size in sizes:
         rng = np.random.default_rng([seed, size])
-        found = [outcomes(people, asked, size, threshold, rng) for _ in range(replications)]
+        found = [outcomes(people, asked, size, threshold, rng, methods) for _ in range(replications)]
         for method, shares in met.items():
             values = stretched(np.array([one[method] for one in found]), size / people.size)
             shares.append(float(np.mean(values <= np.log(asked.value))))
     return {method: np.array(shares) for method, shares in met.items()}
 
 
-def planned(people: People, asked: Asked, method: str, pilot: int | None, pilots: int, seed: int) -> tuple[Plan, Array]:
+def planned(
+    people: People, asked: Asked, method: str, pilot: int | None, pilots: int, seed: int
+) -> tuple[mb.Plan, Array]:
     """The first plan, and the numbers of people that plans ask for, spread out."""
     sizes = []
     for number in range(pilots if pilot else 1):
@@ -175,12 +175,13 @@ def planned(people: People, asked: Asked, method: str, pilot: int | None, pilots
             first = mb.plan(**asked.arguments, pilot=known, method=method)
             sizes.append(first.n_identities)
         else:
-            sizes.append(smallest(first.target, as_dependence(known), asked.instances, 0))
+            with one_thread():
+                sizes.append(smallest(first.target, known_from(first.target.metric, known, None), asked.instances, 0))
     wanted = np.log(sizes)
     return first, np.exp(stretched(wanted, pilot / people.size) if pilot else wanted)
 
 
-def row_of(first: Plan, sizes: Array, steps: list[int], met: Array, replications: int) -> dict[str, Any]:
+def row_of(first: mb.Plan, sizes: Array, steps: list[int], met: Array, replications: int) -> dict[str, Any]:
     """What was asked for, and how often it was met."""
     each = np.interp(np.log(sizes), np.log(steps), met)
     error = np.sqrt(each.mean() * (1.0 - each.mean()) / replications + each.var() / each.size)
@@ -205,25 +206,30 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=200)
     parser.add_argument("--pilots", type=int, default=12)
     parser.add_argument("--seed", type=int, default=9)
+    parser.add_argument("--methods", nargs="+", default=["auto", "wilson"])
+    parser.add_argument("--far", type=float, nargs="+", help="only goals for these FARs")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
     sets: dict[str, People] = {}
-    for asked in WHOLE if given.half == "whole" else ASKED:
+    goals = WHOLE if given.half == "whole" else ASKED
+    for asked in (
+        goals if given.far is None else [goal for goal in goals if goal.metric == "far" and goal.rate in given.far]
+    ):
         if asked.data not in sets:
             sets[asked.data] = People(asked.data, given.half, given.data)
         people = sets[asked.data]
         described = {name: getattr(asked, name) for name in ("data", "metric", "rate", "goal", "value", "instances")}
         made = {
             (method, pilot): planned(people, asked, method, pilot, given.pilots, given.seed)
-            for method in ("auto", "wilson")
+            for method in given.methods
             for pilot in (None, *PILOTS)
             if pilot is None or pilot <= 0.6 * people.size
         }
         every = np.concatenate([sizes for _, sizes in made.values()])
         steps = people.ladder(every.min(), every.max())
-        met = climb(people, asked, steps, given.replications, given.seed)
+        met = climb(people, asked, steps, given.replications, given.seed, given.methods)
         for (method, pilot), (first, sizes) in made.items():
             known = {"method": method, "known": f"pilots of {pilot}" if pilot else "nothing"}
             row = row_of(first, sizes, steps, met[method], given.replications)
@@ -231,6 +237,8 @@ def main() -> None:
             print(rows[-1], flush=True)  # noqa: T201
         with given.out.open("w", encoding="utf-8", newline="") as stream:
             command = f"--half {given.half} --replications {given.replications} --pilots {given.pilots}"
+            command += f" --methods {' '.join(given.methods)}"
+            command += "" if given.far is None else f" --far {' '.join(f'{rate:g}' for rate in given.far)}"
             stream.write(f"# python studies/plan_real.py --data FOLDER {command} --seed {given.seed}\n")
             stream.write("# error: Monte Carlo error of met; beyond: plans larger than half of the people\n")
             writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")

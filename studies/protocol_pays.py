@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +227,35 @@ def draw_people(scores: Array, size: int) -> Callable[[np.random.Generator], Cal
     return draw
 
 
+def protocol_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Variance of FAR under the protocol over that of other ways to spend a budget.
+
+    The rows are those of docs/studies/protocol_pays.csv; the second largest FAR is drawn.
+    """
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(str(row["data"]) for row in rows))
+    figure = Figure(figsize=(3.4 * len(names), 3.4), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(1, len(names), sharey=True))
+    styles = {"random": ("o", "#1b4965"), "blocks": ("s", "#ca6702"), "people": ("^", "#9b2226")}
+    rate = sorted({float(row["far"]) for row in rows})[-2:][0]
+    for ax, name in zip(panels, names, strict=True):
+        mine = [row for row in rows if row["data"] == name and float(row["far"]) == rate]
+        budgets = [int(row["budget"]) / int(row["identities"]) for row in mine]
+        for way, (marker, colour) in styles.items():
+            ax.plot(budgets, [float(row[f"ratio_to_{way}"]) for row in mine], marker=marker, color=colour, label=way)
+        ax.axhline(1.0, color="#888888", linewidth=0.8, linestyle="--")
+        ax.set_xscale("log")
+        ax.set_xticks(budgets, [f"{b:g}" for b in budgets])
+        ax.minorticks_off()
+        ax.set_title(f"{name}, FAR {rate:g}", fontsize=10)
+        ax.set_xlabel("comparisons per person")
+    panels[0].set_ylim(0.0, 1.15)
+    panels[0].set_ylabel("variance under the protocol ÷ other")
+    panels[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
 def main() -> None:
     """Run and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -250,7 +279,6 @@ def main() -> None:
         rows += variances(draw_people(scores, size), thresholds, size, n, seed, name)
         sys.stderr.write(f"{name} done\n")
     write(options.output / "protocol_pays.csv", rows, command + (" --data DIRECTORY" if options.data else ""))
-    from matchbound.planning.plots import protocol_figure
 
     protocol_figure(rows).savefig(options.output / "protocol_pays.svg", metadata={"Date": None})
     write(options.output / "protocol_coverage.csv", coverage(n // 2, seed), command)

@@ -66,32 +66,6 @@ def latent_table(p: float, n: int, instances: int, shared: float, same: float, r
     return table
 
 
-def impostor_moments(table: np.ndarray, compared: np.ndarray) -> tuple[float, float, float]:
-    """(C_s, C_w, μ2): mean products of centred errors by identities shared: one, two, none; NaN without such.
-
-    Every comparison is written out; those of a pair are errors first, as only sums matter.
-    """
-    n = table.shape[0]
-    first, second, error = [], [], []
-    for i, j in combinations(range(n), 2):
-        for c in range(compared[i, j]):
-            first.append(i)
-            second.append(j)
-            error.append(1.0 if c < table[i, j] else 0.0)
-    d = np.array(error) - np.mean(error)
-    a, b = np.array(first), np.array(second)
-    sums = {0: 0.0, 1: 0.0, 2: 0.0}
-    number = {0: 0, 1: 0, 2: 0}
-    for x in range(d.size):
-        for y in range(d.size):
-            if x != y:
-                common = len({a[x], b[x]} & {a[y], b[y]})
-                sums[common] += d[x] * d[y]
-                number[common] += 1
-    mean = {k: sums[k] / number[k] if number[k] else float("nan") for k in sums}
-    return mean[1] - mean[0], mean[2] - mean[0], mean[0]
-
-
 def both_err(p: float, rho: float, n: int = 400) -> float:
     """Φ2(z, z; ρ) as E_u[Φ((z + √ρ·u)/√(1−ρ))²], by the trapezoid rule."""
     u = np.linspace(-9.0, 9.0, 20 * n)
@@ -100,39 +74,20 @@ def both_err(p: float, rho: float, n: int = 400) -> float:
     return float((weight * value).sum() / weight.sum())
 
 
-def products_by_sharing(
-    a: list[int], b: list[int], u: list[int], v: list[int], d: list[float]
-) -> dict[str, tuple[float, int]]:
-    """Σ of products and number of ordered pairs of comparisons that share one identity: by an instance, or not."""
-    found = {"instance": [0.0, 0], "person": [0.0, 0]}
-    for x in range(len(d)):
-        for y in range(len(d)):
-            if x != y and len({a[x], b[x]} & {a[y], b[y]}) == 1:
-                kind = "instance" if {u[x], v[x]} & {u[y], v[y]} else "person"
-                found[kind][0] += d[x] * d[y]
-                found[kind][1] += 1
-    return {kind: (float(total), int(count)) for kind, (total, count) in found.items()}
+def correlation_at(
+    metric: str, rate: float, rho_s: float, rho_w: float, people: float, mates: float
+) -> tuple[float, float]:
+    """The correlation that rules the variance at a rate, and its error, by the formulas of the default interval.
 
-
-def weighed_on_a_grid(shown: float, noise: float, usual: float, spread: float) -> tuple[float, float]:
-    """Mean and variance of a correlation after a pilot: a normal prior times a normal likelihood, summed on a grid."""
-    width = 12.0 * max(noise**0.5, spread)
-    grid = [min(shown, usual) - width + k * (abs(shown - usual) + 2.0 * width) / 40_000 for k in range(40_001)]
-    total = first = second = 0.0
-    for r in grid:
-        density = float(np.exp(-0.5 * (r - usual) ** 2 / spread**2 - 0.5 * (r - shown) ** 2 / noise))
-        total += density
-        first += density * r
-        second += density * r * r
-    return first / total, second / total - (first / total) ** 2
-
-
-def tail_correlations(rate: float, shared: float, same: float) -> tuple[float, float]:
-    """(ρ_s, ρ_w) at a rate below 1.5%: ρ_s + 0.2·ρ_w·d, and 1 − ρ_w shrinks by exp(−d/4), d in probits."""
+    γ = 0.25 per probit below the pool (2% for FAR, 5% for FRR), κ = 4; `mates` is 1 + W/N.
+    """
     from statistics import NormalDist
 
-    d = NormalDist().inv_cdf(0.015) - NormalDist().inv_cdf(rate)
-    if d <= 0.0:
-        return shared, max(same, 2.0 * shared)
-    raised = min(shared + 0.2 * same * d, 0.49)
-    return raised, max(1.0 - (1.0 - same) * float(np.exp(-d / 4.0)), min(2.0 * raised, 0.99), 2.0 * raised)
+    depth = max(NormalDist().inv_cdf(0.02 if metric == "far" else 0.05) - NormalDist().inv_cdf(rate), 0.0)
+    part = 1.0 - float(np.exp(-0.25 * depth))
+    error = (4.0 / people) ** 0.5
+    if metric == "far":
+        rise, error = part * max(rho_w - rho_s, 0.0), error * (rho_s + rho_w / people)
+        return rho_s + rise, (error**2 + rise**2) ** 0.5
+    rise, error = part * (1.0 - rho_w), error * (1.0 - rho_w) * (rho_w + (1.0 - rho_w) / mates)
+    return rho_w + rise, (error**2 + rise**2) ** 0.5

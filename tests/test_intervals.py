@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbound as mb
-from matchbound.planning.foresight import Foresight
+from matchbound.planning.predictive import Predictive
 from matchbound.results.interval import named
 from matchbound.stats.curve.influence import EffectiveRate, wilson_t
 from matchbound.stats.curve.union import _wilson as union_wilson
@@ -36,7 +36,7 @@ def literal_wilson(p: float, n: float, z: float) -> tuple[float, float]:
 def test_wilson_is_exact_in_all_its_places(p: float, n: float) -> None:
     low, high = literal_wilson(p, n, Z)
     variance = p * (1.0 - p) / n
-    drawn = Foresight("far", np.array([p]), np.array([variance]), 1, 10**9).wilson(0.025)
+    drawn = Predictive(np.array([p]), np.array([variance]), np.array([variance]), 1).wilson(0.025)
     t_low, t_high = literal_wilson(p, n, t_quantile(0.025, 30.0))
     made = {
         "intervals": (wilson(p, n, 0.025), (low, high)),

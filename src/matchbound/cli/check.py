@@ -19,17 +19,15 @@ def check(
 
     Example: `matchbound check scores.csv`
     """
-    from matchbound.data.embeddings import Embeddings
-    from matchbound.planning.advice import advice_text, advise, typical_scores
+    from matchbound.planning.advice import advice_text, advise
     from matchbound.results.description import describe
     from matchbound.show.description import description_records, description_text
 
     with collecting() as found:
         data = reading.load(files)
         description = describe(data)
-        typical = typical_scores(data) if isinstance(data, Embeddings) else (None, None)
         typed = ["-" if name == STDIN else name for name in files]
-        advice = advise(description, typed, reading.words(), typical=typical)
+        advice = advise(data, description, typed, reading.words())
     notes = list(dict.fromkeys([*found, *description.findings]))
     records = [{**description_records(description)[0], **advice.to_record()}]
 

@@ -99,13 +99,8 @@ def plan(
     from matchbound.planning.plan import plan as make
     from matchbound.planning.words import plan_records, plan_text
 
-    if design_effect is not None and pilot is not None:
-        raise UsageError("give --design-effect or --pilot, not both")
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".png", ".pdf"):
         raise UsageError(f"--plot must end in .svg, .png or .pdf; got {plot}")
-    known = design_effect
-    if pilot is not None:
-        known = reading.load((pilot,))  # type: ignore[assignment]
     made = make(
         far=far,
         frr=frr,
@@ -113,7 +108,8 @@ def plan(
         upper=upper,
         level=level,
         power=power,
-        dependence=known,
+        pilot=None if pilot is None else reading.load((pilot,)),
+        design_effect=design_effect,
         method=method,
         instances=instances,
         claim=claim,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
@@ -10,11 +12,15 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import IntArray
+from matchbound.calls.evaluate import evaluate
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.planning.rules import zero_errors
+from matchbound.errors import MatchboundWarning
+from matchbound.planning.known import NOWHERE, all_pairs
 from matchbound.results.description import Description
 from matchbound.show.numbers import count_text, level_text, percent
 from matchbound.show.tables import terminal_width, wrapped
+from matchbound.stats.latent.model import DEFAULT, Clusters
 
 SAMPLED = 2000
 """Pairs of embeddings of either kind whose scores are looked at."""
@@ -25,8 +31,7 @@ class Advice:
     """What to expect of a data set.
 
     lowest_far, lowest_frr
-        The lowest rate that the data could show, at `level`, if not one comparison erred, under the dependence that is
-        typical of matchers; None where every pair was not compared, or there are no such comparisons.
+        The upper bound at `level` if not one comparison erred; None where there are no such comparisons.
     surest_far, surest_frr
         The same whatever the dependence: from comparisons that share nobody.
     supports
@@ -88,12 +93,35 @@ def _median(data: Embeddings, first: IntArray, second: IntArray) -> float:
     return float(np.median(score))
 
 
+def lowest_rates(data: Comparisons | Embeddings, level: float) -> dict[str, float | None]:
+    """The upper bounds on FAR and FRR if not one comparison erred; None where there are no such comparisons.
+
+    Of comparisons they are those of `evaluate`. Embeddings are not scored for this: the model of the same interval
+    gives them with assumed correlations.
+    """
+    lowest: dict[str, float | None] = {"far": None, "frr": None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MatchboundWarning)
+        for metric in lowest:
+            if isinstance(data, Embeddings):
+                sizes = np.unique(data.instance_counts, return_counts=True)
+                instances = Clusters(*(part.astype(np.float64) for part in sizes))
+                if data.n_identities > 1 if metric == "far" else data.instance_counts.max() > 1:
+                    assumed = (DEFAULT.assumed_identity, DEFAULT.assumed_pair)
+                    model = all_pairs(metric, instances, assumed)  # type: ignore[arg-type]
+                    lowest[metric] = float(model.limit(0.0, model.deviate(level, "upper"), True)[0])
+            elif np.any(data.genuine == (metric == "frr")):
+                threshold = NOWHERE if (metric == "far") != data.distance else -NOWHERE
+                lowest[metric] = getattr(evaluate(data, threshold), metric).upper_bound(level=level)
+    return lowest
+
+
 def advise(
+    data: Comparisons | Embeddings,
     d: Description,
     files: Sequence[str],
     options: Sequence[str] = (),
     level: float = 0.95,
-    typical: tuple[float | None, float | None] = (None, None),
 ) -> Advice:
     """Advice about a data set.
 
@@ -103,30 +131,24 @@ def advise(
         Its description.
     files, options
         As they stand on the command line, for the commands.
-    typical
-        Median scores of genuine and impostor comparisons, where the description has none; see `typical_scores`.
     """
-    lowest: dict[str, float | None] = {"far": None, "frr": None}
+    lowest = lowest_rates(data, level)
     surest: dict[str, float | None] = {"far": None, "frr": None}
     supports = []
-    median = 1 if d.instances_range is None else max(int(d.instances_range[1]), 1)
     for metric, comparisons, name in (("far", d.n_impostor, "false accept"), ("frr", d.n_genuine, "false reject")):
         people = d.n_identities - (d.n_single or 0) if metric == "frr" else d.n_identities
-        if not comparisons or people < 2:
+        bound = lowest[metric]
+        if bound is None or people < 2:
             supports.append(f"{metric.upper()} cannot be estimated: there are no such comparisons.")
             continue
-        instances = max(median, 2) if metric == "frr" else median
-        clean = zero_errors(people, instances=instances, metric=metric, level=level)  # type: ignore[arg-type]
-        surest[metric] = clean.disjoint
-        lowest[metric] = clean.modelled if d.complete else None
-        most = f"{percent(clean.disjoint)} whatever the dependence between comparisons"
-        if d.complete:
-            most = f"{percent(clean.modelled)} under the dependence that is typical of matchers, {most}"
+        apart = people // 2 if metric == "far" else people
+        surest[metric] = -math.expm1(math.log1p(-level) / apart)
         supports.append(
             f"{metric.upper()}: without a single {name} in {count_text(comparisons)} comparisons of "
-            f"{count_text(people)} people, it could be shown to be below {most} ({level_text(level)} confidence)."
+            f"{count_text(people)} people, upper_bound() would be {percent(bound)}, and "
+            f"{percent(surest[metric])} from comparisons that share nobody ({level_text(level)} confidence)."
         )
-    begin = _between(d, typical)
+    typical = typical_scores(data) if isinstance(data, Embeddings) else (None, None)
     genuine, impostor = typical
     if genuine is not None and impostor is not None:
         supports.append(
@@ -140,7 +162,7 @@ def advise(
         lowest["frr"],
         surest["frr"],
         tuple(supports),
-        tuple(_commands(d, [*(quote(name) for name in files), *options], begin)),
+        tuple(_commands(d, [*(quote(name) for name in files), *options], _between(d, typical))),
     )
 
 

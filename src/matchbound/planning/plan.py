@@ -7,7 +7,6 @@ will report is no wider than asked for, or its upper bound no higher. Half of al
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,22 +14,14 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import IntArray
-from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.notes import Note
-from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
-from matchbound.planning.rules import Rule, ZeroErrors, zero_errors
-from matchbound.planning.search import (
-    Expectation,
-    Target,
-    dependence_at,
-    draw,
-    expect,
-    one_thread,
-    rules_of_thumb,
-    smallest,
-)
+from matchbound.errors import UsageError
+from matchbound.planning.goal import Expectation, Target, draws, expect, one_thread, smallest
+from matchbound.planning.known import Known, known_from
+from matchbound.planning.predictive import n_comparisons
+from matchbound.planning.rules import Rule, ZeroErrors, rules_of_thumb, zero_errors
 from matchbound.results.interval import check_level, check_rate, check_whole, named
 from matchbound.show.shown import Shown
+from matchbound.stats.latent.model import DEFAULT, LatentSettings, Metric
 
 LEAST_RATE = 1e-15
 """The smallest rate, other than 0, that can be planned for."""
@@ -43,6 +34,9 @@ class CostCurve(Shown):
     instances, n_identities, recordings, comparisons : int64 arrays, shape (K,)
         M, G, G·M and all pairs.
 
+    See Also
+    --------
+    Plan
 
     Examples
     --------
@@ -50,7 +44,7 @@ class CostCurve(Shown):
     >>> curve = mb.plan(frr=0.05, width=0.1, instances=3).cost_curve()
     >>> best = curve.cheapest(per_identity=20.0, per_instance=1.0)
     >>> int(curve.instances[best]), int(curve.n_identities[best])
-    (10, 55)
+    (5, 64)
     """
 
     instances: IntArray
@@ -60,13 +54,8 @@ class CostCurve(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """One record per number of instances."""
-        columns = (
-            self.instances.tolist(),
-            self.n_identities.tolist(),
-            self.recordings.tolist(),
-            self.comparisons.tolist(),
-        )
         names = ("instances", "n_identities", "recordings", "comparisons")
+        columns = [getattr(self, name).tolist() for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def cheapest(self, per_identity: float, per_instance: float) -> int:
@@ -88,14 +77,17 @@ class Plan(Shown):
         What was asked for.
     n_identities, instances, comparisons
         People, instances of each, and all comparisons among them.
-    dependence
-        The correlations that were assumed, at this size.
+    correlation, doubt
+        The correlation of errors that share a person at the expected rate (FAR: ρ_s, FRR: ρ_w), and its standard error:
+        of a pilot, and of the rise that is allowed for at small rates. The chance is an average over it.
+    source
+        Where the correlations come from.
     expected
-        What the data will say.
+        What the data will show.
     rules
-        The rule of 3 and the rule of 30 beside it.
+        The rule of 3 and the rule of 30 for comparison.
     clean
-        What no error at all would show at this size.
+        The bounds after no error at all, at this size.
     claim, claim_power
         A rate that the bound is to stay below, and the probability that the upper bound at the target's level does;
         None where no claim was named.
@@ -109,34 +101,28 @@ class Plan(Shown):
     >>> import matchbound as mb
     >>> made = mb.plan(frr=0.05, width=0.1, instances=3)
     >>> made.n_identities
-    98
+    76
     """
 
     target: Target
     n_identities: int
     instances: int
     comparisons: int
-    dependence: Dependence
+    correlation: float
+    doubt: float
+    source: str
     expected: Expectation
     rules: tuple[Rule, ...]
     clean: ZeroErrors
     claim: float | None
     claim_power: float | None
-    stated: Dependence | float = field(repr=False, default=UNKNOWN)
+    known: Known = field(repr=False)
     seed: int = field(repr=False, default=0)
 
     @property
     def method(self) -> str:
         """The interval that the plan is for: ``"latent"`` or ``"wilson"``."""
         return self.target.method
-
-    @property
-    def doubt(self) -> float:
-        """How uncertain a pilot leaves the correlations: the standard deviation of their logarithm; 0 without a pilot.
-
-        The chance is an average over it.
-        """
-        return self.dependence.doubt if self.target.metric == "far" else self.dependence.genuine_doubt
 
     def __repr__(self) -> str:
         target = self.target
@@ -178,7 +164,7 @@ class Plan(Shown):
             Instances of each; by default those of the plan.
         """
         with one_thread():
-            return expect(self.target, self.stated, n_identities, instances or self.instances, self.seed)
+            return expect(self.target, self.known, n_identities, instances or self.instances, self.seed)
 
     def power(self, claim: float, *, n_identities: int | None = None) -> float:
         """Probability that the upper bound at the target's level will lie below a claimed rate.
@@ -191,9 +177,9 @@ class Plan(Shown):
             How many people; by default those of the plan.
         """
         size = n_identities or self.n_identities
+        target = replace(self.target, goal="upper", value=claim)
         with one_thread():
-            parts = draw(self.target, self.stated, size, self.instances, self.seed)
-        return replace(self.target, goal="upper", value=claim).met(parts)
+            return draws(target, self.known, size, self.instances, self.seed).met()
 
     def cost_curve(self, instances: Sequence[int] = (1, 2, 3, 5, 10)) -> CostCurve:
         """The people that the same goal needs with other numbers of instances.
@@ -207,7 +193,7 @@ class Plan(Shown):
         tried = np.array(sorted({m for m in (*instances, self.instances) if m >= least}), dtype=np.int64)
         with one_thread():
             sizes = [
-                self.n_identities if m == self.instances else smallest(self.target, self.stated, int(m), self.seed)
+                self.n_identities if m == self.instances else smallest(self.target, self.known, int(m), self.seed)
                 for m in tried
             ]
         people = np.array(sizes, dtype=np.int64)
@@ -223,8 +209,9 @@ def plan(
     upper: float | None = None,
     level: float = 0.95,
     power: float = 0.95,
-    dependence: Any = None,
     pilot: Any = None,
+    design_effect: float | None = None,
+    settings: LatentSettings = DEFAULT,
     method: str = "auto",
     instances: int = 2,
     claim: float | None = None,
@@ -245,18 +232,17 @@ def plan(
         the one-sided upper bound at `level` is to be no higher than this.
     power
         Probability with which the data that will be collected meet that goal.
-    dependence
-        What is known about comparisons that share people. ``None``: nothing, and a cautious default stands
-        in. A number: a design effect that is to hold at the planned size. A `Dependence`: latent
-        correlations. A pilot: its `Tally`, `ErrorRates` (of thresholds where 1–50% err), `Comparisons` or
-        `Embeddings`. What a pilot shows is weighed against what is usual on real data, and the chance that a plan
-        promises is an average over what the correlations may be, given so many people.
     pilot
-        Another name for `dependence` where it is a pilot: `Comparisons`, `Embeddings`, a `Tally` or `ErrorRates`.
+        Data that show how errors of comparisons that share people are correlated: `Comparisons`, `Embeddings`,
+        `ErrorRates`, or a `Tally` at thresholds where 1–50% err; best with as many instances of each person as are
+        planned. Its correlations have an error, and the chance that a plan promises is an average over it.
+    design_effect
+        In the place of a pilot: a design effect that is to hold at the planned size.
+    settings
+        The numbers of the default interval. Without a pilot its assumed correlations are planned with, which are high
+        ones of those seen on real sets.
     method
-        The interval that will be used: ``"auto"`` (the default interval, which is ``"latent"``) or ``"wilson"``. For
-        both, correlations that were measured where errors are plentiful, or assumed, are raised at rates below 1.5%, as
-        real data show it.
+        The interval that will be used: ``"auto"`` (the default interval, which is ``"latent"``) or ``"wilson"``.
     instances
         Instances of each person; `Plan.cost_curve` shows other numbers.
     claim
@@ -280,65 +266,47 @@ def plan(
     >>> import matchbound as mb
     >>> study = mb.plan(far=1e-3, upper=2e-3)
     >>> study.n_identities, study.rules[0].n_identities
-    (1013, 28)
+    (1165, 28)
     """
-    from matchbound.planning.pilot import as_dependence
-
     chosen = named(method, ("auto", "latent", "wilson"))
     target = _target(far, frr, width, upper, level, power, claim)
     target = replace(target, method="latent" if chosen == "auto" else chosen)
-    if pilot is not None:
-        if dependence is not None:
-            raise UsageError("give dependence or pilot, not both")
-        dependence = pilot
     check_whole(instances, "instances")
     least = 2 if target.metric == "frr" else 1
-    if instances < least:
-        raise UsageError(f"instances must be at least {least} for {target.metric.upper()}; got {instances}")
-    if instances > 100:
-        raise UsageError(f"instances: plans go up to 100 instances per person; got {instances}")
+    if not least <= instances <= 100:
+        raise UsageError(
+            f"instances: {target.metric.upper()} is planned with {least} to 100 per person; got {instances}"
+        )
     if claim is not None and not 0.0 < claim < 1.0:
         raise UsageError(f"claim must be a rate between 0 and 1; got {claim!r}")
-    stated = as_dependence(dependence, "far" if far is not None else "frr")
+    known = known_from(target.metric, pilot, design_effect, settings)
     seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**31))
     with one_thread():
-        made = _made(target, stated, int(instances), claim, seed)
-    shared = stated.at(made.instances).shared if isinstance(stated, Dependence) else made.dependence.shared
-    if shared > 0.15 and target.metric == "far":
-        warnings.warn(
-            Note(
-                "strong-correlation",
-                f"people differ strongly (shared correlation {shared:.2f}): a few of them cause most false accepts, "
-                "and a sample without them gives too low a rate. Recruit more people than planned",
-            ),
-            MatchboundWarning,
-            stacklevel=2,
-        )
-    return made if claim is None else replace(made, claim_power=made.power(claim))
-
-
-def _made(target: Target, stated: Dependence | float, instances: int, claim: float | None, seed: int) -> Plan:
-    """The plan for a target that was checked."""
-    size = smallest(target, stated, instances, seed)
-    expected = expect(target, stated, size, instances, seed)
-    while expected.chance < target.power:
-        size += max(1, size // 200)
-        expected = expect(target, stated, size, instances, seed)
-    known = dependence_at(target, stated, size, instances)
-    return Plan(
-        target,
-        size,
-        instances,
-        n_comparisons(target.metric, size, instances),
-        known,
-        expected,
-        rules_of_thumb(target, stated, instances, seed),
-        zero_errors(size, instances=instances, metric=target.metric, level=target.level, dependence=known, rng=seed),
-        claim,
-        None,
-        stated,
-        seed,
+        size = smallest(target, known, int(instances), seed)
+        expected = expect(target, known, size, int(instances), seed)
+        rules = rules_of_thumb(target, known, int(instances), seed)
+        clean = zero_errors(size, instances=instances, metric=target.metric, level=level, known=known)
+    scenarios = known.scenarios(target.rate, size, int(instances))
+    which = 0 if target.metric == "far" else 1
+    rho = np.array([scenario.true[which] for scenario in scenarios])
+    weight = np.array([scenario.weight for scenario in scenarios])
+    made = Plan(
+        target=target,
+        n_identities=size,
+        instances=int(instances),
+        comparisons=n_comparisons(target.metric, size, int(instances)),
+        correlation=float(rho[0]),
+        doubt=float(np.sqrt(weight @ (rho - weight @ rho) ** 2)),
+        source=known.source,
+        expected=expected,
+        rules=rules,
+        clean=clean,
+        claim=claim,
+        claim_power=None,
+        known=known,
+        seed=seed,
     )
+    return made if claim is None else replace(made, claim_power=made.power(claim))
 
 
 def _target(

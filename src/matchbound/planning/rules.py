@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from matchbound.errors import UsageError
-from matchbound.planning.latent_limits import planned
-from matchbound.planning.latent_model import UNKNOWN, Dependence, Metric, n_comparisons
+from matchbound.planning.goal import LEAST_IDENTITIES, Target, draws
+from matchbound.planning.known import Known, known_from
+from matchbound.planning.predictive import n_comparisons
 from matchbound.results.interval import check_level
 from matchbound.show.shown import Shown
+from matchbound.stats.latent.model import Metric
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Rule(Shown):
     promise
         What the rule says one gets.
     chance
-        How often these people would meet the plan's target once dependence is seen.
+        How often these people would meet the plan's target, dependence being accounted for.
     """
 
     name: str
@@ -48,15 +48,13 @@ class ZeroErrors(Shown):
 
     independent
         If all comparisons were independent, 1 − (1−level)^(1/N): the rule of 3.
-    modelled
-        Under the latent model: the rate at which a clean result still has probability 1 − level.
-    disjoint
-        Counting only comparisons that share nobody (⌊G/2⌋ impostor pairs, or one genuine comparison an
-        identity): true whatever the dependence.
-    wilson
-        What ``upper_bound(method="wilson")`` reports: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
     default
-        What `upper_bound()` reports on data with these correlations: the latent limit, never below `independent`.
+        ``upper_bound()`` of data with these correlations: the latent limit, never below `independent`.
+    disjoint
+        From comparisons that share nobody alone (⌊G/2⌋ impostor pairs, or one genuine comparison of each identity):
+        right whatever the dependence.
+    wilson
+        ``upper_bound(method="wilson")``: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
 
     See Also
     --------
@@ -76,11 +74,9 @@ class ZeroErrors(Shown):
     comparisons: int
     level: float
     independent: float
-    modelled: float
+    default: float
     disjoint: float
     wilson: float
-    dependence: Dependence
-    default: float = math.nan
 
 
 def identities_for(metric: Metric, comparisons: int, instances: int) -> int:
@@ -100,8 +96,7 @@ def zero_errors(
     instances: int = 1,
     metric: Metric = "far",
     level: float = 0.95,
-    dependence: Dependence | None = None,
-    rng: int = 0,
+    known: Known | None = None,
 ) -> ZeroErrors:
     """Upper bounds on a rate after a test without errors: by the rule of 3, and with dependence accounted for.
 
@@ -115,10 +110,8 @@ def zero_errors(
         Which rate.
     level : float
         Confidence of the bounds.
-    dependence : Dependence, optional
-        How strongly comparisons that share people err together; cautious values by default.
-    rng : int
-        Seed.
+    known : Known, optional
+        How errors are correlated, as a plan knows it; by default the assumed correlations.
 
     Returns
     -------
@@ -145,47 +138,40 @@ def zero_errors(
         raise UsageError(f"{metric} needs at least 2 identities with {least} instances each")
     from scipy.special import ndtri
 
-    known = (UNKNOWN if dependence is None else dependence).at(instances)
+    known = known_from(metric, None, None) if known is None else known
     comparisons = n_comparisons(metric, n_identities, instances)
     apart = n_identities // 2 if metric == "far" else n_identities
     z2 = float(ndtri(level)) ** 2
+    model = known.study(known.scenarios(0.0, n_identities, instances)[0], n_identities, instances)
 
     def bound(n: int) -> float:
         return -math.expm1(math.log1p(-level) / n)
 
     return ZeroErrors(
-        metric,
-        n_identities,
-        instances,
-        comparisons,
-        level,
-        bound(comparisons),
-        _modelled(metric, n_identities, instances, level, known, bound(comparisons), bound(apart), rng),
-        bound(apart),
-        z2 / (apart + z2),
-        known,
-        planned(metric, n_identities, instances, known).none(1.0 - level),
+        metric=metric,
+        n_identities=n_identities,
+        instances=instances,
+        comparisons=comparisons,
+        level=level,
+        independent=bound(comparisons),
+        default=float(model.limit(0.0, model.deviate(level, "upper"), True)[0]),
+        disjoint=bound(apart),
+        wilson=z2 / (apart + z2),
     )
 
 
-def _modelled(
-    metric: Metric,
-    n_identities: int,
-    instances: int,
-    level: float,
-    dependence: Dependence,
-    low: float,
-    high: float,
-    rng: int,
-) -> float:
-    """The rate at which no error has probability 1 − level under the latent model, by bisection on the log rate."""
-    from matchbound.planning.foresight import chance_of_none
-
-    none = chance_of_none(metric, n_identities, instances, dependence, rng=np.random.default_rng(rng))
-    for _ in range(16):
-        middle = math.sqrt(low * high)
-        if none(middle) > 1.0 - level:
-            low = middle
-        else:
-            high = middle
-    return math.sqrt(low * high)
+def rules_of_thumb(target: Target, known: Known, instances: int, seed: int) -> tuple[Rule, ...]:
+    """The rule of 3 for the bound (or the rate) and the rule of 30 for the rate, with what they are worth here."""
+    asked: list[tuple[str, float, str]] = []
+    bound = target.value if target.goal == "upper" else target.rate
+    if bound > 0.0:
+        asked.append(("rule of 3", 3.0 / bound, f"no error shows a rate below {bound:g} at 95%"))
+    if target.rate > 0.0:
+        asked.append(("rule of 30", 30.0 / target.rate, "30 errors give the rate to ±30% at 90%"))
+    rules = []
+    for name, wanted, promise in asked:
+        comparisons = math.ceil(wanted - 1e-9)
+        size = max(identities_for(target.metric, comparisons, instances), LEAST_IDENTITIES)
+        chance = draws(target, known, size, instances, seed).met()
+        rules.append(Rule(name, comparisons, size, promise, chance))
+    return tuple(rules)

@@ -49,37 +49,20 @@ def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
             "claim": plan.claim,
             "claim_power": plan.claim_power,
             "no_error_independent": clean.independent,
-            "no_error_modelled": clean.modelled,
-            "no_error_wilson": clean.wilson,
             "no_error_default": clean.default,
-            "correlation_shared": plan.dependence.shared,
-            "correlation_same": plan.dependence.same,
-            "correlation_genuine": plan.dependence.genuine,
+            "no_error_wilson": clean.wilson,
+            "no_error_disjoint": clean.disjoint,
+            "correlation": plan.correlation,
             "correlation_doubt": plan.doubt,
-            "dependence": plan.dependence.source,
+            "dependence": plan.source,
         }
     ]
-    for m, g, pairs in zip(curve.instances, curve.n_identities, curve.comparisons, strict=True):
-        records.append(
-            {
-                "what": "cost",
-                "metric": target.metric,
-                "instances": int(m),
-                "identities": int(g),
-                "comparisons": int(pairs),
-            }
-        )
+    for row in curve.to_records():
+        cost = {"instances": row["instances"], "identities": row["n_identities"], "comparisons": row["comparisons"]}
+        records.append({"what": "cost", "metric": target.metric, **cost})
     for rule in plan.rules:
-        records.append(
-            {
-                "what": rule.name,
-                "metric": target.metric,
-                "instances": plan.instances,
-                "identities": rule.n_identities,
-                "comparisons": rule.comparisons,
-                "chance": rule.chance,
-            }
-        )
+        size = {"instances": plan.instances, "identities": rule.n_identities, "comparisons": rule.comparisons}
+        records.append({"what": rule.name, "metric": target.metric, **size, "chance": rule.chance})
     return records
 
 
@@ -108,12 +91,7 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
         table(("", ""), rows, width=width, colour=colour),
         table(
             ("instances of each", "people", "recordings", "comparisons"),
-            [
-                (f"{m}", f"{g:,}", f"{r:,}", f"{c:,}")
-                for m, g, r, c in zip(
-                    curve.instances, curve.n_identities, curve.recordings, curve.comparisons, strict=True
-                )
-            ],
+            [tuple(f"{value:,}" for value in row.values()) for row in curve.to_records()],
             title="The same goal with",
             width=width,
             colour=colour,
@@ -129,14 +107,11 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
             )
         )
     parts.append(
-        f"No error at all would show {name} below {percent(clean.independent)} if comparisons were independent,\n"
-        f"{percent(clean.modelled)} under the assumed dependence; upper_bound() then says {percent(clean.default)},\n"
-        f"and Wilson's bound, which rests on the number of people alone, {percent(clean.wilson)}.\n"
-        f"Assumed correlations: {plan.dependence}.\n"
+        f"No error at all would show {name} below {percent(clean.independent)} if comparisons were independent;\n"
+        f"upper_bound() then gives {percent(clean.default)}, and comparisons that share nobody show\n"
+        f"{percent(clean.disjoint)} whatever the dependence.\n"
+        f"Correlation of errors that share a person: {plan.correlation:.3f}, give or take {plan.doubt:.3f} "
+        f"({plan.source}).\n"
+        "The chance is an average over what it may be.\n"
     )
-    if plan.doubt:
-        parts.append(
-            "The chance is an average over what the correlations may be: a pilot of so many people does not show them\n"
-            "exactly, and this is in the number of people.\n"
-        )
     return "\n".join(parts)

@@ -432,27 +432,30 @@ class LatentModel:
 
         Below the pool, ρ_s moves towards ρ_w (FAR) and ρ_w towards 1 (FRR). The allowance counts as an error too.
         """
+        rho, error = self.correlation(z)
+        pair = min(self.correlations.rho_pair, MOST) if self.metric == "far" else rho
+        shared, effect = self._parts(z, rho, pair)
+        more, most_effect = self._parts(z, rho + error, pair if self.metric == "far" else rho + error)
+        alone = self._alone(z)
+        model, most = shared + effect * alone, more + most_effect * alone
+        return model, effect, np.maximum(np.log(most / model), 1e-6)
+
+    def correlation(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The correlation that rules the variance at probit rates z (FAR: ρ_s, FRR: ρ_w), and its error; shape (J,).
+
+        Below the pool it moves towards the most that it could be, ρ_w for FAR and 1 for FRR; this allowance counts as
+        an error too.
+        """
         rho_s, rho_w = self.correlations.rho_identity, min(self.correlations.rho_pair, MOST)
         people = self.shown_by or self.effective_identities
         depth = np.maximum(float(_probit(np.array(self.settings.pool(self.metric)[0]))) - z, 0.0)
         share, error = -np.expm1(-self.settings.tail * depth), math.sqrt(self.settings.kurtosis / people)
         if self.metric == "far":
             rise = share * max(rho_w - rho_s, 0.0)
-            error *= rho_s + rho_w / people
-            low, high = rho_s + rise, rho_s + rise + np.hypot(error, rise)
-            shared, effect = self._parts(z, low, rho_w)
-            more, _ = self._parts(z, high, rho_w)
-            alone = self._alone(z)
-            model, most = shared + effect * alone, more + effect * alone
-        else:
-            mates = 1.0 + self.design.within / (self.design.comparisons * self.design.alone)
-            rise = share * (1.0 - rho_w)
-            error *= (1.0 - rho_w) * (rho_w + (1.0 - rho_w) / mates)
-            _, effect = self._parts(z, 0.0, rho_w + rise)
-            _, most_effect = self._parts(z, 0.0, rho_w + rise + np.hypot(error, rise))
-            alone = self._alone(z)
-            model, most = effect * alone, most_effect * alone
-        return model, effect, np.maximum(np.log(most / model), 1e-6)
+            return rho_s + rise, np.hypot(error * (rho_s + rho_w / people), rise)
+        mates = 1.0 + self.design.within / (self.design.comparisons * self.design.alone)
+        rise = share * (1.0 - rho_w)
+        return rho_w + rise, np.hypot(error * (1.0 - rho_w) * (rho_w + (1.0 - rho_w) / mates), rise)
 
     def _sample(self, errors: FloatArray, z_hat: FloatArray, relative: FloatArray) -> tuple[FloatArray, FloatArray]:
         """d = log v̂ + s²/2 − log T(ẑ), and s, the error of log v̂; NaN where there is no v̂. Shape (J,) each."""

@@ -1,4 +1,4 @@
-"""What sample would settle a claim that the data at hand do not show."""
+"""The sample size that would show a claim which the data at hand do not show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plan_for(
     claim
         About ``far`` or ``frr`` below a target that the estimate meets.
     pilot
-        The data at hand, for how errors go together; see `plan`.
+        The data at hand, for how errors are correlated; see `plan`.
     instances
         Instances of each person in the study to come.
     rng, options
@@ -37,7 +37,7 @@ def plan_for(
     Returns
     -------
     Plan
-        The sample that would settle the claim.
+        The sample size that would show the claim.
 
     See Also
     --------

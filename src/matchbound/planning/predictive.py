@@ -1,49 +1,59 @@
-"""What data that do not exist yet will say: draws of the estimate and of its variance estimate under the latent model.
+"""What data that do not exist yet will show: draws of the rate and of its variance under the latent model.
 
-The width of an interval is random, because the estimate and its variance are. A plan that aims at the
-expected width is missed half of the time; a plan needs the distribution. Simulating the comparisons
-themselves would cost G² a draw. Instead identities are put into bins of their latent effect, whose counts are
-multinomial; given the bins, the erring pairs, their sizes and their coincidences are drawn in one go, so that
-a draw costs the same at 100 and at 100,000 identities.
+The width of an interval is random, because the rate and its variance are. A plan that aims at the expected width is
+missed half of the time; a plan needs the distribution. Simulating the comparisons themselves would cost G² a draw.
+Instead identities are put into bins of their latent effect, whose counts are multinomial; given the bins, the erring
+pairs, their sizes and their coincidences are drawn at once, so that a draw costs the same at 100 and at 100,000
+identities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.planning.latent_limits import PlannedLimits
-from matchbound.planning.latent_model import Dependence, Metric, n_comparisons
 from matchbound.stats.intervals import normal_quantile, wilson_limits
+from matchbound.stats.latent.model import Metric
+from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 
-_NODES = 41
+NODES = 41
 """Bins of an identity's effect, over ±5 standard deviations."""
+MOST_SHARED = 0.49
+"""ρ_s of two effects that add up to a pair's is below one half."""
+
+
+def n_comparisons(metric: Metric, n_identities: int, instances: int) -> int:
+    """All pairs: M²·G(G−1)/2 impostor, G·M(M−1)/2 genuine comparisons."""
+    if metric == "far":
+        return instances * instances * n_identities * (n_identities - 1) // 2
+    return n_identities * instances * (instances - 1) // 2
 
 
 @dataclass(frozen=True, eq=False)
-class Foresight:
-    """Draws of what planned data will say.
+class Predictive:
+    """Draws of what planned data will show.
 
     estimate, variance : float64 arrays, shape (n_draws,)
         The rate and its plug-in variance (4R − 2Q)/N2², or Σ(e − qg)²/T², which can be ≤ 0.
+    unbiased : float64 array, shape (n_draws,)
+        The variance that the default interval takes from a sample, without bias and with its floor.
     floor
         The least effective number of comparisons that Wilson's interval takes.
-    comparisons
-        How many comparisons there will be.
-    planned
-        The latent limits of such data, where they will be used.
     """
 
-    metric: Metric
     estimate: FloatArray
     variance: FloatArray
+    unbiased: FloatArray
     floor: int
-    comparisons: int
-    planned: PlannedLimits | None = None
+
+    @property
+    def relative(self) -> FloatArray:
+        """The unbiased variance over the squared rate; of comparisons that did not err, where most do."""
+        smaller = np.maximum(np.minimum(self.estimate, 1.0 - self.estimate), 1e-150)
+        return np.where(self.estimate > 0.0, self.unbiased / smaller**2, 0.0)
 
     def wilson(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Wilson's limits of each draw, shapes (n_draws,); see `matchbound.stats.intervals`."""
@@ -54,54 +64,56 @@ class Foresight:
         return wilson_limits(p, n, normal_quantile(tail))
 
 
-def foresee(
+def predictive(
     metric: Metric,
     p: float,
     n_identities: int,
     instances: int,
-    dependence: Dependence,
+    correlations: tuple[float, float],
     *,
     n_draws: int,
     rng: np.random.Generator,
-) -> Foresight:
-    """Draw estimates and variance estimates of all-pairs data with equally many instances per identity."""
+) -> Predictive:
+    """Draws for all pairs of equally many instances of each identity.
+
+    correlations
+        (ρ_s, ρ_w) at the rate p; ρ_s is not used for FRR.
+    """
     if p == 0.0:
         nothing = np.zeros(n_draws)
-        floor = n_identities // 2 if metric == "far" else n_identities
-        return Foresight(metric, nothing, nothing, floor, n_comparisons(metric, n_identities, instances))
-    if metric == "far":
-        return _foresee_far(p, n_identities, instances, dependence, n_draws, rng)
-    return _foresee_frr(p, n_identities, instances, dependence, n_draws, rng)
+        return Predictive(nothing, nothing, nothing, n_identities // 2 if metric == "far" else n_identities)
+    draw = _far if metric == "far" else _frr
+    return draw(p, n_identities, instances, correlations, n_draws, rng)
 
 
-def _foresee_frr(
-    p: float, n_identities: int, instances: int, dependence: Dependence, n_draws: int, rng: np.random.Generator
-) -> Foresight:
+def _frr(
+    p: float, n_identities: int, instances: int, rho: tuple[float, float], n_draws: int, rng: np.random.Generator
+) -> Predictive:
     """Identities are independent: the count of each is a binomial with a Gaussian effect, and so its law is known."""
     g = instances * (instances - 1) // 2
     total = n_comparisons("frr", n_identities, instances)
-    law = _count_law(g, np.zeros(1), p, 0.0, dependence.genuine)[0]
+    law = _count_law(g, np.zeros(1), p, 0.0, rho[1])[0]
     size, square, share = _grouped(np.arange(1, g + 1), law[1:])
     counts = rng.multinomial(n_identities, np.append(share, max(1.0 - share.sum(), 0.0)), size=n_draws)[:, :-1]
     estimate = counts @ size / total
     variance = (counts @ square - estimate * estimate * g * g * n_identities) / float(total) ** 2
     variance = np.where(variance > 1e-12 * estimate * estimate, variance, 0.0)
-    return Foresight("frr", estimate, variance, n_identities, total)
+    return Predictive(estimate, variance, frr_bias_factor(float(n_identities)) * variance, n_identities)
 
 
-def _foresee_far(
-    p: float, n_identities: int, instances: int, dependence: Dependence, n_draws: int, rng: np.random.Generator
-) -> Foresight:
+def _far(
+    p: float, n_identities: int, instances: int, rho: tuple[float, float], n_draws: int, rng: np.random.Generator
+) -> Predictive:
     size_g, m = n_identities, instances * instances
-    pair = _pair_law(p, m, dependence.shared, max(dependence.same, 2.0 * dependence.shared))
+    shared = min(rho[0], MOST_SHARED)
+    pair = _pair_law(p, m, shared, max(rho[1], 2.0 * shared))
     mean, within, weight = pair.mean, pair.within, pair.weight
-    any_error = -np.expm1(pair.log_none)
     sizes, squares, share = pair.sizes, pair.squares, pair.share
     size_1, size_2 = float(share @ sizes), float(share @ squares)
     count = rng.multinomial(size_g, weight, size=n_draws).astype(np.float64)
 
     expected, expected_within, expected_pairs = (
-        np.maximum(_over_pairs(count, x), 1e-12) for x in (mean, within, any_error)
+        np.maximum(_over_pairs(count, x), 1e-12) for x in (mean, within, pair.any_error)
     )
     of_identity = count @ mean - np.diag(mean)  # E[S_i] of a member of each bin
     of_squares = count @ (mean * mean) - np.diag(mean) ** 2
@@ -114,11 +126,9 @@ def _foresee_far(
     sized = rng.multinomial(erring, share)
     errors = sized @ sizes * (expected / (expected_pairs * size_1))
     excess = size_2 - size_1
-    pairs_within = (
-        sized @ (squares - sizes) * (expected_within / (expected_pairs * excess))
-        if excess > 1e-12
-        else np.zeros(n_draws)
-    )
+    pairs_within = np.zeros(n_draws)
+    if excess > 1e-12:
+        pairs_within = sized @ (squares - sizes) * (expected_within / (expected_pairs * excess))
     spread = float(weight @ (within + mean - mean * mean) @ weight) / float(weight @ mean @ weight)
     coincidences = _coincidences(errors, expected, expected_shared, sum_2, sum_3, spread, rng)
 
@@ -128,18 +138,19 @@ def _foresee_far(
     a2 = 2.0 * (errors + pairs_within)
     r = coincidences + a2 - size_g * (m * (size_g - 1.0) * estimate) ** 2
     q = a2 - estimate**2 * m * n2
-    variance = (4.0 * r - 2.0 * q) / n2**2
-    return Foresight("far", np.minimum(estimate, 1.0), variance, size_g // 2, comparisons)
+    factor = far_bias_factor(float(size_g))
+    unbiased = np.maximum((factor if np.isfinite(factor) else 1.0) * (4.0 * r - 2.0 * q), 2.0 * q)
+    return Predictive(np.minimum(estimate, 1.0), (4.0 * r - 2.0 * q) / n2**2, unbiased / n2**2, size_g // 2)
 
 
 @dataclass(frozen=True, eq=False)
 class _PairLaw:
-    """What the errors n of one identity pair are like, given the bins of its two identities; K bins.
+    """The law of the errors n of one identity pair, given the bins of its two identities; K bins.
 
     weight : array, shape (K,)
         Probability of each bin.
-    mean, within, log_none : arrays, shape (K, K)
-        E[n], E[n(n−1)] and log P(n = 0).
+    mean, within, any_error : arrays, shape (K, K)
+        E[n], E[n(n−1)] and P(n > 0).
     sizes, squares, share : arrays, shape (C,)
         Groups of n > 0 over all pairs: mean n, mean n², probability given n > 0.
     """
@@ -147,7 +158,7 @@ class _PairLaw:
     weight: FloatArray
     mean: FloatArray
     within: FloatArray
-    log_none: FloatArray
+    any_error: FloatArray
     sizes: FloatArray
     squares: FloatArray
     share: FloatArray
@@ -155,55 +166,24 @@ class _PairLaw:
 
 @lru_cache(maxsize=16)
 def _pair_law(p: float, m: int, shared: float, same: float) -> _PairLaw:
-    node = np.linspace(-5.0, 5.0, _NODES)
+    node = np.linspace(-5.0, 5.0, NODES)
     weight = np.exp(-0.5 * node * node)
     weight /= weight.sum()
-    sums = 2.0 * node[0] + np.arange(2 * _NODES - 1) * (node[1] - node[0])  # every value of x_k + x_l
+    sums = 2.0 * node[0] + np.arange(2 * NODES - 1) * (node[1] - node[0])  # every value of x_k + x_l
     law = _count_law(m, sums, p, shared, same)
     number = np.arange(m + 1)
-    index = np.arange(_NODES)[:, None] + np.arange(_NODES)[None, :]
+    index = np.arange(NODES)[:, None] + np.arange(NODES)[None, :]
     together = np.bincount(index.reshape(-1), weights=np.outer(weight, weight).reshape(-1), minlength=sums.size)
     sizes, squares, share = _grouped(number[1:], together @ law[:, 1:])
-    some = law[:, 1:].sum(axis=1)
-    log_none = np.where(some < 0.5, np.log1p(-np.minimum(some, 0.5)), np.log(np.maximum(law[:, 0], 1e-300)))
     return _PairLaw(
         weight,
         (law @ number)[index],
         (law @ (number * (number - 1)))[index],
-        log_none[index],
+        law[:, 1:].sum(axis=1)[index],
         sizes,
         squares,
         share / share.sum(),
     )
-
-
-def chance_of_none(
-    metric: Metric,
-    n_identities: int,
-    instances: int,
-    dependence: Dependence,
-    *,
-    n_draws: int = 1000,
-    rng: np.random.Generator,
-) -> Callable[[float], float]:
-    """The probability that no comparison errs, as a function of the rate, over one set of draws of identities."""
-    if metric == "frr":
-        genuine = instances * (instances - 1) // 2
-
-        def of_genuine(p: float) -> float:
-            some = float(_count_law(genuine, np.zeros(1), p, 0.0, dependence.genuine)[0, 1:].sum())
-            return float(np.exp(n_identities * np.log1p(-min(some, 1.0 - 1e-15))))
-
-        return of_genuine
-    same = max(dependence.same, 2.0 * dependence.shared)
-    weight = _pair_law(0.5, 1, dependence.shared, same).weight
-    count = rng.multinomial(n_identities, weight, size=n_draws).astype(np.float64)
-
-    def of_impostors(p: float) -> float:
-        pair = _pair_law(p, instances * instances, dependence.shared, same)
-        return float(np.exp(_over_pairs(count, pair.log_none)).mean())
-
-    return of_impostors
 
 
 def _over_pairs(count: FloatArray, matrix: FloatArray) -> FloatArray:
@@ -224,9 +204,9 @@ def _coincidences(
     """Ordered pairs of errors that share one identity, Σ_i Σ_{j≠k} n_ij·n_ik, given the bins and the errors.
 
     `spread` is the variance of the errors of a pair over their mean. The coincidences grow with x(x − spread), x
-    being the errors. What is left of their noise: chance differences between identities of the same effect (a
-    gamma factor with the variance of ΣS_i² that the total does not explain), and the fact that they come in whole
-    clumps (a Poisson number of them).
+    being the errors. The rest of their noise: chance differences between identities of the same effect (a gamma factor
+    with the variance of ΣS_i² that the total does not explain), and the fact that they come in whole clumps (a Poisson
+    number of them).
     """
     level = expected_shared * np.maximum(errors * (errors - spread), 0.0) / expected**2
     uneven = np.clip(4.0 * spread * (sum_3 / np.maximum(sum_2, 1e-100) ** 2 - 0.5 / expected), 1e-9, 1e6)
@@ -251,9 +231,8 @@ def _count_law(m: int, sums: FloatArray, p: float, shared: float, same: float) -
     c = np.linspace(-6.0, 6.0, 97) if own > 1e-9 else np.zeros(1)
     c_weight = np.exp(-0.5 * c * c)
     c_weight /= c_weight.sum()
-    score = (float(ndtri(p)) + np.sqrt(shared) * sums[:, None] + np.sqrt(max(own, 0.0)) * c[None, :]) / np.sqrt(
-        max(1.0 - same, 1e-6)
-    )
+    shift = np.sqrt(shared) * sums[:, None] + np.sqrt(max(own, 0.0)) * c[None, :]
+    score = (float(ndtri(p)) + shift) / np.sqrt(max(1.0 - same, 1e-6))
     k = np.arange(m + 1)
     choose = gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1)
     log_yes, log_no = log_ndtr(score), log_ndtr(-score)
