@@ -36,6 +36,7 @@ from real_sets import SETS
 import matchbound as mb
 from matchbound.planning.goal import one_thread, smallest
 from matchbound.planning.known import known_from
+from matchbound.planning.plan import Plan
 
 Array = NDArray[Any]
 NAMES = {"voices": "speakers"}
@@ -163,9 +164,7 @@ def climb(
     return {method: np.array(shares) for method, shares in met.items()}
 
 
-def planned(
-    people: People, asked: Asked, method: str, pilot: int | None, pilots: int, seed: int
-) -> tuple[mb.Plan, Array]:
+def planned(people: People, asked: Asked, method: str, pilot: int | None, pilots: int, seed: int) -> tuple[Plan, Array]:
     """The first plan, and the numbers of people that plans ask for, spread out."""
     sizes = []
     for number in range(pilots if pilot else 1):
@@ -181,7 +180,7 @@ def planned(
     return first, np.exp(stretched(wanted, pilot / people.size) if pilot else wanted)
 
 
-def row_of(first: mb.Plan, sizes: Array, steps: list[int], met: Array, replications: int) -> dict[str, Any]:
+def row_of(first: Plan, sizes: Array, steps: list[int], met: Array, replications: int) -> dict[str, Any]:
     """What was asked for, and how often it was met."""
     each = np.interp(np.log(sizes), np.log(steps), met)
     error = np.sqrt(each.mean() * (1.0 - each.mean()) / replications + each.var() / each.size)

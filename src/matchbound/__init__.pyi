@@ -44,8 +44,8 @@ from matchbound.planning.protocol import (
     score_protocol as score_protocol,
 )
 from matchbound.planning.rules import zero_errors as zero_errors
-from matchbound.planning.searches import plan_search as plan_search
 from matchbound.planning.sample_size import plan_for as plan_for
+from matchbound.planning.searches import plan_search as plan_search
 from matchbound.readers.candidates import read_candidates as read_candidates
 from matchbound.readers.failures import read_failures as read_failures
 from matchbound.readers.read import read as read

@@ -207,7 +207,7 @@ def test_rates_without_comparisons_have_no_limits() -> None:
 
 
 def test_a_method_of_ones_own() -> None:
-    def whole(number: mb.results.Rate, levels: np.ndarray, n_resamples: int, seed: int) -> list[tuple[float, float]]:
+    def whole(number: object, levels: np.ndarray, n_resamples: int, seed: int) -> list[tuple[float, float]]:
         return [(0.0, 1.0) for _ in levels]
 
     study = small(methods={"all of it": whole}, replications=3)
