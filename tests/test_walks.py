@@ -68,6 +68,15 @@ def test_from_embeddings_to_an_interval_of_a_point(faces: dict[int, mb.Embedding
     assert "counting/allpairs.py" not in modules(found)
 
 
+def test_from_embeddings_to_an_interval_of_fpir(faces: dict[int, mb.Embeddings]) -> None:
+    def run(seed: int) -> object:
+        data = faces[seed]
+        gallery = mb.Embeddings(data.vectors[:100:5], data.codes[:100:5])
+        return mb.search(gallery, mb.Embeddings(data.vectors[1::5], data.codes[1::5])).fpir(0.3).interval()
+
+    assert len(modules(walked(run))) <= 22
+
+
 @pytest.mark.parametrize("metric", ["far", "frr"])
 @pytest.mark.parametrize(("method", "most"), [("wilson", 11), ("auto", 14)])
 def test_from_comparisons_to_an_interval_of_a_rate(

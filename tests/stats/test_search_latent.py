@@ -17,6 +17,7 @@ import matchbound as mb
 import naive_latent
 from conftest import DATA
 from matchbound import results
+from matchbound.stats.latent.curves import Curve
 from matchbound.stats.latent.probabilities import excess
 from matchbound.stats.search import latent
 from test_search import best_first, tables
@@ -95,7 +96,7 @@ def test_single_hits_on_one_person_are_correlated_as_brute_force_finds(
             (float(ndtri(hits / n)), naive_latent.correlation_of(float(ndtri(one)), target), single.sum(), hits)
         )
     if not rows:
-        assert made.rho == 0.0
+        assert made.rho.pooled == 0.0
         return
     z, rho, u, hits = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     np.testing.assert_allclose(made.z, z)
@@ -103,21 +104,24 @@ def test_single_hits_on_one_person_are_correlated_as_brute_force_finds(
     weight = (np.gradient(z) if z.size > 1 else np.ones(1)) * np.minimum(u / 30.0, 1.0)
     inside = (z >= ndtri(0.02)) & (z <= ndtri(0.6) + 1e-9)
     weight = weight * inside if inside.any() else weight
-    assert never or made.rho == pytest.approx(max(float(weight @ rho) / float(weight.sum()), 0.0), abs=1e-5)
+    assert never or made.rho.pooled == pytest.approx(float(weight @ rho) / float(weight.sum()), abs=1e-5)
 
 
 @given(st.floats(0.001, 0.4), st.floats(0.0, 0.4), st.integers(2, 1000))
 def test_a_random_gallery_adds_the_variance_of_its_people(rate: float, rho: float, size: int) -> None:
-    """N·(Φ₂(z, z; ρ_G) − f₁²), with ρ_G raised in the tail; the upper limit never falls."""
+    """N·(Φ₂(z, z; ρ_G) − f₁²), with ρ_G raised in the tail for upper limits; limits never come nearer."""
     rng = np.random.default_rng(0)
     model = latent.fit_searches(np.repeat(np.arange(40), 5), 40, rng.standard_normal(200), 20)
-    added = latent.GalleryVariance(size, rho, np.empty(0), np.empty(0)).added_to(model)
+    none = np.empty(0)
+    added = latent.GalleryVariance(size, Curve(none, none, none, rho), none, none).added_to(model)
     z = float(ndtri(rate))
-    raised = min(rho + 0.6 * model.correlations.rho_pair * max(float(ndtri(0.05)) - z, 0.0), 0.99)
     one = rate / size
-    wanted = size * (naive_latent.both_below(float(ndtri(one)), raised) - one**2)
     assert added.beyond is not None
-    got = float(added.beyond(np.array([z]), np.array([True]))[0])
-    assert got == pytest.approx(wanted, rel=1e-3, abs=1e-9)
+    for upper in (True, False):
+        more = 0.6 * model.correlations.rho_pair * max(float(ndtri(0.05)) - z, 0.0) if upper else 0.0
+        wanted = size * (naive_latent.both_below(float(ndtri(one)), min(rho + more, 0.99)) - one**2)
+        got = float(added.beyond(np.array([z]), np.array([upper]))[0])
+        assert got == pytest.approx(wanted, rel=1e-3, abs=1e-9)
     assert math.isclose(float(excess(np.array([ndtri(one)]), np.array([0.0]))[0]), 0.0, abs_tol=1e-12)
     assert added.limit(20, 1.96, True)[0] >= model.limit(20, 1.96, True)[0] - 1e-12
+    assert added.limit(20, 1.96, False)[0] <= model.limit(20, 1.96, False)[0] + 1e-12

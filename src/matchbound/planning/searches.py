@@ -13,6 +13,7 @@ from matchbound.results.interval import check_level, check_whole
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import normal_quantile
+from matchbound.stats.latent.curves import Curve
 from matchbound.stats.latent.model import Clusters, Correlations, Design, LatentModel
 from matchbound.stats.search.latent import GalleryVariance, fit_searches, gallery_variance
 
@@ -177,7 +178,8 @@ def _correlations(pilot: Searches | None) -> tuple[float, float]:
     if not part.searches:
         raise DataError("the pilot has no searches of people who are not enrolled to plan from")
     model = fit_searches(part.person, part.people.size, -part.score[:, 0], 0)
-    return model.correlations.rho_pair, gallery_variance(part.person, part.holder, part.score, pilot.gallery_size).rho
+    varied = gallery_variance(part.person, part.holder, part.score, pilot.gallery_size)
+    return model.correlations.rho_pair, max(varied.rho.pooled, 0.0)
 
 
 def _model(people: int, probes: int, gallery: int, person: float, enrolled: float) -> LatentModel:
@@ -186,4 +188,4 @@ def _model(people: int, probes: int, gallery: int, person: float, enrolled: floa
     clusters = Clusters(np.array([float(probes)]), np.array([float(people)]))
     correlations = Correlations(none, none, none, 0.0, person, float(people))
     model = LatentModel("frr", Design(n, n * (probes - 1.0)), clusters, float(people), correlations)
-    return GalleryVariance(gallery, enrolled, none, none).added_to(model)
+    return GalleryVariance(gallery, Curve(none, none, none, enrolled), none, none).added_to(model)

@@ -88,10 +88,10 @@ def _latent(rate: SearchRate, ask: Ask) -> Limits:
     model = rate.latent_model(gallery)
     low, high = model.limit(rate.errors, rate.deviate(ask.tail), np.array([False, True]))
     notes = model.limits(rate.errors, ask.level, ask.side).notes
-    if gallery == "random" and rate.holders is not None and rate.holders.rho > latent.HUBS:
+    if gallery == "random" and rate.holders is not None and rate.holders.rho.pooled > latent.HUBS:
         text = (
-            f"a few enrolled people receive most false hits (ρ_G = {rate.holders.rho:.2f}): the gallery, not the "
-            "number of searches, limits this claim. gallery='fixed' is about this gallery alone; see hubs()"
+            f"a few enrolled people receive most false hits (ρ_G = {rate.holders.rho.pooled:.2f}): the gallery, not "
+            "the number of searches, limits this claim. gallery='fixed' is about this gallery alone; see hubs()"
         )
         notes = (*notes, Note("hubs", text))
     return rate._limits(low, high, notes)

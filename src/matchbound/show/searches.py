@@ -20,7 +20,11 @@ LOWEST = 1e-5
 
 
 def _table(
-    headings: Sequence[str], words: int, rows: Sequence[tuple[str, ...]], title: str = "", note: str = ""
+    headings: Sequence[str],
+    words: int,
+    rows: Sequence[tuple[str, ...]],
+    title: str | None = None,
+    note: str | None = None,
 ) -> Table:
     """A table whose first columns hold words, the others numbers."""
     columns = tuple(Column(name, "text" if k < words else "number") for k, name in enumerate(headings))
@@ -30,7 +34,7 @@ def _table(
 def searches_rows(records: Sequence[Record]) -> Table:
     """Rates of searches with their intervals."""
     rows = [(search_name(r), threshold_text(r.get("threshold")), *_limits(r), _counted(r)) for r in records]
-    note = ""
+    note = None
     if records and "target" in records[0]:
         how = (intervals_note(records) or "Intervals.").rstrip(".")
         note = f"{how}, for a {records[0]['target']} gallery; {records[0]['gallery']:,} people are enrolled."

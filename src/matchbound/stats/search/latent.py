@@ -20,15 +20,14 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally
 from matchbound.stats.budget import ANGLES
 from matchbound.stats.latent import LatentModel, fit_genuine, genuine_variance, rank_grid
+from matchbound.stats.latent.curves import Curve, smooth
 from matchbound.stats.latent.probabilities import excess, implied_correlation
 
 GALLERY_TAIL = 0.6
-"""γ: ρ_G is raised by γ·ρ_w for each probit that the rate lies below TAIL_RATE."""
+"""γ: upper limits raise ρ_G by γ·ρ_w for each probit that the rate lies below TAIL_RATE."""
 TAIL_RATE = 0.05
 POOL = (0.02, 0.6)
-"""FPIRs over which ρ_G is averaged."""
-TRUSTED = 30.0
-"""A threshold with this many single hits has full weight in that; others weigh in proportion."""
+"""FPIRs over which ρ_G is averaged; it is nowhere below that average."""
 HUBS = 0.25
 """Above this ρ_G the gallery, and not the searches, limits what can be said."""
 MOST = 0.99
@@ -78,27 +77,27 @@ class GalleryVariance:
 
     size
         N.
-    rho
-        ρ_G, pooled.
+    rho : Curve
+        ρ_G as a function of the probit of FPIR.
     z, single : float64 arrays, shape (K,)
         Probits of FPIR in increasing order, and the share of hits that are single.
     """
 
     size: int
-    rho: float
+    rho: Curve
     z: FloatArray = field(repr=False)
     single: FloatArray = field(repr=False)
 
     def added_to(self, model: LatentModel) -> LatentModel:
-        """The model with this variance; ρ_G is raised in the tail, as the model's own correlations are."""
+        """The model with this variance; for upper limits of FPIR, ρ_G is raised in the tail."""
         from scipy.special import ndtr, ndtri
 
-        def beyond(z: FloatArray, _: BoolArray) -> FloatArray:
+        def beyond(z: FloatArray, upper: BoolArray) -> FloatArray:
             rate = -z if model.mirrored else z
             share = np.interp(rate, self.z, self.single) if self.z.size else np.ones(rate.shape)
             one = np.clip(ndtr(rate) * share / self.size, 1e-300, 0.5)
-            depth = np.maximum(float(ndtri(TAIL_RATE)) - rate, 0.0)
-            rho = np.minimum(self.rho + GALLERY_TAIL * model.correlations.rho_pair * depth, MOST)
+            depth = np.where(upper != model.mirrored, np.maximum(float(ndtri(TAIL_RATE)) - rate, 0.0), 0.0)
+            rho = np.minimum(self.rho(rate) + GALLERY_TAIL * model.correlations.rho_pair * depth, MOST)
             result: FloatArray = self.size * excess(ndtri(one), rho)
             return result
 
@@ -134,18 +133,13 @@ def gallery_variance(person: IntArray, holder: IntArray, score: FloatArray, size
         if alone.size and size > 1 and pairs > 0.0 and np.count_nonzero(hit) < n:
             parts = (np.bincount(key[alone]).astype(np.float64) for key in (holder[:, 0], cell.reshape(-1), person))
             rows.append((np.count_nonzero(hit), alone.size, *(float(part @ part) for part in parts)))
-    if not rows:
-        return GalleryVariance(size, 0.0, np.empty(0), np.empty(0))
-    hits, u, uu, dd, jj = np.array(rows, dtype=np.float64).T
+    hits, u, uu, dd, jj = np.array(rows, dtype=np.float64).reshape(-1, 5).T
     one = u / (n * size)
-    same = (uu - dd) / (size * pairs)
-    different = (u * u - uu - jj + dd) / (size * (size - 1.0) * pairs)
+    same = (uu - dd) / (size * pairs) if rows else one
+    different = (u * u - uu - jj + dd) / (size * (size - 1.0) * pairs) if rows else one
     rho = implied_correlation(ndtri(one), one * one * (same / np.maximum(different, one * one / 4.0) - 1.0))
-    z = ndtri(hits / n)
-    weight = (np.gradient(z) if z.size > 1 else np.ones(1)) * np.minimum(u / TRUSTED, 1.0)
-    inside = (z >= ndtri(POOL[0]) - 1e-9) & (z <= ndtri(POOL[1]) + 1e-9)
-    weight = np.where(inside, weight, 0.0) if np.any(inside) else weight
-    return GalleryVariance(size, max(float(weight @ rho) / float(weight.sum()), 0.0), z, u / hits)
+    z = np.asarray(ndtri(hits / n))
+    return GalleryVariance(size, smooth(z, rho, u, POOL, 1.0, 0.0), z, u / hits)
 
 
 def threshold_at(best: FloatArray, fpir: float) -> float:
