@@ -23,8 +23,7 @@ from peers import peer_python
 from timing import row
 
 import matchbound as mb
-from matchbound.counting.search import MOST_ROWS
-from matchbound.counting.search_scores import PIECE_COLUMNS
+from matchbound.counting.search import MOST_ROWS, PIECE_COLUMNS
 from matchbound.counting.threads import available_cores, one_blas_thread
 from matchbound.kernels.screen import Vnni512
 

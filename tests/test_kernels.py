@@ -23,7 +23,6 @@ import naive_kernels as naive
 import test_scale_screen
 from matchbound.counting import job as job_module
 from matchbound.counting import search as search_module
-from matchbound.counting import search_scores
 from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.between import pairs_between
@@ -251,12 +250,11 @@ def _embeddings(similarity: Any, n: int = 90, seed: int = 3) -> mb.Embeddings:
 
 def _searches() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_scores, "SAMPLE_COLUMNS", 5)
-        patch.setattr(search_scores, "PIECE_COLUMNS", 64)
+        patch.setattr(search_module, "SAMPLE_COLUMNS", 5)
         patch.setattr(search_module, "PIECE_COLUMNS", 64)
         patch.setattr(search_module, "GUESS", 0.5)
         for few, similarity, fuse in ((4, "cosine", "max"), (10**9, "cosine", "mean"), (10**9, "euclidean", "max")):
-            patch.setattr(search_scores, "FEWEST_FOR_BYTES", few)
+            patch.setattr(search_module, "FEWEST_FOR_BYTES", few)
             everybody = _embeddings(similarity, 160)
             names = everybody.identities[everybody.codes]
             gallery = mb.Embeddings(everybody.vectors[:80], names[:80], similarity)

@@ -15,8 +15,7 @@ import naive_search
 from conftest import DATA
 from matchbound import results
 from matchbound.counting import search as counting
-from matchbound.counting import search_scores
-from matchbound.stats.search import sizes, sums
+from matchbound.stats.search import rates, sizes
 
 GOLDEN = DATA / "search"
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -108,7 +107,7 @@ def test_fpir_sums_at_every_threshold(given_table: tuple[np.ndarray, np.ndarray,
     holder, score = best_first(table)
     nobody = np.full(int(person.max()) + 1, -1)
     for threshold in np.unique(np.append(table, [0.5, 3.5])):
-        found = sums.Unmated(person, nobody, holder, score, table.shape[1]).sums(float(threshold))
+        found = rates.Unmated(person, nobody, holder, score, table.shape[1]).sums(float(threshold))
         single = naive_search.single_hits(table, person, threshold)
         near(found.both * person.size, [single[key] for key in sorted(single)])
         wanted = naive_search.fpir_variances(table, person, threshold)
@@ -126,7 +125,7 @@ def test_rotating_variance(given_table: tuple[np.ndarray, np.ndarray, float], se
     left[np.arange(own.size), own] = -np.inf
     holder, score = best_first(left)
     people, person = np.unique(own, return_inverse=True)
-    found = sums.Unmated(person, people, holder, score, table.shape[1]).sums(threshold)
+    found = rates.Unmated(person, people, holder, score, table.shape[1]).sums(threshold)
     near(found.variance(), naive_search.rotating_variance(table, own, threshold))
 
 
@@ -140,7 +139,7 @@ def test_misses_and_who_causes_them(given_table: tuple[np.ndarray, np.ndarray, f
     others = table.copy()
     others[rows, own] = -np.inf
     holder, score = best_first(others)
-    ranked = sums.at_rank(own, mate, holder, score, table.shape[1], rank)
+    ranked = rates.at_rank(own, mate, holder, score, table.shape[1], rank)
     for cut in (threshold, -np.inf):
         assert np.count_nonzero(ranked.erred(cut)) == sum(naive_search.misses(table, own, cut, rank))
         found = ranked.sums(cut)
@@ -185,9 +184,8 @@ def test_the_model_recovers_its_own_larger_galleries(rho: float) -> None:
 def test_lists_are_those_of_exact_scores(similarity: Any, fuse: Any, bytes_from: int, seed: int) -> None:
     """Whether products of bytes rule candidates out or floats, and whether a guess at the last place was too high."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_scores, "FEWEST_FOR_BYTES", bytes_from)
-        patch.setattr(search_scores, "SAMPLE_COLUMNS", 5)
-        patch.setattr(search_scores, "PIECE_COLUMNS", 64)
+        patch.setattr(counting, "FEWEST_FOR_BYTES", bytes_from)
+        patch.setattr(counting, "SAMPLE_COLUMNS", 5)
         patch.setattr(counting, "PIECE_COLUMNS", 64)
         patch.setattr(counting, "GUESS", 0.5)
         _compare_lists(similarity, fuse, seed)

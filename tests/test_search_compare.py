@@ -9,7 +9,7 @@ from hypothesis import given
 
 import matchbound as mb
 from matchbound import results
-from matchbound.stats.search.sums import Unmated, at_rank
+from matchbound.stats.search.rates import Unmated, at_rank
 from test_search import best_first, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

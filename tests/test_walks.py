@@ -69,12 +69,11 @@ def test_from_embeddings_to_an_interval_of_a_point(faces: dict[int, mb.Embedding
 
 
 def test_from_embeddings_to_an_interval_of_fpir(faces: dict[int, mb.Embeddings]) -> None:
-    def run(seed: int) -> object:
-        data = faces[seed]
-        gallery = mb.Embeddings(data.vectors[:100:5], data.codes[:100:5])
-        return mb.search(gallery, mb.Embeddings(data.vectors[1::5], data.codes[1::5])).fpir(0.3).interval()
-
-    assert len(modules(walked(run))) <= 22
+    parts = {
+        seed: [mb.Embeddings(data.vectors[rows], data.codes[rows]) for rows in (slice(0, 100, 5), slice(1, None, 5))]
+        for seed, data in faces.items()
+    }
+    assert len(modules(walked(lambda seed: mb.search(*parts[seed]).fpir(0.3).interval()))) <= 22
 
 
 @pytest.mark.parametrize("metric", ["far", "frr"])

@@ -19,7 +19,7 @@ from conftest import DATA
 from matchbound import results
 from matchbound.stats.latent.curves import Curve
 from matchbound.stats.latent.probabilities import excess
-from matchbound.stats.search import latent
+from matchbound.stats.search import rates
 from test_search import best_first, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -76,8 +76,8 @@ def test_single_hits_on_one_person_are_correlated_as_brute_force_finds(
     table, person, _ = given_table
     n, size = table.shape
     holder, score = best_first(table)
-    made = latent.gallery_variance(person, holder, score, size)
-    counts = latent.rank_grid(n, 0, "frr")
+    made = rates.gallery_variance(person, holder, score, size)
+    counts = rates.rank_grid(n, 0, "frr")
     rows, never = [], False
     for threshold in sorted({float(np.sort(score[:, 0])[::-1][c - 1]) for c in counts}, reverse=True):
         single = (table >= threshold) & ((table >= threshold).sum(axis=1) == 1)[:, None]
@@ -111,9 +111,9 @@ def test_single_hits_on_one_person_are_correlated_as_brute_force_finds(
 def test_a_random_gallery_adds_the_variance_of_its_people(rate: float, rho: float, size: int) -> None:
     """N·(Φ₂(z, z; ρ_G) − f₁²), with ρ_G raised in the tail for upper limits; limits never come nearer."""
     rng = np.random.default_rng(0)
-    model = latent.fit_searches(np.repeat(np.arange(40), 5), 40, rng.standard_normal(200), 20)
+    model = rates.fit_searches(np.repeat(np.arange(40), 5), 40, rng.standard_normal(200), 20)
     none = np.empty(0)
-    added = latent.GalleryVariance(size, Curve(none, none, none, rho), none, none).added_to(model)
+    added = rates.GalleryVariance(size, Curve(none, none, none, rho), none, none).added_to(model)
     z = float(ndtri(rate))
     one = rate / size
     assert added.beyond is not None

@@ -215,7 +215,7 @@ def keep_best(columns: Any, probes: Any, enrolled: Any, at: Any, lists: Any) -> 
 
 @compiled()
 def set_cuts(lists: Any, columns: Any, kind: int, offset: Any, shift: Any, per_unit: float, cuts: Any) -> None:
-    """The whole numbers that products of bytes must reach, one per row; see `matchbound.counting.search_scores`.
+    """The whole numbers that products of bytes must reach, one per row; see `matchbound.counting.search`.
 
     offset : float64, shape (B,), u in units; shift : int64, shape (B,), added to the cuts; per_unit : 1/(s·t);
     cuts : int32, shape (B,)

@@ -19,7 +19,7 @@ from matchbound.show.shown import Shown
 from matchbound.stats.differences import mover
 from matchbound.stats.group_differences import welch
 from matchbound.stats.intervals import t_quantile, wilson
-from matchbound.stats.search.latent import slope_at
+from matchbound.stats.search.rates import slope_at
 
 if TYPE_CHECKING:
     from matchbound.results.searches import Searches

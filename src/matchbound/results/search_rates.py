@@ -17,9 +17,9 @@ from matchbound.results.interval import Interval
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.show.numbers import percent
 from matchbound.stats.intervals import effective_n, normal_quantile, t_quantile, wilson
-from matchbound.stats.search import latent, sizes
+from matchbound.stats.search import rates, sizes
+from matchbound.stats.search.rates import Ranked, SearchSums, Unmated
 from matchbound.stats.search.sizes import HitList
-from matchbound.stats.search.sums import Ranked, SearchSums, Unmated
 from matchbound.stats.variance import effective_identities
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _latent(rate: SearchRate, ask: Ask) -> Limits:
     model = rate.latent_model(gallery)
     low, high = model.limit(rate.errors, rate.deviate(ask.tail), np.array([False, True]))
     notes = model.limits(rate.errors, ask.level, ask.side).notes
-    if gallery == "random" and rate.holders is not None and rate.holders.rho.pooled > latent.HUBS:
+    if gallery == "random" and rate.holders is not None and rate.holders.rho.pooled > rates.HUBS:
         text = (
             f"a few enrolled people receive most false hits (ρ_G = {rate.holders.rho.pooled:.2f}): the gallery, not "
             "the number of searches, limits this claim. gallery='fixed' is about this gallery alone; see hubs()"
@@ -216,25 +216,25 @@ class SearchRate(SearchNumber):
             raise CannotFit(Note("no-model", text))
         else:
             key = -decided.score[:, 0]
-        model = latent.fit_searches(decided.person, decided.people, key, self.errors)
+        model = rates.fit_searches(decided.person, decided.people, key, self.errors)
         if not random:
             return model
         if self.holders is not None:
             return self.holders.added_to(model)
         more = self.variance("random") - self.variance("fixed")
-        return latent.with_holders(model, more) if more > 0.0 else model
+        return rates.with_holders(model, more) if more > 0.0 else model
 
     def deviate(self, tail: float) -> float:
         """The quantile that the latent limits are read at: Student's t for FNIR and CMC, the normal one for FPIR."""
         return normal_quantile(tail) if self.metric == "fpir" else t_quantile(tail, self.freedom)
 
     @cached_property
-    def holders(self) -> latent.GalleryVariance | None:
+    def holders(self) -> rates.GalleryVariance | None:
         """What a random gallery adds to the variance of FPIR; None for FNIR and CMC."""
         part = self.decided
         if isinstance(part, Ranked):
             return None
-        return latent.gallery_variance(part.person, part.holder, part.score, part.size)
+        return rates.gallery_variance(part.person, part.holder, part.score, part.size)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -288,7 +288,7 @@ def _union(point: FnirAtFpir, ask: Ask) -> Limits:
     fpir, ends = _wilson(point.fpir, half), []
     for limit, name in ((fpir.low, "low"), (fpir.high, "high")):
         moved = 2.0 * float(ndtri(point.target)) - float(ndtri(np.clip(limit, 1e-12, 1.0 - 1e-12)))
-        at = latent.threshold_at(point.best, float(np.clip(ndtr(moved), 0.0, 1.0)))
+        at = rates.threshold_at(point.best, float(np.clip(ndtr(moved), 0.0, 1.0)))
         ends.append(getattr(_wilson(replace(point.fnir, oriented=at), half), name))
     return Limits(min(ends), max(ends))
 
@@ -355,7 +355,7 @@ class FnirAtFpir(SearchNumber):
         """
         hits, misses = self.fpir.latent_model(gallery), self.fnir.latent_model("fixed")
         deviates = self.fpir.deviate(tail), self.fnir.deviate(tail)
-        return latent.limits_at_fpir(self.best, self.crossing, hits, misses, fpir, deviates)
+        return rates.limits_at_fpir(self.best, self.crossing, hits, misses, fpir, deviates)
 
     @property
     def estimate(self) -> float:

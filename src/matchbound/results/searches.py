@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counts.searches import SearchTally
+from matchbound.data.candidates import SearchTally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.metrics import METRICS, Home
 from matchbound.notes import Note
@@ -29,9 +29,8 @@ from matchbound.results.search_rates import (
     gallery_named,
 )
 from matchbound.show.shown import Shown
-from matchbound.stats.search.latent import threshold_at
+from matchbound.stats.search.rates import Ranked, Unmated, at_rank, threshold_at
 from matchbound.stats.search.sizes import HitList
-from matchbound.stats.search.sums import Ranked, Unmated, at_rank
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,477 @@
+"""Statistics of rates of searches: sums over people and holders, their variance, and the latent model.
+
+A rate of searches is the mean of a value of each search, such as 1 where it returns somebody. Leaving an enrolled
+person out of the gallery changes the value of some searches by a known *gain*: FPIR loses the searches in which that
+person alone reaches the threshold, FNIR the misses that this person alone causes. Of person j searched for and
+enrolled person g,
+
+    A_j = Σ_x∈j (value_x − mean)/n,   U_g = (u_g − ū)/n with u_g = Σ_x gain_xg,   d_jg = Σ_x∈j gain_xg/n,
+
+and the variance of the rate is that of two-way clustering (Cameron, Gelbach & Miller 2011,
+doi:10.1198/jbes.2010.07136, §2): V_P + max(0, V_G − V_PG), V_P = J/(J−1)·ΣA², V_G = ΣU², V_PG = Σd². Where people are
+both searched for and enrolled, their two parts are added before they are squared.
+
+The latent model is that of FRR, with the people searched for as clusters (docs/explanation/latent.md). Where the
+enrolled people are a sample too, FPIR has a further variance
+
+    V_gal(p) = N·(Φ₂(z, z; ρ_G) − f₁²),   f₁ = s₁(p)/N,  z = Φ⁻¹(f₁),
+
+with s₁(p) the share of searches with exactly one hit and ρ_G the latent correlation of single hits on one enrolled
+person (docs/explanation/identification.md derives it); FNIR and CMC have that of misses which one person causes.
+FNIR at an FPIR depends on two rates, which share one budget of error as FRR at a FAR does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray
+from matchbound.counts.tally import GenuineTally
+from matchbound.stats.budget import ANGLES
+from matchbound.stats.latent import LatentModel, fit_genuine, genuine_variance, rank_grid
+from matchbound.stats.latent.curves import Curve, smooth
+from matchbound.stats.latent.probabilities import excess, implied_correlation
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSums:
+    """What people add to a rate of searches, or to the difference of two such rates.
+
+    own : float64 array, shape (J,)
+        A_j of the people searched for.
+    holders : float64 array, shape (N,)
+        U_g of the enrolled people.
+    key, both : arrays, shape (D,)
+        j·N + g by increasing key, and d_jg.
+    place : int64 array, shape (J,)
+        Where each person searched for stands among the enrolled, −1 elsewhere.
+    people : int
+        How many people have searches.
+    crossed : int or None
+        G of the factor G/(G−1) where people are both searched for and enrolled; None where nobody is.
+    share : float
+        By which V_PG is multiplied: 1 − 1/N for FPIR.
+    """
+
+    own: FloatArray = field(repr=False)
+    holders: FloatArray = field(repr=False)
+    key: IntArray = field(repr=False)
+    both: FloatArray = field(repr=False)
+    place: IntArray = field(repr=False)
+    people: int
+    crossed: int | None = None
+    share: float = 1.0
+
+    @property
+    def searched(self) -> float:
+        """V_P: the variance where the gallery is fixed; NaN with one person."""
+        return _unbiased(self.people) * float(self.own @ self.own)
+
+    @property
+    def gallery(self) -> float:
+        """V_G, the infinitesimal jackknife over the enrolled people."""
+        return float(self.holders @ self.holders)
+
+    @property
+    def overlap(self) -> float:
+        """V_PG, what the sum of both counts twice."""
+        return self.share * float(self.both @ self.both)
+
+    def variance(self, gallery: str = "random") -> float:
+        """The variance of the rate: ``"fixed"``, this gallery; ``"random"``, the enrolled people are a sample too."""
+        if gallery == "fixed":
+            return self.searched
+        if self.crossed is None:
+            return self.searched + max(0.0, self.gallery - self.overlap)
+        joined, alone = self.holders.copy(), self.place < 0
+        np.add.at(joined, self.place[~alone], self.own[~alone])
+        total = float(joined @ joined) + float(self.own[alone] @ self.own[alone])
+        return max(_unbiased(self.crossed) * total - self.overlap, self.searched)
+
+    def __sub__(self, other: SearchSums) -> SearchSums:
+        """The sums of the difference of two rates of the same searches."""
+        key, inverse = np.unique(np.concatenate([self.key, other.key]), return_inverse=True)
+        both = np.bincount(inverse.reshape(-1), np.concatenate([self.both, -other.both]), key.size)
+        return replace(
+            self,
+            own=self.own - other.own,
+            holders=self.holders - other.holders,
+            key=key.astype(np.int64),
+            both=both.astype(np.float64),
+        )
+
+
+def _unbiased(groups: float) -> float:
+    """G/(G−1), NaN for one group."""
+    return groups / (groups - 1.0) if groups > 1 else float("nan")
+
+
+def search_sums(
+    person: IntArray,
+    value: FloatArray | BoolArray,
+    changed: tuple[IntArray, IntArray, FloatArray],
+    place: IntArray,
+    size: int,
+    *,
+    crossed: int | None = None,
+    share: float = 1.0,
+) -> SearchSums:
+    """The sums of the mean of `value`.
+
+    Parameters
+    ----------
+    person, value : arrays, shape (n,)
+        Who was searched for, positions in `place`, and the value of the search.
+    changed : (search, holder, gain), arrays of shape (C,)
+        What the value of a search loses where an enrolled person is left out.
+    place, crossed, share
+        See `SearchSums`.
+    size
+        N.
+    """
+    n, (search, holder, gain) = float(person.size), changed
+    searches = np.bincount(person, minlength=place.size)
+    values = np.asarray(value, dtype=np.float64)
+    own = np.bincount(person, values, place.size) - float(values.sum()) / n * searches
+    u = np.bincount(holder, gain, size).astype(np.float64)
+    key, inverse = np.unique(person[search] * np.int64(size) + holder, return_inverse=True)
+    both = np.bincount(inverse.reshape(-1), gain, key.size).astype(np.float64)
+    people = int(np.count_nonzero(searches))
+    return SearchSums(own / n, (u - u.sum() / size) / n, key, both / n, place, people, crossed, share)
+
+
+class Decided(Protocol):
+    """Searches of one kind: which of them err at a threshold, and what people add to that."""
+
+    person: IntArray
+    size: int
+
+    @property
+    def people(self) -> int:
+        """How many people there may be; `person` holds their positions."""
+
+    def erred(self, threshold: float) -> BoolArray:
+        """Which searches err, shape (n,)."""
+
+    def sums(self, threshold: float) -> SearchSums:
+        """The sums of the share that err."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unmated:
+    """Searches without a mate, which err where they return somebody.
+
+    person : int64 array, shape (n,)
+        Who was searched for.
+    enrolled : int64 array, shape (J,)
+        Position in the gallery of each person, −1 for those who are not enrolled. Where one is, their own enrolment
+        was left out of their searches (rotating protocol).
+    holder, score : arrays, shape (n, ≥ 2)
+        The best candidates, the best one first.
+    size : int
+        N.
+    """
+
+    person: IntArray = field(repr=False)
+    enrolled: IntArray = field(repr=False)
+    holder: IntArray = field(repr=False)
+    score: FloatArray = field(repr=False)
+    size: int
+
+    @property
+    def people(self) -> int:
+        """J."""
+        return int(self.enrolled.size)
+
+    @property
+    def rotating(self) -> bool:
+        """Whether people are both searched for and enrolled."""
+        return bool(np.any(self.enrolled >= 0))
+
+    def erred(self, threshold: float) -> BoolArray:
+        """Which searches return somebody."""
+        returned: BoolArray = self.score[:, 0] >= threshold
+        return returned
+
+    def sums(self, threshold: float) -> SearchSums:
+        """The sums of FPIR: a search with one candidate at or above the threshold is a *single hit* of that one."""
+        alone = np.flatnonzero(self.erred(threshold) & (self.score[:, 1] < threshold))
+        changed = alone, self.holder[alone, 0], np.ones(alone.size)
+        crossed, share = self.size if self.rotating else None, 1.0 - 1.0 / self.size
+        return search_sums(
+            self.person, self.erred(threshold), changed, self.enrolled, self.size, crossed=crossed, share=share
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Searches of enrolled people at one rank R, which err where the mate is not within it or below the threshold.
+
+    person : int64 array, shape (T,)
+        Who was searched for, positions in the gallery.
+    crossing : float64 array, shape (T,)
+        The mate's score where it is within rank R, else −∞. The search misses where it is below the threshold.
+    margin : float64 array, shape (T,)
+        Mate minus R-th best non-mate; negative where the rank is missed. −∞ where the mate can have no rank.
+    blamed : int64 array, shape (B,)
+        Searches that miss the rank and would not if any one of their R best non-mates were not enrolled.
+    mate : float64 array, shape (B,); holder : int64 array, shape (B, R)
+        The mate's scores there, and those R non-mates.
+    size : int
+        N.
+    """
+
+    person: IntArray = field(repr=False)
+    crossing: FloatArray = field(repr=False)
+    margin: FloatArray = field(repr=False)
+    blamed: IntArray = field(repr=False)
+    mate: FloatArray = field(repr=False)
+    holder: IntArray = field(repr=False)
+    size: int
+
+    @property
+    def people(self) -> int:
+        """N."""
+        return self.size
+
+    def erred(self, threshold: float) -> BoolArray:
+        """Which searches miss at a threshold; −∞ asks for the rank alone."""
+        missed: BoolArray = (self.crossing < threshold) | np.isneginf(self.crossing)
+        return missed
+
+    def sums(self, threshold: float) -> SearchSums:
+        """The sums of FNIR; enrolled person g alone causes w_g misses of others."""
+        counted = self.mate >= threshold
+        holder = self.holder[counted]
+        changed = np.repeat(self.blamed[counted], holder.shape[1]), holder.reshape(-1), np.ones(holder.size)
+        crossed = int(np.unique(self.person).size)
+        return search_sums(
+            self.person, self.erred(threshold), changed, np.arange(self.size), self.size, crossed=crossed
+        )
+
+
+def at_rank(person: IntArray, mate: FloatArray, holder: IntArray, score: FloatArray, size: int, rank: int) -> Ranked:
+    """The searches at rank R; a mate tied with a non-mate is ahead of it.
+
+    Parameters
+    ----------
+    holder, score : arrays, shape (T, ≥ R + 1)
+        The best non-mates, the best one first; with fewer than R + 1 columns there are no more non-mates.
+    """
+    rest, none = score.shape[1], np.full(mate.size, -np.inf)
+    nth = score[:, rank - 1] if rank <= rest else none
+    following = score[:, rank] if rank < rest else none
+    known = mate > -np.inf
+    within = known & (nth <= mate)
+    with np.errstate(invalid="ignore"):
+        margin = np.where(known, np.where(np.isneginf(nth), np.inf, mate - nth), -np.inf)
+    blamed = np.flatnonzero(known & ~within & (following <= mate))
+    crossing = np.where(within, mate, -np.inf)
+    return Ranked(person, crossing, margin, blamed, mate[blamed], holder[blamed, :rank], size)
+
+
+GALLERY_TAIL = 0.6
+"""γ: upper limits raise ρ_G by γ·ρ_w for each probit that the rate lies below TAIL_RATE."""
+TAIL_RATE = 0.05
+POOL = (0.02, 0.6)
+"""FPIRs over which ρ_G is averaged; it is nowhere below that average."""
+HUBS = 0.25
+"""Above this ρ_G the gallery, and not the searches, limits what can be said."""
+MOST = 0.99
+LEAST_RANK = 3
+
+
+def fit_searches(person: IntArray, people: int, key: FloatArray, errors: int) -> LatentModel:
+    """The model of a rate of searches, of which those with the smallest keys err first; both sides of the scale.
+
+    Parameters
+    ----------
+    person, key : arrays, shape (n,)
+        Who was searched for, 0..people − 1, and what decides.
+    errors
+        How many err at the threshold in question.
+    """
+    n, order = int(person.size), np.argsort(key, kind="stable")
+    ranked, searches = key[order], np.bincount(person, minlength=people).astype(np.int64)
+
+    def tally(counts: IntArray) -> GenuineTally:
+        counts = np.unique(counts[(counts > 0) & (counts < n)])
+        erred = [np.bincount(person[order[:count]], minlength=people) for count in counts]
+        return GenuineTally(searches, np.array(erred, dtype=np.int64).reshape(counts.size, people))
+
+    sides = []
+    for mirrored in (False, True):
+        grid = rank_grid(n, n if mirrored else 0, "frr")
+        model = fit_genuine(tally(np.searchsorted(ranked, ranked[grid - 1], side="right")), mirrored=mirrored)
+        own = model.own.joined(genuine_variance(tally(np.array([errors])), mirrored))
+        sides.append(_careful(replace(model, own=own)))
+    few, many = sides
+    return replace(many, other=few) if errors > n / 2.0 else replace(few, other=many)
+
+
+def _careful(model: LatentModel) -> LatentModel:
+    """The model with correlations that the assumed ones raise and never lower."""
+    seen, assumed = model.correlations, model.settings.assumed_people
+    if not seen.people > 0.0:
+        return model
+    shown = (seen.rho_pair * (seen.people + assumed) - model.settings.assumed_pair * assumed) / seen.people
+    return replace(model, correlations=replace(seen, rho_pair=max(seen.rho_pair, shown)))
+
+
+@dataclass(frozen=True, eq=False)
+class GalleryVariance:
+    """What a random gallery adds to the variance of FPIR.
+
+    size
+        N.
+    rho : Curve
+        ρ_G as a function of the probit of FPIR.
+    z, single : float64 arrays, shape (K,)
+        Probits of FPIR in increasing order, and the share of hits that are single.
+    """
+
+    size: int
+    rho: Curve
+    z: FloatArray = field(repr=False)
+    single: FloatArray = field(repr=False)
+
+    def added_to(self, model: LatentModel) -> LatentModel:
+        """The model with this variance; for upper limits of FPIR, ρ_G is raised in the tail."""
+        from scipy.special import ndtr, ndtri
+
+        def beyond(z: FloatArray, upper: BoolArray) -> FloatArray:
+            rate = -z if model.mirrored else z
+            share = np.interp(rate, self.z, self.single) if self.z.size else np.ones(rate.shape)
+            one = np.clip(ndtr(rate) * share / self.size, 1e-300, 0.5)
+            depth = np.where(upper != model.mirrored, np.maximum(float(ndtri(TAIL_RATE)) - rate, 0.0), 0.0)
+            rho = np.minimum(self.rho(rate) + GALLERY_TAIL * model.correlations.rho_pair * depth, MOST)
+            result: FloatArray = self.size * excess(ndtri(one), rho)
+            return result
+
+        return replace(model, beyond=beyond, other=model.other and self.added_to(model.other))
+
+
+def with_holders(model: LatentModel, variance: float) -> LatentModel:
+    """The model of FNIR or CMC with the variance of those who take others' ranks."""
+
+    def beyond(z: FloatArray, _: BoolArray) -> FloatArray:
+        return np.full(z.shape, variance)
+
+    return replace(model, beyond=beyond, other=model.other and replace(model.other, beyond=beyond))
+
+
+def gallery_variance(person: IntArray, holder: IntArray, score: FloatArray, size: int) -> GalleryVariance:
+    """ρ_G from single hits at the thresholds of `rank_grid`; see `matchbound.stats.search.rates.hit_sums`.
+
+    With B = n² − Σn_j² ordered pairs of searches of different people: c = (Σu² − Σd_jg²)/(N·B) is the mean product of
+    single hits on one enrolled person, μ = ((Σu)² − Σu² − Σd_j² + Σd_jg²)/(N(N−1)·B) on two different ones, and
+    Φ₂(z, z; ρ_G) = f₁²·c/max(μ, f₁²/4) with f₁ = Σu/(n·N).
+    """
+    from scipy.special import ndtri
+
+    n, best = float(person.size), np.sort(score[:, 0])[::-1]
+    searches = np.bincount(person).astype(np.float64)
+    pairs = n * n - float(searches @ searches)
+    _, cell = np.unique(person * np.int64(size) + holder[:, 0], return_inverse=True)
+    rows = []
+    for threshold in np.unique(best[rank_grid(int(n), 0, "frr") - 1])[::-1]:
+        hit = score[:, 0] >= threshold
+        alone = np.flatnonzero(hit & (score[:, 1] < threshold)) if threshold > -np.inf else np.empty(0, np.int64)
+        if alone.size and size > 1 and pairs > 0.0 and np.count_nonzero(hit) < n:
+            parts = (np.bincount(key[alone]).astype(np.float64) for key in (holder[:, 0], cell.reshape(-1), person))
+            rows.append((np.count_nonzero(hit), alone.size, *(float(part @ part) for part in parts)))
+    hits, u, uu, dd, jj = np.array(rows, dtype=np.float64).reshape(-1, 5).T
+    one = u / (n * size)
+    same = (uu - dd) / (size * pairs) if rows else one
+    different = (u * u - uu - jj + dd) / (size * (size - 1.0) * pairs) if rows else one
+    rho = implied_correlation(ndtri(one), one * one * (same / np.maximum(different, one * one / 4.0) - 1.0))
+    z = np.asarray(ndtri(hits / n))
+    return GalleryVariance(size, smooth(z, rho, u, POOL, 1.0, 0.0), z, u / hits)
+
+
+def threshold_at(best: FloatArray, fpir: float) -> float:
+    """The threshold at which at most a share `fpir` of searches has a hit.
+
+    Hits are scores above the (⌊f·n⌋ + 1)-th largest best score; the threshold returned is the next number above it, so
+    that a hit is ``score >= threshold``. best : float64 array, shape (n,), descending.
+    """
+    place = int(np.floor(fpir * best.size + 1e-9))
+    return -np.inf if place >= best.size else float(np.nextafter(best[place], np.inf))
+
+
+def limits_at_fpir(
+    best: FloatArray,
+    crossing: FloatArray,
+    hits: LatentModel,
+    misses: LatentModel,
+    fpir: FloatArray | float,
+    deviates: tuple[float, float],
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper limits for FNIR at FPIRs, each of the shape of `fpir`, () or (K,).
+
+    FPIR may err by sin θ of its t quantile while FNIR errs by cos θ of its own (the people searched for are different,
+    so the two errors are taken as independent). The limit is the worst over the angles.
+
+    Parameters
+    ----------
+    best : float64 array, shape (n,)
+        Best scores of searches without a mate, descending.
+    crossing : float64 array, shape (T,)
+        The mate's scores where the rank is met, else −∞; ascending.
+    hits, misses
+        The models of FPIR and FNIR.
+    deviates
+        Their t quantiles.
+    """
+    from scipy.special import ndtr, ndtri
+
+    n, given = float(best.size), np.asarray(fpir, dtype=np.float64)
+    targets, angles = (part.reshape(-1) for part in np.meshgrid(given.reshape(-1), ANGLES, indexing="ij"))
+    own, rest = np.sin(angles) * deviates[0], np.cos(angles) * deviates[1]
+    seen, z = n * targets, ndtri(targets)
+    limits = []
+    for upper in (True, False):
+        reached = np.clip(hits.limit(seen, own, upper), 1e-300, 1.0 - 1e-16)
+        mirrored = n * ndtr(2.0 * z - ndtri(reached))
+        moved = np.minimum(seen, mirrored) if upper else np.maximum(seen, mirrored)
+        errors = np.searchsorted(crossing, _score_of_rank(best, moved), side="left")
+        limits.append(misses.limit(errors, rest, upper).reshape(-1, ANGLES.size))
+    return limits[1].min(axis=1).reshape(given.shape), limits[0].max(axis=1).reshape(given.shape)
+
+
+def _score_of_rank(best: FloatArray, count: FloatArray) -> FloatArray:
+    """The threshold with ⌊count⌋ hits; below three, extrapolated linearly in the probit rate."""
+    from scipy.special import ndtri
+
+    n = best.size
+    place = np.minimum(np.floor(count + 1e-9).astype(np.int64), n - 1)
+    found = np.nextafter(best[place], np.inf)
+    rank = np.arange(LEAST_RANK, int(min(max(30, 0.003 * n), n - 1)) + 1)
+    rank = rank[np.isfinite(best[rank - 1])]
+    if rank.size < 3 or not np.any(count < LEAST_RANK):
+        return found
+    slope, level = np.polyfit(ndtri(rank / n), best[rank - 1], 1)
+    wanted = level + slope * ndtri(np.maximum(count, 1e-12) / n)
+    return np.where(count < LEAST_RANK, np.maximum(wanted, best[LEAST_RANK - 1]), found)
+
+
+def slope_at(best: FloatArray, crossing: FloatArray, fpir: float) -> float:
+    """dFNIR/dFPIR at an FPIR, from a straight line in probits between half and twice the FPIR; at most 0.
+
+    best : best scores of searches without a mate, descending; crossing : deciding scores of misses, ascending
+    """
+    from scipy.special import ndtri
+
+    n, total = best.size, crossing.size
+    rates = np.geomspace(max(fpir / 2.0, 1.0 / n), min(fpir * 2.0, 0.9), 9)
+    cut = best[np.minimum(np.floor(rates * n + 1e-9).astype(np.int64), n - 1)]
+    missed = np.clip(np.searchsorted(crossing, np.nextafter(cut, np.inf)), 0.5, total - 0.5) / total
+    x, y = ndtri(rates), ndtri(missed)
+    if not np.ptp(x) > 0.0:
+        return 0.0
+    line = float(np.polyfit(x, y, 1)[0])
+    z_x, z_y = float(ndtri(fpir)), float(np.interp(ndtri(fpir), x, y))
+    return min(0.0, line * float(np.exp(0.5 * (z_x**2 - z_y**2))))
