@@ -373,54 +373,6 @@ def claim_of(
     return made
 
 
-class Claimable(Shown):
-    """A number whose one-sided bounds decide claims about it."""
-
-    def upper_bound(self: Bounded, level: float = 0.95, method: str | None = None, **options: Any) -> float:
-        """The one-sided bound that the number stays below with the given confidence.
-
-        Parameters
-        ----------
-        level
-            The confidence.
-        method, options
-            As for `interval`.
-        """
-        return self.interval(level=level, side="upper", **_with_method(method, options)).high
-
-    def lower_bound(self: Bounded, level: float = 0.95, method: str | None = None, **options: Any) -> float:
-        """The one-sided bound that the number stays above with the given confidence; see `upper_bound`."""
-        return self.interval(level=level, side="lower", **_with_method(method, options)).low
-
-    def claim(
-        self: Bounded,
-        below: float | None = None,
-        above: float | None = None,
-        level: float = 0.95,
-        method: str | None = None,
-        **options: Any,
-    ) -> Claim:
-        """Whether the number is shown to lie below (above) a target, by its one-sided bounds; see `Claim`.
-
-        Parameters
-        ----------
-        below, above
-            The target; one of the two.
-        level
-            The confidence of the bounds.
-        method, options
-            As for `interval`.
-
-        Examples
-        --------
-        >>> import matchbound as mb
-        >>> rates = mb.evaluate(mb.demo_data(), threshold=0.6)
-        >>> rates.far.claim(below=0.5).verdict
-        'shown'
-        """
-        return claim_of(self, below=below, above=above, level=level, method=method, **options)
-
-
 def _entry(number: Bounded) -> str:
     """The name in the table of metrics; a difference of FAR has another than FAR itself."""
     return str(getattr(number, "entry", number.metric))
