@@ -211,10 +211,19 @@ def _latent_choice(curve: RocCurve, far: float, confidence: float) -> tuple[int,
             low = middle
         else:
             high = middle - 1
-    while True:  # the bound that a rate at this threshold has: with the sample's variance counted there
-        k = int(np.searchsorted(matched, matched[low], side="right")) - 1
-        model = latent.fit("far", curve.tally.tally_at(np.array([k])), int(matched[k]), curve.recount)
-        bound = float(model.limit(float(matched[k]), deviate, True)[0])
-        if bound <= far or k == 0 or matched[k] == matched[0]:
-            return k, bound
-        low = int(np.searchsorted(matched, matched[k])) - 1
+    last = {int(count): k for k, count in enumerate(matched[: start + 1].tolist())}  # the most lenient point of a count
+    counts, place = sorted(last), sorted(last).index(int(matched[low]))
+
+    def exact(at: int) -> float:
+        """The bound that a rate at this threshold has: with the sample's variance counted there."""
+        k = last[counts[at]]
+        own = latent.fit("far", curve.tally.tally_at(np.array([k])), counts[at], curve.recount)
+        return float(own.limit(float(counts[at]), deviate, True)[0])
+
+    bound = exact(place)
+    while bound > far and place > 0:
+        place -= 1
+        bound = exact(place)
+    while bound <= far and place + 1 < len(counts) and (above := exact(place + 1)) <= far:
+        place, bound = place + 1, above
+    return last[counts[place]], bound
