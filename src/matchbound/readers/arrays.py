@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
-from matchbound.errors import DataError, MatchboundError, MissingExtraError, UsageError, plainly
+from matchbound.errors import DataError, MatchboundError, MissingExtraError, plainly
 from matchbound.files.opening import BLANKS, Input, open_input
-from matchbound.notes import Note
 from matchbound.readers.npy import load_npy, load_npz
 from matchbound.readers.parquet import check_bytes
-from matchbound.readers.roles import overrides, plain
-from matchbound.readers.tables import check_similarity, from_table, named
+from matchbound.readers.roles import PairRoles, find_roles, plain
+from matchbound.readers.tables import Table, build, check_similarity, named
 
-TEXT_ROWS = 1 << 18
 _VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
-_IDENTITY = (
-    "identity",
-    "identities",
-    "labels",
-    "label",
-    "ids",
-    "id",
-    "subject",
-    "person",
-    "speaker",
-    "y",
-    "targets",
-)
-_INSTANCE = ("instance", "instances", "names", "paths", "files", "image", "filename")
+_IDENTITY = ("identity", "identities", "labels", "label", "ids", "id", "subject", "person", "speaker", "y", "targets")
 _LABEL_FILES = ("identity", "identities", "labels", "label", "ids")
 
 
@@ -93,101 +78,32 @@ def _of_arrays(
     columns: Mapping[str, str] | None,
     group: str | None,
 ) -> Comparisons | Embeddings:
-    by_plain: dict[str, list[str]] = {}
-    for name in arrays:
-        by_plain.setdefault(plain(name), []).append(name)
-    given, absent = overrides(list(arrays), source.name, columns or {})
-    if "score" in by_plain or "score" in given or "distance" in by_plain:
-        return _pairs_of_arrays(source.name, arrays, distance, similarity, columns, group)
-    notes: list[Note] = []
-
-    def pick(role: str, usual: Sequence[str], spellings: Sequence[str], *, needed: bool = True) -> str | None:
-        """The array that plays a part: the one that was named, the usual spelling, or the only one that can."""
-        if role in given or role in absent:
-            return given.get(role)
-        possible = [name for word in spellings for name in by_plain.get(word, ())]
-        first = [name for word in usual for name in by_plain.get(word, ())] or possible
-        if len(first) > 1:
-            raise DataError(
-                f"{source.name}: the arrays {', '.join(map(repr, first))} could each be the {role}; give "
-                f"columns={{{role!r}: …}}"
-            )
-        if not first and needed:
-            raise DataError(
-                f"{source.name}: there is no array {usual[0]!r}; it has "
-                f"{', '.join(repr(n) for n in arrays) or 'none'}. Save it with np.savez(file, embeddings=…, identity=…)"
-            )
-        if first and len(possible) > 1:
-            rest = ", ".join(repr(name) for name in possible if name != first[0])
-            notes.append(
-                Note("column-chosen", f"the array {first[0]!r} was read as the {role}, and {rest} was not used")
-            )
-        return first[0] if first else None
-
-    vectors = arrays[str(pick("embedding", ("embeddings", "embedding"), _VECTORS))]
-    identity = arrays[str(pick("identity", ("identity", "identities"), _IDENTITY))]
-    instance_name = pick("instance", ("instance", "instances"), _INSTANCE, needed=False)
-    group_name = pick("group", ("group",), ("group", "groups"), needed=False)
-    if group is not None:
-        if not isinstance(group, str):
-            raise UsageError(f"group must be the name of an array; got {group!r}")
-        alike = [group] if group in arrays else by_plain.get(plain(group), [])
-        if len(alike) != 1:
-            has = plainly(", ".join(arrays), 200)
-            raise DataError(f"{source.name}: there is no array {group!r} to group by; it has {has}")
-        group_name = alike[0]
-    return named(
-        source.name,
-        lambda: Embeddings(
-            vectors,
-            identity,
-            check_similarity(source.name, distance, similarity),
-            group=None if group_name is None else arrays[group_name],
-            instance=None if instance_name is None else arrays[instance_name],
-            notes=notes,
-        ),
-    )
+    """Data of arrays that are called as the columns of a table are."""
+    roles = find_roles(list(arrays), source.name, columns=columns, group=group)
+    if isinstance(roles, PairRoles) or roles.embedding is None:
+        return build(_table(source.name, arrays), roles, distance=distance, similarity=similarity)
+    optional = {name: arrays[role] for name, role in (("group", roles.group), ("instance", roles.instance)) if role}
+    vectors, identity = arrays[roles.embedding], arrays[roles.identity]
+    kind = check_similarity(source.name, distance, similarity)
+    return named(source.name, lambda: Embeddings(vectors, identity, kind, notes=roles.notes, **optional))
 
 
-def _pairs_of_arrays(
-    source: str,
-    arrays: Mapping[str, NDArray[Any]],
-    distance: bool | None,
-    similarity: Similarity,
-    columns: Mapping[str, str] | None,
-    group: str | None,
-) -> Comparisons | Embeddings:
+def _table(source: str, arrays: Mapping[str, NDArray[Any]]) -> Table:
+    """The arrays of one dimension as the columns of a table."""
     import pyarrow as pa
-
-    from matchbound.readers.tables import Table
 
     flat = {name: values for name, values in arrays.items() if values.ndim == 1}
-    lengths = {values.shape[0] for values in flat.values()}
-    if len(lengths) > 1:
+    if len({values.shape[0] for values in flat.values()}) > 1:
         said = ", ".join(f"{name} {values.shape[0]}" for name, values in flat.items())
         raise DataError(f"{source}: the arrays differ in length: {said}")
-    columns_read = {}
+    columns = {}
     for name, values in flat.items():
         try:
-            native = values.astype(values.dtype.newbyteorder("="), copy=False)
-            if values.dtype.kind in "SU":
-                columns_read[name] = pa.chunked_array(_texts(values), pa.string())
-            else:
-                columns_read[name] = pa.array(native)
+            column = pa.array(values.astype(values.dtype.newbyteorder("="), copy=False))
+            columns[name] = column.cast(pa.string()) if values.dtype.kind == "S" else column
         except (pa.ArrowException, TypeError, ValueError):
             raise DataError(f"{source}: the array {name!r} holds {values.dtype}; give text or numbers") from None
-    data = pa.table(columns_read)
-    table = Table(source, data, lambda row: f"{source}, row {row}")
-    return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
-
-
-def _texts(values: NDArray[Any]) -> Iterator[Any]:
-    """An array of text or bytes as Arrow arrays, some rows at a time: all as Python strings would take much more."""
-    import pyarrow as pa
-
-    for start in range(0, values.size, TEXT_ROWS):
-        part = values[start : start + TEXT_ROWS].tolist()
-        yield pa.array([text.decode("utf-8") if isinstance(text, bytes) else text for text in part], pa.string())
+    return Table(source, pa.table(columns), lambda row: f"{source}, row {row}")
 
 
 def read_npy(

@@ -9,7 +9,7 @@ from matchbound.data.labels import as_text
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import open_input
 from matchbound.readers.frames import _arrow, is_frame
-from matchbound.readers.tables import Table
+from matchbound.readers.tables import Table, once
 from matchbound.readers.whole import load_table
 
 WHO = ("identity", "id", "person", "person_id", "subject", "subject_id", "speaker", "speaker_id", "unique_id", "name")
@@ -39,19 +39,13 @@ def read_people(people: Any, columns: Sequence[str] = ()) -> list[dict[str, str]
             raise DataError(f"{table.source}: there is no column {column!r} to group by; it has {told}")
     if not columns and len(rest) != 1:
         raise DataError(f"{table.source}: say which column is the group: {told}")
-    who = as_text(table.coded(key).labels)[table.coded(key).codes].tolist()
     made = []
     for column in wanted:
-        coded = table.coded(column)
-        labels = as_text(coded.labels)[coded.codes].tolist()
-        found: dict[str, str] = {}
-        for row, (person, label) in enumerate(zip(who, labels, strict=True)):
-            if found.setdefault(person, label) != label:
-                raise DataError(
-                    f"{table.where(row)}: {plainly(person)} is {plainly(label)} here and {plainly(found[person])} "
-                    f"before; give every person one {column}"
-                )
-        made.append(found)
+
+        def said(row: int, person: str, here: str, before: str, column: str = column) -> str:
+            return f"{table.where(row)}: {person} is {here} here and {before} before; give every person one {column}"
+
+        made.append(once(table.coded(key), table.coded(column), said))
     return made
 
 

@@ -65,15 +65,18 @@ _PLAIN_IDENTITY = _words("id identity")
 _PLAIN_INSTANCE = _words("instance")
 _SINGLE_IDENTITY = (
     *(word for word in _IDENTITY if word not in ("id", "name")),
-    *_words("labels identities y id ids name"),
+    *_words("labels identities y id ids name targets"),
 )
-_WEAK_IDENTITY = _words("labels identities y id ids name")
+_WEAK_IDENTITY = _words("labels identities y id ids name targets")
 """What is the identity only where nothing better is there: ``id`` is often the number of a row."""
 _VECTOR = _words(
     """
     embedding embeddings vector vectors features feature emb descriptor encoding
     """
 )
+_WEAK_VECTOR = _words("x arr_0")
+"""What holds vectors only where nothing better is there."""
+_SINGLE_INSTANCE = (*_INSTANCE, *_words("instances names paths files"))
 _WEIGHTS = _words("weight weights sample_weight quality quality_score sample_quality")
 """Columns that a reader may expect to count, and that nothing here counts."""
 _FEATURE = re.compile(r"^(?:feature|feat|f|x|v|e|d|dim|emb|embedding|vec|vector|encoding|pc|col)?_?(\d{1,9})$")
@@ -427,20 +430,21 @@ def _row_roles(
         identity = _choice(source, usual or strong or weak, "identity")
         if identity is None:
             return None
-        notes += _taken(identity, strong, "identity")
+        notes += _taken(identity, [*strong, *_all(by_plain, ("labels", "identities"))], "identity")
     vector = given.get("embedding") or _choice(source, _all(by_plain, _VECTOR), "embedding")
     features: tuple[str, ...] = ()
     if vector is None:
         features = _features(names, source)
-        if not features:
+        vector = None if features else _choice(source, _all(by_plain, _WEAK_VECTOR), "embedding")
+        if vector is None and not features:
             return None
     instance = given.get("instance")
     if instance is None:
-        possible = [name for name in _all(by_plain, _INSTANCE) if name != identity]
+        possible = [name for name in _all(by_plain, _SINGLE_INSTANCE) if name not in (identity, vector)]
         if possible:
             instance = possible[0]
             notes += _taken(instance, possible, "instance")
-    grouping = given.get("group") or _choice(source, _all(by_plain, ("group",)), "group")
+    grouping = given.get("group") or _choice(source, _all(by_plain, ("group", "groups")), "group")
     if group is not None:
         if not isinstance(group, str):
             raise UsageError(f"group must be the name of a column; got {group!r}")

@@ -456,3 +456,17 @@ def named(source: str, make: Callable[[], T]) -> T:
     except DataError as error:
         message = str(error)
         raise DataError(message if message.startswith(source) else f"{source}: {message}") from None
+
+
+def once(who: Coded, label: Coded, said: Callable[[int, str, str, str], str]) -> dict[str, str]:
+    """The one label of each name; a DataError where a name has two, in the words of `said(row, name, here, before)`."""
+    names, (name,) = merge(who)
+    labels, (stated,) = merge(label)
+    of_name = np.empty(names.size, dtype=np.int64)
+    of_name[name[::-1]] = stated[::-1]  # the first label of a name stays
+    other = np.flatnonzero(of_name[name] != stated)
+    if other.size:
+        row = int(other[0])
+        words = (names[name[row]], labels[stated[row]], labels[of_name[name[row]]])
+        raise DataError(said(row, *(plainly(word) for word in words)))
+    return {str(key): str(labels[at]) for key, at in zip(names.tolist(), of_name.tolist(), strict=True)}

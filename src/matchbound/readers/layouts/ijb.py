@@ -11,9 +11,9 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import merge
 from matchbound.errors import DataError, UsageError, plainly
 from matchbound.files.opening import Input, open_input
-from matchbound.readers.layouts.trials import TRIALS, load_scores, once
+from matchbound.readers.layouts.trials import TRIALS, load_scores
 from matchbound.readers.roles import PairRoles, plain
-from matchbound.readers.tables import Table, build_comparisons
+from matchbound.readers.tables import Table, build_comparisons, once
 from matchbound.readers.text import first_line, load_text_table, read_list
 
 _HEADER = (

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons, check_finite
-from matchbound.data.labels import Coded, merge
+from matchbound.data.labels import merge
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import Input
 from matchbound.notes import Note
@@ -48,73 +48,50 @@ def read_matrix(
     if labels is None:
         raise DataError(f"{source.name} has no labels; give read([matrix, labels], reader='matrix')")
     rows = load_labels(labels, matrix.shape[0], source.name)
+    notes = rows.notes("the labels")
     if column_labels is None:
-        return _square(source.name, matrix, rows, bool(distance))
-    columns = load_labels(column_labels, matrix.shape[1], f"{source.name} transposed")
-    first, second = (index.reshape(-1).astype(np.int64, copy=False) for index in np.indices(matrix.shape))
-    score = _finite(source.name, matrix, first, second)
+        columns = rows
+        if matrix.shape[0] != matrix.shape[1]:
+            raise DataError(
+                f"{source.name} has shape {matrix.shape}; a matrix that is not square needs column labels as well"
+            )
+        first, second = np.triu_indices(matrix.shape[0], k=1)
+        score, other = _finite(source.name, matrix, first, second), _finite(source.name, matrix, second, first)
+        if not np.allclose(score, other, rtol=1e-5, atol=1e-8):
+            notes.append(
+                Note(
+                    "asymmetric",
+                    "the matrix is not symmetric: each pair of instances is compared twice, once in either order, and "
+                    "both scores are kept",
+                )
+            )
+            first, second = np.concatenate([first, second]), np.concatenate([second, first])
+            score = np.concatenate([score, other])
+        place = second
+    else:
+        columns = load_labels(column_labels, matrix.shape[1], f"{source.name} transposed")
+        notes += columns.notes("the column labels")
+        first, second = (index.reshape(-1) for index in np.indices(matrix.shape))
+        score = _finite(source.name, matrix, first, second)
+        place = second + matrix.shape[0]  # rows and columns are different instances
     identities, (of_row, of_column) = merge(rows, columns)
-    return _comparisons(
-        source.name,
-        identities,
-        (of_row[first], of_column[second]),
-        score,
-        (first, second + matrix.shape[0]),
-        bool(distance),
-        [*rows.notes("the labels"), *columns.notes("the column labels")],
-    )
-
-
-READERS = {"matrix": read_matrix}
-
-
-def _comparisons(
-    name: str,
-    identities: LabelArray,
-    who: tuple[IntArray, IntArray],
-    score: FloatArray,
-    cell: tuple[IntArray, IntArray],
-    distance: bool,
-    notes: list[Note],
-) -> Comparisons:
-    """Comparisons of rows and columns, which are called by their numbers."""
-    numbers = np.arange(max((int(index.max(initial=-1)) + 1 for index in cell), default=0), dtype=np.int64)
     return named(
-        name,
+        source.name,
         lambda: Comparisons.from_codes(
             identities,
-            *who,
+            of_row[first],
+            of_column[second],
             score,
-            distance=distance,
-            names=numbers,
-            instance_a=cell[0],
-            instance_b=cell[1],
+            distance=bool(distance),
+            names=np.arange(sum(matrix.shape), dtype=np.int64),
+            instance_a=first.astype(np.int64, copy=False),
+            instance_b=place.astype(np.int64, copy=False),
             notes=notes,
         ),
     )
 
 
-def _square(name: str, matrix: NDArray[Any], labels: Coded, distance: bool) -> Comparisons:
-    n = matrix.shape[0]
-    if matrix.shape != (n, n):
-        raise DataError(f"{name} has shape {matrix.shape}; a matrix that is not square needs column labels as well")
-    first, second = np.triu_indices(n, k=1)
-    score = _finite(name, matrix, first, second)
-    other = _finite(name, matrix, second, first)
-    notes = labels.notes("the labels")
-    if not np.allclose(score, other, rtol=1e-5, atol=1e-8):
-        notes.append(
-            Note(
-                "asymmetric",
-                "the matrix is not symmetric: each pair of instances is compared twice, once in either order, and both "
-                "scores are kept",
-            )
-        )
-        first, second = np.concatenate([first, second]), np.concatenate([second, first])
-        score = np.concatenate([score, other])
-    identities, (codes,) = merge(labels)
-    first, second = first.astype(np.int64, copy=False), second.astype(np.int64, copy=False)
-    return _comparisons(name, identities, (codes[first], codes[second]), score, (first, second), distance, notes)
+READERS = {"matrix": read_matrix}
 
 
 def _finite(name: str, matrix: NDArray[Any], first: IntArray, second: IntArray) -> FloatArray:

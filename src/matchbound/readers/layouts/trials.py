@@ -15,7 +15,7 @@ from matchbound.errors import DataError, UsageError, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.npy import load_npy
 from matchbound.readers.roles import PairRoles, plain
-from matchbound.readers.tables import GENUINE_WORDS, Table, build_comparisons
+from matchbound.readers.tables import GENUINE_WORDS, Table, build_comparisons, once
 from matchbound.readers.text import as_float, first_line, read_list, split_line
 
 FilePath = str | os.PathLike[str]
@@ -241,20 +241,6 @@ def read_map(source: Input) -> dict[str, str]:
     table = read_list(source, lines, delimiter=delimiter, headed=headed)
     who, label = table.coded("sample"), table.coded("identity")
     return once(who, label, lambda row, name, here, before: f"{table.where(row)}: {name} is {here} here and {before} in an earlier line")  # fmt: skip # noqa: E501
-
-
-def once(who: Coded, label: Coded, said: Callable[[int, str, str, str], str]) -> dict[str, str]:
-    """The one label of each name; a DataError where a name has two, in the words of `said(row, name, here, before)`."""
-    names, (name,) = merge(who)
-    labels, (stated,) = merge(label)
-    of_name = np.empty(names.size, dtype=np.int64)
-    of_name[name[::-1]] = stated[::-1]  # the first label of a name stays
-    other = np.flatnonzero(of_name[name] != stated)
-    if other.size:
-        row = int(other[0])
-        words = (names[name[row]], labels[stated[row]], labels[of_name[name[row]]])
-        raise DataError(said(row, *(plainly(word) for word in words)))
-    return {str(key): str(labels[at]) for key, at in zip(names.tolist(), of_name.tolist(), strict=True)}
 
 
 _SRE = {
