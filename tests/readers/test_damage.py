@@ -16,7 +16,7 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.data.labels import Coded, encode, merge
 
-HERE = Path(__file__).resolve().parent / "data" / "readers"
+HERE = Path(__file__).resolve().parents[1] / "data" / "readers"
 
 FILES: dict[str, tuple[str | None, list[str]]] = {
     "csv": (None, ["plain/all.csv"]),

@@ -12,7 +12,7 @@ import pytest
 import matchbound as mb
 from matchbound.readers.read import READERS
 
-HERE = Path(__file__).resolve().parent / "data" / "readers"
+HERE = Path(__file__).resolve().parents[1] / "data" / "readers"
 
 
 def comparisons(data: object) -> mb.Comparisons:
