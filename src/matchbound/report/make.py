@@ -38,7 +38,6 @@ from matchbound.show.records import Record
 from matchbound.show.section import Document, Section
 from matchbound.show.terms import Terms
 from matchbound.stats.contributions import contributions
-from matchbound.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
@@ -364,27 +363,29 @@ class _Gather:
         own = {"level": self.level, "known": self.curve.warnings, "weighting": self.weighting}
         return {**drawing, **self.engine, **own}
 
-    def stated(self, number: Number) -> Stated:
-        """A number with the intervals of the page; a method that it does not have is answered by its default."""
+    def stated(self, number: Number, rate: Rate | None = None) -> Stated:
+        """A number with the intervals of the page; a method that it does not have is answered by its default.
+
+        Parameters
+        ----------
+        rate
+            The rate at a fixed threshold that the number is about, if any: its counts are shown.
+        """
         method = self.method if self.method in number.methods else "auto"
         options: dict[str, Any] = {"n_resamples": self.n_resamples, "rng": self.rng} if method != "auto" else {}
         interval = number.interval(method, self.level, **options)
         upper = None
         if number.metric != "auc":
             upper = number.interval(method, self.level, side="upper", **options).high
-        errors = comparisons = ratio = None
-        if isinstance(number, Rate):
-            errors, comparisons = number.errors, number.comparisons
-            independent = number.unit.units / number.unit.alone if isinstance(number, IdentityRate) else comparisons
-            ratio = _times_naive(interval.width, number.estimate, independent, self.level)
-        elif number.metric == "frr@far":
-            counted = counted_curve(self.curve.tally)
-            errors, comparisons = int(counted.false_nonmatches[getattr(number, "index")]), counted.n_genuine  # noqa: B009
-            each = counted.genuine_comparisons[counted.genuine_comparisons > 0]
-            once = self.weighting == "identities"
-            independent = each.size**2 / float((1.0 / each).sum()) if once else float(each.sum())
-            ratio = _times_naive(interval.width, number.estimate, independent, self.level)
-        return Stated(number, interval.low, interval.high, upper, interval.method, errors, comparisons, ratio)
+        if rate is None:
+            return Stated(number, interval.low, interval.high, upper, interval.method)
+        ratio = None
+        if "naive-wilson" in rate.methods:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MatchboundWarning)  # it is not shown, only how much wider ours is
+                naive = rate.interval("naive-wilson", self.level).width
+            ratio = interval.width / naive if naive > 0.0 else None
+        return Stated(number, interval.low, interval.high, upper, interval.method, rate.errors, rate.comparisons, ratio)
 
     def _point(
         self, rates: ErrorRates, frr: Number, target: float | None = None, failures: Failures | None = None
@@ -392,11 +393,12 @@ class _Gather:
         reading = reading_of_number(rates.threshold)
         if target is not None:
             reading = reading_of(self.curve.tally, getattr(frr, "index"))  # noqa: B009
-        point = Point(target, rates.threshold, reading, self.stated(rates.far), self.stated(frr))
+        both = self.stated(rates.far, rates.far), self.stated(frr, rates.frr)
+        point = Point(target, rates.threshold, reading, *both)
         if failures is None:
             return point
-        both = rates.generalised(failures)
-        return replace(point, gfar=self.stated(both.gfar), gfrr=self.stated(both.gfrr))
+        general = rates.generalised(failures)
+        return replace(point, gfar=self.stated(general.gfar), gfrr=self.stated(general.gfrr))
 
     def _rates_at(self, points: IntArray) -> dict[int, ErrorRates]:
         """Error rates at points of the curve."""
@@ -416,7 +418,7 @@ class _Gather:
             counts = part.comparisons[part.comparisons > 0]
             known = pooled.metric == "frr" or isinstance(counted_curve(self.curve.tally), SortedCurve)
             if pooled.comparisons and known and np.any(counts != counts[0]):
-                pairs.append((self.stated(pooled), self.stated(rate)))
+                pairs.append((self.stated(pooled, pooled), self.stated(rate, rate)))
         return pairs
 
 
@@ -462,12 +464,6 @@ def _named_systems(data: Source, name: str | None, against: Against) -> dict[str
     from matchbound.report.systems import named_systems
 
     return named_systems(data, name, against)
-
-
-def _times_naive(width: float, estimate: float, comparisons: float, level: float) -> float | None:
-    """How many times wider an interval is than Wilson's for independent comparisons."""
-    low, high = wilson(estimate, comparisons, (1.0 - level) / 2.0)
-    return width / (high - low) if high > low else None
 
 
 def _best_supported(points: Sequence[Point]) -> int:

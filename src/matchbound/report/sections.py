@@ -450,30 +450,21 @@ def _side(record: Mapping[str, Any], side: str) -> str:
 
 
 PARAMETERS = {
-    "files": "Files",
     "far": "FARs asked for",
     "threshold": "Thresholds asked for",
     "method": "Interval method asked for",
     "level": "Confidence level",
     "resamples": "Bootstrap replicates",
     "distance": "Scores are distances",
-    "similarity": "Similarity",
-    "reader": "Reader",
     "group": "Groups from",
     "people": "Table of people",
-    "gallery": "Gallery",
-    "probes": "Probes",
     "fpir": "FPIRs asked for",
-    "rank": "Ranks",
     "gallery_size": "Gallery sizes asked for",
     "fuse": "Template fusion",
     "target": "Intervals are for a gallery that is",
     "keep": "Candidates kept per search",
-    "protocol": "Protocol",
     "against": "Compared with",
-    "systems": "Systems",
     "claim": "Claims",
-    "claims": "Claims",
     "fta": "Failures to acquire",
     "fte": "Failures to enrol",
     "failures": "Table of attempts",
@@ -482,7 +473,7 @@ PARAMETERS = {
     "repeats": "Repeated comparisons",
     "weighting": "Rates are means over",
 }
-"""What the parameters of a report are called; others keep their names."""
+"""What the parameters of a report are called where their names do not say it."""
 
 
 def source_rows(source: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -496,7 +487,8 @@ def source_rows(source: Mapping[str, Any]) -> list[tuple[str, str]]:
             continue
         rates = key in ("far", "fpir") and isinstance(value, (list, tuple))
         shown = ", ".join(target_text(rate) for rate in value) if rates else _plain(value)
-        rows.append((say(PARAMETERS.get(str(key), str(key))), level_text(value) if key == "level" else shown))
+        name = PARAMETERS.get(str(key)) or str(key).replace("_", " ").capitalize()
+        rows.append((say(name), level_text(value) if key == "level" else shown))
     if source.get("seed") is not None:
         rows.append(("Seed", str(source["seed"])))
     digest = source.get("input")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from matchbound.errors import MatchboundError
 from matchbound.metrics import unit_of
 from matchbound.show.cells import inert
 from matchbound.show.numbers import (
@@ -34,34 +32,6 @@ from matchbound.show.terms import metric_name
 
 Record = dict[str, Any]
 
-__all__ = [
-    "RATE_FIELDS",
-    "Record",
-    "cleaned",
-    "intervals_note",
-    "number",
-    "p_text",
-    "percent",
-    "table_of_records",
-    "to_csv",
-    "to_json",
-]
-
-RATE_FIELDS = (
-    "metric",
-    "threshold",
-    "estimate",
-    "low",
-    "high",
-    "level",
-    "method",
-    "errors",
-    "comparisons",
-    "identities",
-    "variance",
-    "effective_n",
-    "design_effect",
-)
 RATES = (
     "estimate", "low", "high", "upper", "far", "frr", "far_upper", "rate_a", "rate_b", "target",
     "fpir", "fnir", "cmc", "fpir_upper", "eer", "share",
@@ -72,7 +42,6 @@ WIDE = 9
 """A single record with more fields than this is listed downwards."""
 DEFF = "deff: design effect, comparisons divided by the effective sample size."
 PLAIN_TYPES = (str, bool, int, float, np.generic)
-RATE_METRICS = ("far", "frr", "eer", "fpir", "fnir", "cmc", "precision", "recall", "f1")
 NUMBERS = ("variance", "far_variance", "frr_variance")
 COUNTS = ("errors", "comparisons", "identities", "matched", "n_identities", "n_resamples", "searches")
 
@@ -84,27 +53,10 @@ def weighted(result: Any) -> Record:
 
 
 def record_of(result: Any) -> Record:
-    """The record of a result that says nothing of its own: a number with its default interval, or its plain fields."""
-    if not hasattr(result, "estimate"):
-        names = [item.name for item in fields(result)]
-        found = {name: getattr(result, name) for name in names}
-        plain = {name: value for name, value in found.items() if value is None or isinstance(value, PLAIN_TYPES)}
-        return plain if any(value is not None for value in plain.values()) else {"result": repr(result)}
-    made: Record = {"metric": getattr(result, "metric", type(result).__name__.lower())}
-    for name in ("threshold", "target", "prior", "rank", "size", "weighting", "estimate"):
-        value = getattr(result, name, None)
-        if isinstance(value, PLAIN_TYPES):
-            made[name] = value
-    interval = None
-    with contextlib.suppress(MatchboundError):
-        interval = result.interval()
-    for name in ("low", "high", "level", "method"):
-        made[name] = getattr(interval, name, None)
-    for name in ("errors", "comparisons", "searches", "n_identities", "variance", "effective_n"):
-        value = getattr(result, name, None)
-        if isinstance(value, PLAIN_TYPES):
-            made[name] = value
-    return made
+    """The record of a result that says nothing of its own: its plain fields."""
+    found = {item.name: getattr(result, item.name) for item in fields(result)}
+    plain = {name: value for name, value in found.items() if value is None or isinstance(value, PLAIN_TYPES)}
+    return plain if any(value is not None for value in plain.values()) else {"result": repr(result)}
 
 
 def table_of_records(records: Sequence[Record], title: str | None = None) -> Table:
@@ -162,7 +114,7 @@ def _writer(record: Record) -> Callable[[float | None], str]:
     metric = str(record.get("metric", "far"))
     if metric.startswith("difference") or "rate_a" in record:
         return points
-    return percent if metric.split("@")[0] in RATE_METRICS else lambda value: f"{value:.5g}"
+    return percent if unit_of(metric) == "rate" else lambda value: f"{value:.5g}"
 
 
 def _cell(name: str, value: Any, write: Callable[[float | None], str]) -> str:
