@@ -102,7 +102,7 @@ class Input:
     content
         Everything in it, for standard input and pipes: bytes, or a file that nobody else reads.
     max_bytes
-        How much a compressed file may unpack to.
+        How much a compressed file may unpack to; by default it depends on its size (`default_limit`).
     remote
         The file elsewhere, where the name is an address.
     stamp
@@ -116,14 +116,15 @@ class Input:
         name: str,
         path: Path | None = None,
         content: bytes | IO[bytes] = b"",
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int | None = None,
         remote: Remote | None = None,
         stamp: Stamp | None = None,
         size: int | None = None,
     ) -> None:
-        self.name, self.path, self.max_bytes, self.remote, self.stamp = name, path, max_bytes, remote, stamp
+        self.name, self.path, self.remote, self.stamp = name, path, remote, stamp
         self.piped = path is None and remote is None
         self.size = len(content) if isinstance(content, bytes) and self.piped else size
+        self.max_bytes = max_bytes or (MAX_BYTES if self.size is None else default_limit(self.size))
         self._file: Any = None
         if self.piped:
             self._keep(io.BytesIO(content) if isinstance(content, bytes) else content)
@@ -396,18 +397,15 @@ def open_input(path: str | os.PathLike[str], max_bytes: int | None = None) -> In
 
 
 def _find_input(path: str | os.PathLike[str], max_bytes: int | None) -> Input:
-    def limit(size: int | None) -> int:
-        return max_bytes if max_bytes is not None else MAX_BYTES if size is None else default_limit(size)
-
     if os.fspath(path) == "-":
-        return _piped("standard input", sys.stdin, max_bytes, limit)
+        return _piped("standard input", sys.stdin, max_bytes)
     if is_address(path):
         from matchbound.files.remote import find_remote
 
         found = find_remote(os.fspath(path))
         if found.files is not None:
             raise DataError(f"{found.address} is a directory; a file is needed here")
-        return Input(found.address, None, b"", limit(found.size), found, size=found.size)
+        return Input(found.address, None, b"", max_bytes, found, size=found.size)
     where, shown = Path(local_path(path)), plainly(local_path(path), 1000)
     try:
         if "\0" in str(where) or not where.exists():
@@ -416,17 +414,17 @@ def _find_input(path: str | os.PathLike[str], max_bytes: int | None) -> Input:
             raise DataError(f"{shown} is a directory; a file is needed here")
         if not where.is_file():
             with open(where, "rb") as stream:
-                return _piped(str(where), stream, max_bytes, limit)
+                return _piped(str(where), stream, max_bytes)
         stamp = Stamp.of(where)
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         what = getattr(error, "strerror", None) or error
         raise DataError(f"{shown}: cannot be read ({what})") from None
-    return Input(str(where), where, b"", limit(stamp.size), stamp=stamp, size=stamp.size)
+    return Input(str(where), where, b"", max_bytes, stamp=stamp, size=stamp.size)
 
 
-def _piped(name: str, stream: Any, max_bytes: int | None, limit: Callable[[int | None], int]) -> Input:
+def _piped(name: str, stream: Any, max_bytes: int | None) -> Input:
     """All of standard input, a pipe or a device such as a shell's process substitution: they can be read only once."""
     if stream is None:
         raise DataError("standard input is closed; give a file")
@@ -441,11 +439,14 @@ def _piped(name: str, stream: Any, max_bytes: int | None, limit: Callable[[int |
                 raise DataError(f"{name} holds more than {most:,} bytes; write it to a file first")
             digest.update(part)
             spool.write(part)
-    except BaseException:
+    except BaseException as error:
         spool.close()
+        if isinstance(error, OSError):
+            why = f"{name}: cannot be kept in the folder of temporary files ({error.strerror}); write it to a file"
+            raise DataError(why) from None
         raise
     _digests["-" if stream is sys.stdin else name] = f"sha256:{digest.hexdigest()}"
-    return Input(name, None, spool, limit(size), size=size)
+    return Input(name, None, spool, max_bytes, size=size)
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
