@@ -275,19 +275,3 @@ def take_turns(which: Any, a: Any, b: Any, size: Any, start: Any, first: Any, se
         _, one[c], two[c] = min(choices)
         made.append((int(one[c]), int(two[c])))
     return one, two
-
-
-def list_between(block: Any, tile: Any, low: Any, high: Any, beyond: Any, found: Any) -> Any:
-    """(hits as (band, row, column), what was beyond plus what is beyond now); the hits are None without room."""
-    hits, above = [], [int(count) for count in beyond]
-    for band in range(len(low)):
-        for row in range(tile.rows):
-            for column in range(tile.cols):
-                if tile.diagonal and tile.col0 + column <= tile.row0 + row:
-                    continue
-                value = block.product[row * block.stride + block.shift + column]
-                if value >= high[band]:
-                    above[band] += 1
-                elif value >= low[band]:
-                    hits.append((band, row, column))
-    return (hits if len(hits) <= len(found) else None), above

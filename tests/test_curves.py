@@ -15,7 +15,7 @@ import naive_curves as naive
 from conftest import golden_expected, golden_table
 from matchbound.calls.roc import roc
 from matchbound.counting.curves import curve_of_comparisons
-from matchbound.counting.recount import Recount
+from matchbound.counting.recount import recount_of
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.curve import curve_of_tally
 from matchbound.results.roc import RocCurve
@@ -181,7 +181,7 @@ def test_a_stepped_curve_equals_the_sorted_one_where_it_has_points() -> None:
     data = model(30, 4, seed=2).comparisons()
     whole = quiet(data)
     at = np.unique(np.concatenate([[0], np.linspace(0, len(whole) - 1, 400).astype(int)]))
-    stepped = RocCurve(curve_of_tally(tally_comparisons(data, whole.thresholds[at], pairs=False)), Recount(data))
+    stepped = RocCurve(curve_of_tally(tally_comparisons(data, whole.thresholds[at], pairs=False)), recount_of(data))
     np.testing.assert_array_equal(stepped.far, whole.far[at])
     np.testing.assert_array_equal(stepped.frr, whole.frr[at])
     np.testing.assert_allclose(stepped.far_variance, whole.far_variance[at], rtol=1e-11, atol=1e-18)

@@ -7,7 +7,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.counting.curves import AlongCurve
-from matchbound.counting.recount import Recount, rank_scores, settle_ranks
+from matchbound.counting.recount import rank_scores, recount_of, settle_ranks
 from matchbound.results.latent_pair import CurveModels
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -23,7 +23,7 @@ def crowded(similarity: str, seed: int) -> mb.Embeddings:
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
 def test_settled_thresholds_have_the_errors_wanted(similarity: str) -> None:
     data = crowded(similarity, 1)
-    recount = Recount(data)
+    recount = recount_of(data)
     total = 120 * 119 // 2 - 120
     wanted = np.unique(np.rint(np.geomspace(3, total / 2, 40)).astype(np.int64))
     first = rank_scores(data, wanted)
@@ -42,7 +42,7 @@ def test_ties_are_settled_as_along_a_curve() -> None:
     curve = mb.roc(doubled)
     along = AlongCurve.of(curve.recount, curve.tally)
     wanted = np.array([5, 17, 201, 4001])
-    recount = Recount(doubled)
+    recount = recount_of(doubled)
     first = recount.thresholds_at(wanted, "impostor")
     counted = recount.tally(first).impostor.errors.sum(axis=1) // 2
     settled = recount.settled(first, wanted, counted)

@@ -25,8 +25,6 @@ from matchbound.counting import job as job_module
 from matchbound.counting import search as search_module
 from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
-from matchbound.counting.between import pairs_between
-from matchbound.counting.running import How
 from matchbound.stats import resampling
 from naive_scale import tally_by_loop
 from test_scale_allpairs import assert_equal
@@ -92,23 +90,12 @@ def _list_hits(before: Any, after: Any, result: Any) -> None:
     assert [tuple(row) for row in after[6][:result].tolist()] == expected[: len(after[6])]
 
 
-def _list_between(before: Any, after: Any, result: Any) -> None:
-    hits, beyond = naive.list_between(*before)
-    if result < 0:
-        assert hits is None or len(hits) > len(after[5]) - 64 * len(after[2]) - 68
-        return
-    assert after[4].tolist() == beyond
-    found = after[5][:result]
-    assert sorted(zip(found >> 56, (found >> 32) & 0xFFFFFF, found & 0xFFFFFFFF, strict=True)) == hits
-
-
 def _take_turns(before: Any, after: Any, _: Any) -> None:
     for mine, theirs in zip(after[5:7], naive.take_turns(*before), strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 
 BY_CALL: dict[str, Check] = {
-    "kernels.between.list_between": _list_between,
     "kernels.dense.share_of_hits": returns(naive.share_of_hits),
     "kernels.exact._score_pairs": writes(naive.score_pairs),
     "kernels.exact._squared_lengths": writes(naive.squared_lengths),
@@ -274,9 +261,6 @@ def _allpairs() -> None:
         middle = np.quantile(data.comparisons().score, [0.3, 0.7])
         for thresholds in (middle[:1], middle):
             tally_embeddings(data, thresholds, workers=1, prune="none")
-        similarity_of = np.sort(-middle if data.distance else middle)
-        bands = np.array([similarity_of, [similarity_of[1]] * 2, [-np.inf, np.inf]])
-        pairs_between(data, bands, How(1))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(job_module, "_pack", lambda right, workers: None)  # the products of NumPy
             tally_embeddings(data, middle, workers=1, prune="none")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from matchbound.counting import small
 from matchbound.counting.allpairs import tally_embeddings
-from matchbound.counting.recount import Recount, tally_source
+from matchbound.counting.recount import recount_of, tally_source
 from matchbound.counting.running import How
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
@@ -82,6 +82,6 @@ def test_the_part_of_a_large_set_that_a_model_counts_is_small(each: int) -> None
     """So that the first evaluation of a large set does not wait for the kernels of many thresholds."""
     identity = np.arange(max(5000, 500 * each)) // each
     data = Embeddings(np.ones((identity.size, 1), dtype=np.float32), identity)
-    part = Recount(data).some(MOST_IDENTITIES, MOST_ROWS)
+    part = recount_of(data).some(MOST_IDENTITIES, MOST_ROWS)
     assert isinstance(part.source, Embeddings)
     assert small.is_small(part.source)

@@ -21,7 +21,7 @@ from pyarrow import parquet
 import matchbound as mb
 from matchbound.counting import disk
 from matchbound.counting.disk import TableOnDisk
-from matchbound.counting.recount import Recount
+from matchbound.counting.recount import recount_of
 from matchbound.counting.running import How
 from matchbound.counts.tally import Tally
 from matchbound.readers.plain_parquet import plain_parquet
@@ -108,7 +108,7 @@ def test_a_table_is_counted_as_by_a_loop(
     thresholds = np.random.default_rng(seed).choice(np.append(columns["score"], [-9.0, 9.0, 0.05]), size=levels)
     table = mb.scan(path, distance=distance)
     assert_is_loop(mb.tally(table, thresholds, pairs=pairs), data, thresholds, pairs)
-    only = Recount(table).genuine(thresholds).genuine
+    only = recount_of(table).genuine(thresholds).genuine
     np.testing.assert_array_equal(only.errors, mb.tally(data, thresholds).genuine.errors)
 
 

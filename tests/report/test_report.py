@@ -17,7 +17,7 @@ import matchbound as mb
 import naive_report
 from matchbound.calls.provenance import data_digest
 from matchbound.calls.roc import roc
-from matchbound.counting.recount import Recount
+from matchbound.counting.recount import recount_of
 from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.report.make import make_report, write_report
 from matchbound.report.page import Point, Report, Stated
@@ -169,7 +169,7 @@ def test_the_slider_of_a_curve_with_some_points() -> None:
     who = rng.integers(0, 30, (5000, 2))
     score = np.abs(rng.normal(np.where(who[:, 0] == who[:, 1], 0.4, 1.0), 0.2))
     data = mb.Comparisons(who[:, 0], who[:, 1], score, distance=True)
-    curve = RocCurve(stepped(data, np.quantile(score, np.linspace(0.0, 1.0, 300))), Recount(data))
+    curve = RocCurve(stepped(data, np.quantile(score, np.linspace(0.0, 1.0, 300))), recount_of(data))
     asked = mb.evaluate(data, 0.512345678)
 
     def stated(rate: mb.Rate) -> Stated:

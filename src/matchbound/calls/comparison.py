@@ -17,7 +17,7 @@ from matchbound.calls.curve_readings import Reading, Target, read_curve
 from matchbound.calls.groups import by_group
 from matchbound.counting.executors import Executor, Progress
 from matchbound.counting.joint import joint_tally, joint_tally_of_embeddings
-from matchbound.counting.recount import AnySource, Recount, Source
+from matchbound.counting.recount import AnySource, Source, recount_of
 from matchbound.counting.running import How
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counts.joint import JointTally
@@ -393,7 +393,7 @@ class _Pair:
     ) -> Comparison:
         """The comparison at one pair of thresholds."""
         rates = [
-            error_rates(t, (), Recount(source, self.how.workers, self.how.executor), self.weighting)[0]
+            error_rates(t, (), recount_of(source, self.how.workers, self.how.executor), self.weighting)[0]
             for t, source in ((joint.a, self.a), (joint.b, self.b))
         ]
         far, frr = self._differences(rates[0], rates[1], joint)

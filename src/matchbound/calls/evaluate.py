@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counting.recount import AnySource, Recount, source_of, tally_source
+from matchbound.counting.recount import AnySource, recount_of, source_of, tally_source
 from matchbound.counting.running import How
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
@@ -151,7 +151,7 @@ def evaluate(
     source = source_of(data)
     how = How(workers, executor, progress, checkpoint, checkpoint_every)
     counted = _counted(source, grid, True if weighting == "identities" else pairs, how)
-    series = ErrorRatesSeries(error_rates(counted, source.findings(), Recount(source, workers, executor), weighting))
+    series = ErrorRatesSeries(error_rates(counted, source.findings(), recount_of(source, workers, executor), weighting))
     for text in series.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
     return series[0] if np.ndim(threshold) == 0 else series

@@ -9,7 +9,15 @@ import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.counting.executors import Executor, Progress
-from matchbound.counting.recount import AnySource, Recount, RecountOfPart, rank_scores, source_of, tally_source
+from matchbound.counting.recount import (
+    AnySource,
+    Recount,
+    RecountOfPart,
+    rank_scores,
+    recount_of,
+    source_of,
+    tally_source,
+)
 from matchbound.counting.running import How
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
 from matchbound.data.attributes import identity_labels
@@ -103,7 +111,7 @@ def by_group(
             )
         )
     grid = np.array([check_number(threshold, "threshold")], dtype=np.float64)
-    recount = Recount(data, workers, executor)
+    recount = recount_of(data, workers, executor)
     whole = tally_source(data, grid, pairs=True, how=How(workers, executor, progress))
     overall = error_rates(whole, (), recount, weighting)[0]
     labels, codes = np.unique(_labels_of(whole, group) if labelled is None else labelled, return_inverse=True)

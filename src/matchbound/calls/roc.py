@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from matchbound.counting.curves import AlongCurve, curve_of_comparisons, curve_of_embeddings, curve_of_table
-from matchbound.counting.recount import AnySource, Recount, source_of
+from matchbound.counting.recount import AnySource, recount_of, source_of
 from matchbound.counting.running import How
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import sorted_curve, too_many_steps, unit_curve
@@ -80,7 +80,7 @@ def roc(
     notes = (*source.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
-    recount = Recount(source, workers, executor)
+    recount = recount_of(source, workers, executor)
     if isinstance(counted, SortedCurve):
         recount = AlongCurve.of(recount, counted)  # its comparisons are scored and in order: no second pass
     return RocCurve(unit_curve(sorted_curve(counted)) if weighting == "identities" else counted, recount, notes)

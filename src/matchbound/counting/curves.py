@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -29,8 +27,6 @@ MOST_CELLS = 20_000_000
 TABLE_CELLS = 40_000_000
 REFINEMENTS = 8
 """Passes over the data, at most, that make the threshold of a target rate exact."""
-FEW_BETWEEN = 2_000_000
-"""Pairs of embeddings that may lie between points of a curve and are listed."""
 
 
 def curve_of_comparisons(source: Comparisons) -> SortedCurve:
@@ -200,29 +196,22 @@ class Asked:
         return gaps[(gaps >= 0) & (gaps + 1 < matched.size)]
 
 
-def refined_curve(
-    curve: SteppedCurve, recount: Recount, asked: Asked, beside: FloatArray | None = None
-) -> SteppedCurve:
+def refined_curve(curve: SteppedCurve, recount: Recount, asked: Asked) -> SteppedCurve:
     """The curve with points added until what is asked for is exact.
 
     The threshold of a number of false matches is the most lenient one with at most so many; of false non-matches, the
     strictest one with at most so many. Between the two points of the curve where that changes, some hundred thresholds
     are counted, then as many between the two where it changes now, until at most one comparison lies between them, or
-    no number does. The two points between which FAR passes FRR are found in the same way. Once few comparisons lie
-    between, they are listed instead, and thresholds that turn out to be points of the curve are counted at the end.
+    no number does. The two points between which FAR passes FRR are found in the same way.
 
     Parameters
     ----------
     recount
         Counts the comparisons again.
-    beside
-        Thresholds that will be asked of `recount` next; they are counted in the last pass, where there is one.
     """
     points = int(np.clip(MOST_CELLS // max(curve.n_identities, 1), 16, 512))
     steps = Steps(curve.similarity, curve.false_matches, curve.false_nonmatches, (curve.n_impostor, curve.n_genuine))
     counted: list[Tally] = []
-    listed: Callable[[FloatArray], tuple[IntArray, IntArray]] | None = None
-    may_list = True
     for _ in range(REFINEMENTS):
         gaps = asked.gaps(steps)
         between = np.diff(steps.matched)[gaps] - np.diff(steps.missed)[gaps]
@@ -231,15 +220,8 @@ def refined_curve(
         added = np.unique(np.concatenate([np.empty(0), *grids]))
         if not added.size:
             break
-        if listed is None and may_list and int(between[between > 1].sum()) <= FEW_BETWEEN:
-            bands = np.stack([steps.similarity[unsettled + 1], steps.similarity[unsettled]], axis=1)
-            listed = recount.counts_between(bands)
-            may_list = listed is not None
-        if listed is None:
-            counted.append(recount.tally(-added if curve.distance else added))
-            found = counted[-1].impostor.errors.sum(axis=1) // 2, counted[-1].genuine.errors.sum(axis=1)
-        else:
-            found = listed(added)
+        counted.append(recount.tally(-added if curve.distance else added))
+        found = counted[-1].impostor.errors.sum(axis=1) // 2, counted[-1].genuine.errors.sum(axis=1)
         steps = steps.joined(added, *found)
         gaps = asked.gaps(steps)
         kept = ~np.isin(steps.similarity, added)
@@ -248,7 +230,10 @@ def refined_curve(
     new = steps.similarity[~np.isin(steps.similarity, curve.similarity)]
     if not new.size:
         return curve
-    return curve_of_tally(_with_rows(curve.tally, _tally_at(new, counted, recount, curve.distance, beside)))
+    wanted, whole = -new if curve.distance else new, curve.tally
+    for tally in counted:
+        whole = _with_rows(whole, tally.take(np.flatnonzero(np.isin(tally.thresholds, wanted))))
+    return curve_of_tally(whole)
 
 
 def _between(similarity: FloatArray, k: int, points: int) -> FloatArray:
@@ -256,22 +241,6 @@ def _between(similarity: FloatArray, k: int, points: int) -> FloatArray:
     high, low = float(similarity[k]), float(similarity[k + 1])
     grid = np.unique(np.linspace(low, high, points))
     return grid[(grid > low) & (grid < high)]
-
-
-def _tally_at(
-    similarity: FloatArray, counted: list[Tally], recount: Recount, distance: bool, beside: FloatArray | None
-) -> Tally:
-    """The tally at similarities: from tallies that have been counted, and the others by another pass."""
-    wanted = -similarity if distance else similarity
-    rows = [tally.take(np.flatnonzero(np.isin(tally.thresholds, wanted))) for tally in counted]
-    known = np.concatenate([np.empty(0), *(tally.thresholds for tally in rows)])
-    missing = wanted[~np.isin(wanted, known)]
-    if missing.size:
-        rows.append(recount.tally_ahead(missing, np.empty(0) if beside is None else beside))
-    made = rows[0].take(slice(0, 0))
-    for some in rows:
-        made = _with_rows(made, some)
-    return made
 
 
 def _with_rows(one: Tally, two: Tally) -> Tally:
@@ -307,13 +276,40 @@ def _with_rows(one: Tally, two: Tally) -> Tally:
 class AlongCurve(Recount):
     """A `Recount` whose answers come from a curve with every step; what it remembers is shared with the first one."""
 
+    first: Recount | None = field(default=None, repr=False)
     curve: SortedCurve | None = field(default=None, repr=False)
 
     @staticmethod
     def of(recount: Recount, curve: SortedCurve) -> AlongCurve:
         """The same data, counted along their curve."""
-        memo: dict[Hashable, Any] = recount.memo
-        return AlongCurve(recount.source, recount.workers, recount.executor, memo, curve)
+        return AlongCurve(recount.source, recount.workers, recount.executor, recount.memo, recount, curve)
+
+    @property
+    def all_pairs(self) -> bool:
+        """Whether every pair was compared."""
+        return self._first.all_pairs
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether it is not known who was compared."""
+        return self._first.anonymous
+
+    @property
+    def instance_counts(self) -> IntArray:
+        """M_i of embeddings, shape (G,)."""
+        return self._first.instance_counts
+
+    def comparisons(self) -> Comparisons:
+        """The comparisons one by one."""
+        return self._first.comparisons()
+
+    def some(self, people: int, rows: int) -> Recount:
+        """The comparisons among some identities, taken at random."""
+        return self._first.some(people, rows)
+
+    def among(self, identities: IntArray) -> Recount:
+        """The comparisons among some identities, given by their positions, sorted."""
+        return self._first.among(identities)
 
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
@@ -337,9 +333,10 @@ class AlongCurve(Recount):
         chosen = similarity_at(pick, size, wanted, kind)
         return -chosen if curve.distance else chosen
 
-    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
-        """The thresholds as they are: those of a curve are exact, ties apart."""
-        return thresholds
+    @property
+    def _first(self) -> Recount:
+        assert self.first is not None
+        return self.first
 
     @property
     def _curve(self) -> SortedCurve:

@@ -16,13 +16,13 @@ from matchbound.counting.pairs import BlockScores, GenuinePairs
 from matchbound.counting.running import ANYHOW, How
 from matchbound.counting.tables import tally_comparisons
 from matchbound.counting.threads import one_blas_thread
-from matchbound.counts.tally import GenuineTally, ImpostorTally, Tally
+from matchbound.counts.cells import cells_of_rows, tally_of_cells
+from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.subsets import among as subset
 from matchbound.data.subsets import take_embeddings
 from matchbound.errors import DataError, UsageError
-from matchbound.files.names import own_name
 from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matchbound.counting.executors import Executor
 
 MOST_GENUINE = 5_000_000
+"""Up to so many genuine pairs of embeddings are scored once and kept."""
 EXACT_ROWS = 3000
 SAMPLE = 2_000_000
 BLOCK = 512
@@ -74,142 +75,132 @@ def tally_source(source: AnySource, thresholds: FloatArray, *, pairs: bool | Non
 
 @dataclass(frozen=True, eq=False)
 class Recount:
-    """What a result may ask of the data after the first pass, without seeing the data."""
+    """Data that can be counted, and counted again: what a result may ask without knowing of which kind they are.
+
+    There is one kind for each source: comparisons, all pairs of embeddings, a table on disk, some identities of it, and
+    a curve with every step (`matchbound.counting.curves.AlongCurve`).
+    """
 
     source: AnySource
     workers: int | None = None
     executor: Executor | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-    """What was made from these data once and may be asked for again, such as a fitted model."""
-
-    @cached_property
-    def table(self) -> TableOnDisk:
-        """A table on disk as it is counted."""
-        assert isinstance(self.source, ScoreFile)
-        return TableOnDisk(self.source, How(self.workers, self.executor))
+    """What results made from these data once and may ask for again, such as a fitted model; not used by counting."""
 
     @property
     def all_pairs(self) -> bool:
         """Whether every pair was compared, so that a random part of the identities is like the whole, but smaller."""
-        return isinstance(self.source, Embeddings)
+        return False
 
     @property
     def anonymous(self) -> bool:
         """Whether it is not known who was compared, so that dependence cannot be seen."""
-        return isinstance(self.source, Comparisons) and self.source.anonymous
+        return False
 
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
-        ahead: Tally | None = None if pairs else self.memo.get("ahead")
-        if ahead is not None and np.array_equal(ahead.thresholds, thresholds):
-            return ahead
         return tally_source(self.source, thresholds, pairs=pairs, how=How(self.workers, self.executor))
 
-    def tally_ahead(self, thresholds: FloatArray, later: FloatArray) -> Tally:
-        """The same comparisons at other thresholds; `tally` knows those at the `later` ones from the same pass."""
-        whole = self.tally(np.concatenate([thresholds, later]))
-        if later.size:
-            self.memo["ahead"] = whole.take(slice(thresholds.size, None))
-        return whole.take(slice(0, thresholds.size))
-
-    def counts_between(self, bands: FloatArray) -> Callable[[FloatArray], tuple[IntArray, IntArray]] | None:
-        """What gives false matches and false non-matches at similarities within bands, from one pass over all pairs.
-
-        None where that is not to be had: for tables, on a cluster, and where too many pairs lie in the bands.
-
-        Parameters
-        ----------
-        bands : float64 array, shape (B, 2)
-            The lower and the upper end of each, as similarities.
-        """
-        source, known = self.source, self._genuine_scores() if self.executor is None else None
-        if known is None or not isinstance(source, Embeddings):
-            return None
-        from matchbound.counting.between import pairs_between
-
-        found = pairs_between(source, bands, How(self.workers))
-        if found is None:
-            return None
-        genuine = np.sort(-known[1] if source.distance else known[1])
-
-        def counts(similarity: FloatArray) -> tuple[IntArray, IntArray]:
-            missed = np.searchsorted(genuine, similarity, side="left").astype(np.int64)
-            return found.matches(similarity) - (genuine.size - missed), missed
-
-        return counts
-
     def genuine(self, thresholds: FloatArray) -> Tally:
-        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing.
-
-        Genuine pairs of embeddings are few: they are scored one by one, and the rest is left alone.
-        """
-        source = self.source
-        if isinstance(source, ScoreFile):
-            return self.table.tally(thresholds, genuine=True)
-        known = self._genuine_scores()
-        if known is None or not isinstance(source, Embeddings):
-            return self.tally(thresholds)
-        owner, scores = known
-        grid = np.asarray(thresholds, dtype=np.float64)
-        oriented, place = np.unique(-grid if source.distance else grid, return_inverse=True)
-        reach = np.searchsorted(oriented, -scores if source.distance else scores, side="right")
-        size, levels = source.n_identities, oriented.size
-        cells = np.bincount(owner * (levels + 1) + reach, minlength=size * (levels + 1))
-        errors = np.cumsum(cells.reshape(size, levels + 1)[:, :-1], axis=1).T[place.reshape(-1)]
-        counts = source.instance_counts
-        nothing = np.zeros(grid.size, dtype=np.int64)
-        return Tally(
-            source.identities,
-            grid,
-            source.distance,
-            GenuineTally(counts * (counts - 1) // 2, np.ascontiguousarray(errors, dtype=np.int64)),
-            ImpostorTally(
-                np.zeros(size, dtype=np.int64), np.zeros((grid.size, size), dtype=np.int64), 0, nothing, nothing
-            ),
-            counts,
-        )
-
-    def _genuine_scores(self) -> tuple[IntArray, FloatArray] | None:
-        """The identity and the score of each genuine pair of embeddings, scored once; None for too many of them."""
-        source = self.source
-        if not isinstance(source, Embeddings):
-            return None
-        if "genuine-scores" not in self.memo:
-            pairs = GenuinePairs.of(source)
-            made = None
-            if len(pairs) <= MOST_GENUINE:
-                first, second = pairs.rows(np.arange(len(pairs)))
-                made = source.codes[first], source.score_pairs(first, second)
-            self.memo["genuine-scores"] = made
-        found: tuple[IntArray, FloatArray] | None = self.memo["genuine-scores"]
-        return found
+        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
+        return self.tally(thresholds)
 
     def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
         """Thresholds at which about so many comparisons err, shape of `errors`."""
-        known = self._genuine_scores() if kind == "genuine" else None
-        if known is None or not known[1].size:
-            return rank_scores(self.table if isinstance(self.source, ScoreFile) else self.source, errors, kind)
-        assert isinstance(self.source, Embeddings)
-        scores = np.sort(-known[1] if self.source.distance else known[1])
-        chosen = similarity_at(scores.__getitem__, scores.size, errors, kind)
-        return -chosen if self.source.distance else chosen
+        return rank_scores(self.source, errors, kind)
 
     def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
         """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
-        if not isinstance(self.source, Embeddings):
-            return thresholds
-        return settle_ranks(self.source, thresholds, errors, counted)
+        return thresholds
 
     def comparisons(self) -> Comparisons:
-        """The comparisons one by one; all pairs of embeddings are scored."""
-        if isinstance(self.source, ScoreFile):
-            raise DataError(f"{self.source.path}: this looks at single comparisons; read the table into memory")
-        return self.source if isinstance(self.source, Comparisons) else self.source.comparisons()
+        """The comparisons one by one."""
+        raise DataError(f"{self.source!r}: this looks at single comparisons; read the table into memory")
 
     @property
     def instance_counts(self) -> IntArray:
         """M_i of embeddings, shape (G,)."""
-        assert isinstance(self.source, Embeddings)
+        raise NotImplementedError
+
+    def some(self, people: int, rows: int) -> Recount:
+        """The comparisons among at most so many identities and about so many embeddings, taken at random (seed 0)."""
+        raise NotImplementedError
+
+    def among(self, identities: IntArray) -> Recount:
+        """The comparisons among some identities, given by their positions, sorted."""
+        raise DataError(f"{self.source!r}: a part of the identities can be taken only of a table in memory")
+
+
+class OfComparisons(Recount):
+    """Scored comparisons in memory."""
+
+    source: Comparisons
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether it is not known who was compared."""
+        return self.source.anonymous
+
+    def comparisons(self) -> Comparisons:
+        """The comparisons one by one."""
+        return self.source
+
+    def among(self, identities: IntArray) -> Recount:
+        """The comparisons among some identities, given by their positions, sorted."""
+        return recount_of(subset(self.source, identities), self.workers, self.executor)
+
+
+class OfEmbeddings(Recount):
+    """All pairs of embeddings. Genuine ones are few: they are scored once, and kept unless they are too many."""
+
+    source: Embeddings
+
+    @property
+    def all_pairs(self) -> bool:
+        """Whether every pair was compared."""
+        return True
+
+    @cached_property
+    def _genuine(self) -> tuple[IntArray, FloatArray] | None:
+        """The identity and the similarity of each genuine pair; None for too many of them."""
+        source, pairs = self.source, GenuinePairs.of(self.source)
+        if len(pairs) > MOST_GENUINE:
+            return None
+        first, second = pairs.rows(np.arange(len(pairs)))
+        scores = source.score_pairs(first, second)
+        return source.codes[first], -scores if source.distance else scores
+
+    def genuine(self, thresholds: FloatArray) -> Tally:
+        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
+        if self._genuine is None:
+            return self.tally(thresholds)
+        source, (owner, similarity) = self.source, self._genuine
+        given = np.asarray(thresholds, dtype=np.float64)
+        grid, place = np.unique(-given if source.distance else given, return_inverse=True)
+        cells = cells_of_rows(owner, owner, similarity, grid, source.n_identities)
+        return tally_of_cells(
+            cells, source.identities, given, place.reshape(-1), source.distance, instances=source.instance_counts
+        )
+
+    def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
+        """Thresholds at which about so many comparisons err, shape of `errors`."""
+        if kind == "impostor" or self._genuine is None or not self._genuine[1].size:
+            return rank_scores(self.source, errors, kind)
+        similarity = np.sort(self._genuine[1])
+        chosen = similarity_at(similarity.__getitem__, similarity.size, errors, kind)
+        return -chosen if self.source.distance else chosen
+
+    def settled(self, thresholds: FloatArray, errors: IntArray, counted: IntArray) -> FloatArray:
+        """Thresholds for numbers of impostor errors, made exact where a tally counted other numbers, shape (K,)."""
+        return settle_ranks(self.source, thresholds, errors, counted)
+
+    def comparisons(self) -> Comparisons:
+        """The comparisons one by one: all pairs are scored."""
+        return self.source.comparisons()
+
+    @property
+    def instance_counts(self) -> IntArray:
+        """M_i, shape (G,)."""
         return self.source.instance_counts
 
     def some(self, people: int, rows: int) -> Recount:
@@ -217,9 +208,7 @@ class Recount:
 
         Every identity that is taken keeps at least three of its embeddings, or all it has.
         """
-        source = self.source
-        assert isinstance(source, Embeddings)
-        rng = np.random.default_rng(0)
+        source, rng = self.source, np.random.default_rng(0)
         chosen = np.flatnonzero(source.instance_counts)
         if chosen.size > people:
             chosen = np.sort(rng.choice(chosen, people, replace=False))
@@ -230,15 +219,38 @@ class Recount:
         ranked = source.codes[order]
         place = np.arange(order.size) - np.searchsorted(ranked, ranked)
         kept = np.sort(order[place < max(rows // max(chosen.size, 1), 3)])
-        return Recount(take_embeddings(source, kept), self.workers, self.executor)
+        return OfEmbeddings(take_embeddings(source, kept), self.workers, self.executor)
 
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
-        return Recount(among(self.source, identities), self.workers, self.executor)
+        return recount_of(subset(self.source, identities), self.workers, self.executor)
+
+
+class OfTable(Recount):
+    """A table that stays on disk."""
+
+    source: ScoreFile
+
+    @cached_property
+    def table(self) -> TableOnDisk:
+        """The table as it is counted."""
+        return TableOnDisk(self.source, How(self.workers, self.executor))
+
+    def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
+        """The same comparisons at other thresholds."""
+        return self.table.tally(thresholds, pairs=pairs)
+
+    def genuine(self, thresholds: FloatArray) -> Tally:
+        """Genuine comparisons at other thresholds; what the tally says of impostor ones means nothing."""
+        return self.table.tally(thresholds, genuine=True)
+
+    def thresholds_at(self, errors: IntArray, kind: Kind) -> FloatArray:
+        """Thresholds at which about so many comparisons err, shape of `errors`."""
+        return rank_scores(self.table, errors, kind)
 
 
 @dataclass(frozen=True, eq=False)
-class RecountOfPart(Recount):
+class RecountOfPart(OfTable):
     """The comparisons among some identities of a table on disk; they are read into memory when first asked for.
 
     identities
@@ -246,6 +258,10 @@ class RecountOfPart(Recount):
     """
 
     identities: LabelArray = field(default_factory=lambda: np.empty(0, dtype=np.str_), repr=False)
+
+    @cached_property
+    def _in_memory(self) -> Recount:
+        return OfComparisons(self.table.among(self.identities), self.workers, self.executor)
 
     def tally(self, thresholds: FloatArray, *, pairs: bool = False) -> Tally:
         """The same comparisons at other thresholds."""
@@ -259,21 +275,13 @@ class RecountOfPart(Recount):
         """Thresholds at which so many comparisons err, shape of `errors`."""
         return self._in_memory.thresholds_at(errors, kind)
 
-    @property
-    def _in_memory(self) -> Recount:
-        made: Recount | None = self.memo.get("in memory")
-        if made is None:
-            assert isinstance(self.source, ScoreFile)
-            made = Recount(self.table.among(self.identities), self.workers, self.executor)
-            self.memo["in memory"] = made
-        return made
 
-
-def among(source: AnySource, identities: IntArray) -> Source:
-    """The part of a source that concerns only the given identities."""
+def recount_of(source: AnySource, workers: int | None = None, executor: Executor | None = None) -> Recount:
+    """Data as they can be counted again: the only place that asks of which kind they are."""
     if isinstance(source, ScoreFile):
-        raise DataError(f"{own_name(source.path)}: a part of the identities can be taken only of a table in memory")
-    return subset(source, identities)
+        return OfTable(source, workers, executor)
+    kind = OfComparisons if isinstance(source, Comparisons) else OfEmbeddings
+    return kind(source, workers, executor)
 
 
 def rank_scores(

@@ -16,7 +16,7 @@ from matchbound.calls.evaluate import evaluate
 from matchbound.calls.provenance import provenance_of
 from matchbound.calls.roc import roc
 from matchbound.counting.recount import Source
-from matchbound.counts.curve import SortedCurve, SteppedCurve
+from matchbound.counts.curve import SortedCurve
 from matchbound.data.failures import Failures
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
@@ -33,7 +33,7 @@ from matchbound.results.rates import Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
 from matchbound.results.weighted import WEIGHTINGS, IdentityRate
-from matchbound.show.histogram import histogram_edges, score_histogram
+from matchbound.show.histogram import score_histogram
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section
 from matchbound.show.terms import Terms
@@ -302,10 +302,8 @@ class _Gather:
         provenance: Mapping[str, Any],
     ) -> Report:
         """What is read from the curve and from the rates at thresholds."""
-        again = self.curve.recount.all_pairs and isinstance(self.curve.tally, SteppedCurve)
-        edges = histogram_edges(self.curve.tally) if again else None
-        # Once for all, so that points are numbered alike everywhere; the histogram is counted in the same pass.
-        self.curve = curve = self.curve.refined(far=targets, eer=True, beside=edges)
+        # Once for all, so that points are numbered alike everywhere.
+        self.curve = curve = self.curve.refined(far=targets, eer=True)
         aims = [curve.at_far(target) for target in targets]
         at_aims = self._rates_at(np.unique(np.array([aim.index for aim in aims], dtype=np.int64)))
         points = [self._point(rates, rates.frr, failures=failures) for rates in series]

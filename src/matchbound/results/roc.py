@@ -344,7 +344,6 @@ class RocCurve(Judged, Shown):
         frr: Sequence[float] = (),
         *,
         eer: bool = False,
-        beside: FloatArray | None = None,
     ) -> RocCurve:
         """The curve with points added so that the thresholds of these rates, or the equal error rate, are exact.
 
@@ -357,8 +356,6 @@ class RocCurve(Judged, Shown):
             Rates whose thresholds are to be exact.
         eer
             Whether the equal error rate is to be exact.
-        beside
-            Thresholds that will be asked of `recount` next, to be counted in the same pass.
         """
         curve = self.tally
         if not isinstance(curve, SteppedCurve):
@@ -373,7 +370,7 @@ class RocCurve(Judged, Shown):
         key = ("refined", asked)
         made: tuple[CurveTally, CurveTally] | None = self.recount.memo.get(key)
         if made is None or made[0] is not curve:
-            made = (curve, refined_curve(curve, self.recount, asked, beside))
+            made = (curve, refined_curve(curve, self.recount, asked))
             self.recount.memo[key] = made
         return replace(self, tally=made[1])
 
