@@ -44,7 +44,7 @@ def test_groups_of_searches(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(identify(folder, "--threshold", "0.5", "--group", "group", "--quiet")) == 0
     text = capsys.readouterr().out
     assert "By group" in text
-    assert "Gaps, in points" in text
+    assert "Gaps, in percentage points" in text
     assert main(identify(folder, "--threshold", "0.5", "--group", "group", "--format", "json", "--quiet")) == 0
     document = json.loads(capsys.readouterr().out)
     found = mb.search(mb.read(folder / "g.npz"), mb.read(folder / "p.npz", group="group"))
@@ -106,7 +106,11 @@ def test_the_page_of_searches(folder: Path, tmp_path: Path, capsys: pytest.Captu
     assert main(identify(folder, *words)) == 3
     assert f"wrote {out}" in capsys.readouterr().err
     page = out.read_text()
-    assert page.index("CMC above 1%") < page.index("FPIR below 0.1% at threshold 0.5") < page.index("Gaps, in points")
+    assert (
+        page.index("CMC above 1%")
+        < page.index("FPIR below 0.1% at threshold 0.5")
+        < page.index("Gaps, in percentage points")
+    )
     assert "person-0" not in page  # nobody is named
     assert main(identify(folder, "--threshold", "0.5", "--claim", "fpir<5")) == 2
     assert "write 5% for 5 percent" in capsys.readouterr().err

@@ -122,7 +122,7 @@ def describe(data: Comparisons | Embeddings) -> Description:
             findings.append(
                 Note(
                     "incomplete",
-                    "not every pair of instances was compared: the data are treated as incomplete, which is fine",
+                    "not every pair of instances was compared: the data are treated as incomplete",
                 )
             )
         if scores[0] and scores[1] and (scores[0][1] > scores[1][1]) == data.distance:

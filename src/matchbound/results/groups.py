@@ -217,7 +217,7 @@ class GroupRates(Judged, Shown):
         n_resamples: int = 10_000,
         rng: int | np.random.Generator | None = 0,
     ) -> tuple[GroupRow, ...]:
-        """All pairs of groups that are large enough, with intervals that hold together (max-t).
+        """All pairs of groups that are large enough, with simultaneous intervals (max-t).
 
         The critical value is a quantile of the largest studentised gap if the groups were equal
         (`matchbound.stats.families.groups`; a normal approximation where errors are many). P-values count ties half
@@ -309,7 +309,7 @@ class GroupRates(Judged, Shown):
     def intervals(
         self, metric: Metric = "far", level: float = 0.95, *, method: str = "auto", simultaneous: bool = True
     ) -> dict[str, Interval]:
-        """The interval of each group's own rate; by default they hold together (groups share nobody: Šidák's level).
+        """The interval of each group's own rate; by default simultaneous (groups share nobody: Šidák's level).
 
         Parameters
         ----------

@@ -196,8 +196,8 @@ def few_identities(n_identities: int) -> list[Note]:
     return [
         Note(
             "few-identities",
-            f"only {n_identities} identities: intervals rest on how identities differ, and so few tell little about "
-            "that; the nominal coverage may not hold",
+            f"only {n_identities} identities: too few to estimate the variation between identities, on which intervals "
+            "rest; the nominal coverage may not hold",
         )
     ]
 

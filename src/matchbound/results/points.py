@@ -293,7 +293,7 @@ class OperatingPoint(CurveStatistic):
             return ()
         text = (
             f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} {name} among {count} "
-            f"comparisons; with fewer than {FEW_ERRORS} its uncertainty cannot be told well"
+            f"comparisons; with fewer than {FEW_ERRORS} its uncertainty is poorly estimated"
         )
         return (Note("few-errors", text),)
 

@@ -66,18 +66,20 @@ def sizes_rows(curve: SearchCurve) -> Table:
 
 
 def groups_tables(records: Sequence[Record], gaps: Sequence[Record]) -> list[Table]:
-    """Rates of groups of people searched for, and the gaps between groups in points."""
+    """Rates of groups of people searched for, and the gaps between groups in percentage points."""
     rows = [(str(r["group"]), search_name(r), *_limits(r), _counted(r)) for r in records]
     tables = [_table(("group", "metric", "estimate", "low", "high", "searches"), 2, rows, "By group")]
     if gaps:
         cells = [(f"{r['group_a']} {MINUS} {r['group_b']}", metric_name(str(r["metric"])), *_points(r)) for r in gaps]
         note = f"{level_text(gaps[0]['level'])} intervals, each for its own pair of groups."
-        tables.append(_table(("groups", "metric", "estimate", "low", "high"), 2, cells, "Gaps, in points", note))
+        tables.append(
+            _table(("groups", "metric", "estimate", "low", "high"), 2, cells, "Gaps, in percentage points", note)
+        )
     return tables
 
 
 def comparison_rows(records: Sequence[Record], names: tuple[str, str]) -> Table:
-    """Two systems on the same searches; differences in points."""
+    """Two systems on the same searches; differences in percentage points."""
     rows = [
         (metric_name(str(r["metric"])), percent(r["rate_a"]), percent(r["rate_b"]), *_points(r), p_text(r["p_value"]))
         for r in records
