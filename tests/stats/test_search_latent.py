@@ -111,7 +111,7 @@ def test_single_hits_on_one_person_are_correlated_as_brute_force_finds(
 def test_a_random_gallery_adds_the_variance_of_its_people(rate: float, rho: float, size: int) -> None:
     """N·(Φ₂(z, z; ρ_G) − f₁²), with ρ_G raised in the tail for upper limits; limits never come nearer."""
     rng = np.random.default_rng(0)
-    model = rates.fit_searches(np.repeat(np.arange(40), 5), 40, rng.standard_normal(200), 20)
+    model = rates.fit_searches(np.repeat(np.arange(40), 5), 40, rng.standard_normal(200))
     none = np.empty(0)
     added = rates.GalleryVariance(size, Curve(none, none, none, rho), none, none).added_to(model)
     z = float(ndtri(rate))

@@ -177,7 +177,7 @@ def _correlations(pilot: Searches | None) -> tuple[float, float]:
     part = pilot.tally.nonmated
     if not part.searches:
         raise DataError("the pilot has no searches of people who are not enrolled to plan from")
-    model = fit_searches(part.person, part.people.size, -part.score[:, 0], 0)
+    model = fit_searches(part.person, part.people.size, -part.score[:, 0])
     varied = gallery_variance(part.person, part.holder, part.score, pilot.gallery_size)
     return model.correlations.rho_pair, max(varied.rho.pooled, 0.0)
 

@@ -110,7 +110,7 @@ def read_candidates(
             )
     if distance is None:
         distance = plain(roles["score"]) in DISTANCES
-    search_labels, search = np.unique(_text(table.labels(roles["search"])), return_inverse=True)
+    search_labels, search = np.unique(as_text(table.labels(roles["search"])), return_inverse=True)
     search = search.astype(np.int64).reshape(-1)
     score = table.numbers(roles["score"])
     if "rank" in roles:
@@ -118,23 +118,15 @@ def read_candidates(
     identity, searches = _shown(table, roles, probes, search_labels, search)
     place = np.searchsorted(searches, search_labels[search]).astype(np.int64)
     people, owner = _enrolled(gallery)
-    candidate = _text(table.labels(roles["candidate"]))
-    if owner is not None:
-        names, inverse = np.unique(candidate, return_inverse=True)
-        missing = [name for name in names.tolist() if name not in owner]
-        if missing:
-            row = int(np.flatnonzero(candidate == missing[0])[0])
-            raise DataError(
-                f"{table.where(row)}: {missing[0]!r} was returned and is not in the gallery ({len(missing)} such "
-                "candidates); give all that are enrolled"
-            )
-        candidate = np.asarray([owner[name] for name in names.tolist()])[inverse.reshape(-1)]
-    unknown = np.flatnonzero(~np.isin(candidate, people))
-    if unknown.size:
+    names, inverse = np.unique(as_text(table.labels(roles["candidate"])), return_inverse=True)
+    missing = [place for place, name in enumerate(names.tolist()) if name not in owner]
+    if missing:
+        row = int(np.flatnonzero(inverse.reshape(-1) == missing[0])[0])
         raise DataError(
-            f"{table.where(int(unknown[0]))}: {candidate[unknown[0]]!r} was returned and is not in the gallery "
-            f"({unknown.size} such rows); give all that are enrolled"
+            f"{table.where(row)}: {str(names[missing[0]])!r} was returned and is not in the gallery ({len(missing)} "
+            "such candidates); give all that are enrolled"
         )
+    candidate = np.asarray([owner[name] for name in names.tolist()])[inverse.reshape(-1)]
     return Candidates.from_lists(
         place, candidate, score, identity=identity, gallery=people, distance=distance, floor=floor
     )
@@ -167,10 +159,6 @@ def _roles(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _text(labels: LabelArray) -> LabelArray:
-    return as_text(labels)
-
-
 def _check_ranks(table: Table, search: IntArray, rank: Any, score: Any, distance: bool) -> None:
     """Within a search, a better rank must not have a worse score."""
     order = np.lexsort((rank, search))
@@ -195,7 +183,7 @@ def _shown(
             raise DataError(
                 f"{table.source}: nothing says whom each search shows; give probes=, or a column 'identity'"
             )
-        shown = _text(table.labels(roles["identity"]))
+        shown = as_text(table.labels(roles["identity"]))
         pairs = np.unique(np.stack([labels[search], shown], axis=1), axis=0)
         return pairs[:, 1], _once(pairs[:, 0], table.source)
     known = _mapping(probes, "search", "probes")
@@ -215,18 +203,13 @@ def _once(names: LabelArray, source: str) -> LabelArray:
     return names
 
 
-def _enrolled(gallery: Labels) -> tuple[LabelArray, dict[str, str] | None]:
-    """The enrolled identities, and the identity of each template where candidates are templates."""
+def _enrolled(gallery: Labels) -> tuple[LabelArray, dict[str, str]]:
+    """The enrolled identities, and the identity of each candidate: a template's owner, or itself."""
     owner = _mapping(gallery, "candidate", "gallery")
-    if owner is not None:
-        return np.unique(np.asarray(list(owner.values()))), owner
-    if isinstance(gallery, (str, os.PathLike)):
-        table = _load(gallery)
-        roles = _roles(table, {})
-        name = roles.get("identity") or roles.get("candidate") or table.data.column_names[0]
-        return np.unique(_text(table.labels(name))), None
-    labels: Any = gallery
-    return np.unique(_text(as_labels(labels, "gallery"))), None
+    if owner is None:
+        names = _column(gallery, "gallery", ("identity", "candidate")).tolist()
+        owner = {str(name): str(name) for name in names}
+    return np.unique(np.asarray(list(owner.values()))), owner
 
 
 def _mapping(labels: Any, key: str, name: str) -> dict[str, str] | None:
@@ -239,7 +222,7 @@ def _mapping(labels: Any, key: str, name: str) -> dict[str, str] | None:
     roles = _roles(table, {})
     if "identity" not in roles or key not in roles:
         return None
-    keys, values = _text(table.labels(roles[key])), _text(table.labels(roles["identity"]))
+    keys, values = as_text(table.labels(roles[key])), as_text(table.labels(roles["identity"]))
     made = dict(zip(keys.tolist(), values.tolist(), strict=True))
     if len(made) < keys.size:
         raise DataError(f"{table.source}: the {key} column of {name} names one {key} twice")
@@ -265,10 +248,11 @@ def _from_arrays(
     return Candidates.from_arrays(indices, scores, gallery=templates, identity=shown, distance=small)
 
 
-def _column(labels: Any, name: str) -> LabelArray:
+def _column(labels: Any, name: str, roles: tuple[str, ...] = ("identity",)) -> LabelArray:
     """Identities in their order, from a table or as they are."""
     if not isinstance(labels, (str, os.PathLike)):
         return as_labels(labels, name)
     table = _load(labels)
-    roles = _roles(table, {})
-    return _text(table.labels(roles.get("identity") or table.data.column_names[0]))
+    known = _roles(table, {})
+    column = next((known[role] for role in roles if role in known), table.data.column_names[0])
+    return as_text(table.labels(column))

@@ -17,8 +17,17 @@ from matchbound.results.interval import Interval
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.show.numbers import percent
 from matchbound.stats.intervals import effective_n, normal_quantile, t_quantile, wilson
-from matchbound.stats.search import rates, sizes
-from matchbound.stats.search.rates import Ranked, SearchSums, Unmated
+from matchbound.stats.search import sizes
+from matchbound.stats.search.rates import (
+    HUBS,
+    Ranked,
+    SearchSums,
+    Unmated,
+    at_errors,
+    limits_at_fpir,
+    threshold_at,
+    with_holders,
+)
 from matchbound.stats.search.sizes import HitList
 from matchbound.stats.variance import effective_identities
 
@@ -88,10 +97,11 @@ def _latent(rate: SearchRate, ask: Ask) -> Limits:
     model = rate.latent_model(gallery)
     low, high = model.limit(rate.errors, rate.deviate(ask.tail), np.array([False, True]))
     notes = model.limits(rate.errors, ask.level, ask.side).notes
-    if gallery == "random" and rate.holders is not None and rate.holders.rho.pooled > rates.HUBS:
+    if gallery == "random" and isinstance(rate.decided, Unmated) and rate.decided.gallery.rho.pooled > HUBS:
         text = (
-            f"a few enrolled people receive most false hits (ρ_G = {rate.holders.rho.pooled:.2f}): the gallery, not "
-            "the number of searches, limits this claim. gallery='fixed' is about this gallery alone; see hubs()"
+            f"a few enrolled people receive most false hits (ρ_G = {rate.decided.gallery.rho.pooled:.2f}): the "
+            "gallery, not the number of searches, limits this claim. gallery='fixed' is about this gallery alone; see "
+            "hubs()"
         )
         notes = (*notes, Note("hubs", text))
     return rate._limits(low, high, notes)
@@ -209,32 +219,21 @@ class SearchRate(SearchNumber):
         """The latent model fitted to these searches; see docs/explanation/identification.md."""
         self._must_be_defined()
         decided, random = self.decided, gallery_named(gallery) == "random"
-        if isinstance(decided, Ranked):
-            key = decided.margin if self.metric == "cmc" else decided.crossing
-        elif random and decided.rotating:
+        if random and self._rotating:
             text = "people are both enrolled and searched for, and the latent model has no form for that; use 'wilson'"
             raise CannotFit(Note("no-model", text))
-        else:
-            key = -decided.score[:, 0]
-        model = rates.fit_searches(decided.person, decided.people, key, self.errors)
+        model = decided.margin_model if isinstance(decided, Ranked) and self.metric == "cmc" else decided.model
+        model = at_errors(model, decided.person, decided.people, decided.erred(self.oriented))
         if not random:
             return model
-        if self.holders is not None:
-            return self.holders.added_to(model)
+        if isinstance(decided, Unmated):
+            return decided.gallery.added_to(model)
         more = self.variance("random") - self.variance("fixed")
-        return rates.with_holders(model, more) if more > 0.0 else model
+        return with_holders(model, more) if more > 0.0 else model
 
     def deviate(self, tail: float) -> float:
         """The quantile that the latent limits are read at: Student's t for FNIR and CMC, the normal one for FPIR."""
         return normal_quantile(tail) if self.metric == "fpir" else t_quantile(tail, self.freedom)
-
-    @cached_property
-    def holders(self) -> rates.GalleryVariance | None:
-        """What a random gallery adds to the variance of FPIR; None for FNIR and CMC."""
-        part = self.decided
-        if isinstance(part, Ranked):
-            return None
-        return rates.gallery_variance(part.person, part.holder, part.score, part.size)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -288,7 +287,7 @@ def _union(point: FnirAtFpir, ask: Ask) -> Limits:
     fpir, ends = _wilson(point.fpir, half), []
     for limit, name in ((fpir.low, "low"), (fpir.high, "high")):
         moved = 2.0 * float(ndtri(point.target)) - float(ndtri(np.clip(limit, 1e-12, 1.0 - 1e-12)))
-        at = rates.threshold_at(point.best, float(np.clip(ndtr(moved), 0.0, 1.0)))
+        at = threshold_at(point.best, float(np.clip(ndtr(moved), 0.0, 1.0)))
         ends.append(getattr(_wilson(replace(point.fnir, oriented=at), half), name))
     return Limits(min(ends), max(ends))
 
@@ -355,7 +354,7 @@ class FnirAtFpir(SearchNumber):
         """
         hits, misses = self.fpir.latent_model(gallery), self.fnir.latent_model("fixed")
         deviates = self.fpir.deviate(tail), self.fnir.deviate(tail)
-        return rates.limits_at_fpir(self.best, self.crossing, hits, misses, fpir, deviates)
+        return limits_at_fpir(self.best, self.crossing, hits, misses, fpir, deviates)
 
     @property
     def estimate(self) -> float:

@@ -24,7 +24,7 @@ FNIR at an FPIR depends on two rates, which share one budget of error as FRR at 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
 
@@ -143,23 +143,6 @@ def search_sums(
     return SearchSums(own / n, (u - u.sum() / size) / n, key, both / n, place, people, crossed, share)
 
 
-class Decided(Protocol):
-    """Searches of one kind: which of them err at a threshold, and what people add to that."""
-
-    person: IntArray
-    size: int
-
-    @property
-    def people(self) -> int:
-        """How many people there may be; `person` holds their positions."""
-
-    def erred(self, threshold: float) -> BoolArray:
-        """Which searches err, shape (n,)."""
-
-    def sums(self, threshold: float) -> SearchSums:
-        """The sums of the share that err."""
-
-
 @dataclass(frozen=True, eq=False)
 class Unmated:
     """Searches without a mate, which err where they return somebody.
@@ -190,6 +173,16 @@ class Unmated:
     def rotating(self) -> bool:
         """Whether people are both searched for and enrolled."""
         return bool(np.any(self.enrolled >= 0))
+
+    @cached_property
+    def model(self) -> LatentModel:
+        """The latent model of FPIR with this gallery."""
+        return fit_searches(self.person, self.people, -self.score[:, 0])
+
+    @cached_property
+    def gallery(self) -> GalleryVariance:
+        """What a random gallery adds to the variance of FPIR."""
+        return gallery_variance(self.person, self.holder, self.score, self.size)
 
     def erred(self, threshold: float) -> BoolArray:
         """Which searches return somebody."""
@@ -236,6 +229,16 @@ class Ranked:
     def people(self) -> int:
         """N."""
         return self.size
+
+    @cached_property
+    def model(self) -> LatentModel:
+        """The latent model of FNIR."""
+        return fit_searches(self.person, self.people, self.crossing)
+
+    @cached_property
+    def margin_model(self) -> LatentModel:
+        """The latent model of CMC: a rate that has no threshold borrows from neighbouring margins."""
+        return fit_searches(self.person, self.people, self.margin)
 
     def erred(self, threshold: float) -> BoolArray:
         """Which searches miss at a threshold; −∞ asks for the rank alone."""
@@ -284,32 +287,34 @@ MOST = 0.99
 LEAST_RANK = 3
 
 
-def fit_searches(person: IntArray, people: int, key: FloatArray, errors: int) -> LatentModel:
+def fit_searches(person: IntArray, people: int, key: FloatArray) -> LatentModel:
     """The model of a rate of searches, of which those with the smallest keys err first; both sides of the scale.
 
     Parameters
     ----------
     person, key : arrays, shape (n,)
         Who was searched for, 0..people − 1, and what decides.
-    errors
-        How many err at the threshold in question.
     """
     n, order = int(person.size), np.argsort(key, kind="stable")
     ranked, searches = key[order], np.bincount(person, minlength=people).astype(np.int64)
-
-    def tally(counts: IntArray) -> GenuineTally:
-        counts = np.unique(counts[(counts > 0) & (counts < n)])
-        erred = [np.bincount(person[order[:count]], minlength=people) for count in counts]
-        return GenuineTally(searches, np.array(erred, dtype=np.int64).reshape(counts.size, people))
-
     sides = []
     for mirrored in (False, True):
         grid = rank_grid(n, n if mirrored else 0, "frr")
-        model = fit_genuine(tally(np.searchsorted(ranked, ranked[grid - 1], side="right")), mirrored=mirrored)
-        own = model.own.joined(genuine_variance(tally(np.array([errors])), mirrored))
-        sides.append(_careful(replace(model, own=own)))
-    few, many = sides
-    return replace(many, other=few) if errors > n / 2.0 else replace(few, other=many)
+        counts = np.unique(np.searchsorted(ranked, ranked[grid - 1], side="right"))
+        erred = [np.bincount(person[order[:count]], minlength=people) for count in counts[counts < n]]
+        tally = GenuineTally(searches, np.array(erred, dtype=np.int64).reshape(-1, people))
+        sides.append(_careful(fit_genuine(tally, mirrored=mirrored)))
+    return replace(sides[0], other=sides[1])
+
+
+def at_errors(model: LatentModel, person: IntArray, people: int, erred: BoolArray) -> LatentModel:
+    """The model with the sample's own variance known where these searches err."""
+    if not 0 < np.count_nonzero(erred) < erred.size:
+        return model
+    errors = np.bincount(person[erred], minlength=people).astype(np.int64)
+    tally = GenuineTally(np.bincount(person, minlength=people).astype(np.int64), errors[None])
+    own = model.own.joined(genuine_variance(tally, model.mirrored))
+    return replace(model, own=own, other=model.other and at_errors(model.other, person, people, erred))
 
 
 def _careful(model: LatentModel) -> LatentModel:
