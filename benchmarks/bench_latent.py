@@ -22,17 +22,16 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
 
 def _after_the_tally() -> dict[str, Any]:
     """One FAR interval of 50 identities × 5, once its tallies are there; the reference is a sort of as many numbers."""
-    from matchbound.stats.latent import fit_far, leave_out_ranks, rank_grid
+    from matchbound.stats.latent import fit_far, rank_grid
 
     data = synthetic(250, 128)
     far = mb.evaluate(data, float(threshold_at(data, 1e-2)[0])).far
     assert far.recount is not None
-    ranks, left_out = rank_grid(far.comparisons, far.errors), leave_out_ranks(far.comparisons, far.errors)
+    ranks = rank_grid(far.comparisons, far.errors)
     tally = far.recount.tally(far.recount.thresholds_at(ranks, "impostor"))
-    without = far.recount.tally(far.recount.thresholds_at(left_out, "impostor"), pairs=True)
 
     def ours() -> None:
-        latent.interval(fit_far(tally, without, errors=far.errors), far.errors, 0.95, "two-sided")
+        latent.limits(fit_far(tally), far.errors, 0.95, "two-sided")
 
     numbers = np.random.default_rng(0).standard_normal(100_000)
     seconds = best(ours, 15)

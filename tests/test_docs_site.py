@@ -111,7 +111,7 @@ def test_study_tables_are_made_from_the_csv() -> None:
     assert lines[1][3].startswith(f"{100 * float(row['coverage']):.0f}% (")
     with pytest.raises(ValueError, match="no row of method"):
         table(rows, "far", ["no-such-method"], 0.95)
-    rows = rows_of(DOCS / "studies" / "latent-real.csv")
+    rows = rows_of(DOCS / "studies" / "default-real.csv")
     lines = people_table(rows, "faces-b", "far", ["wilson"])
     assert [line[:2] for line in lines[1:]] == [["20", "wilson"], ["50", "wilson"], ["100", "wilson"]]
     (row,) = (
