@@ -66,7 +66,7 @@ html_theme_options = {
     "show_prev_next": True,
     "show_nav_level": 2,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 4,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],

@@ -28,26 +28,6 @@ def test_files_that_the_page_names_exist() -> None:
     assert missing == []
 
 
-WHERE = {
-    "the variance of FAR": ("stats/variance.py", "def far_plug_in"),
-    "Kaldi": ("readers/layouts/trials.py", "kaldi"),
-    "the bound that rules comparisons out": ("counting/screen.py", "bound"),
-    "--far": ("cli/roc.py", "far: "),
-    "Wilson's limits": ("stats/intervals.py", "def wilson_limits"),
-    "the words of the report": ("report/words.py", "def headline"),
-}
-"""What a new contributor looks for, the file that the page names for it, and what stands in that file."""
-
-
-@pytest.mark.parametrize("sought", WHERE)
-def test_the_page_leads_to_the_file(sought: str) -> None:
-    path, mark = WHERE[sought]
-    told = PAGE.read_text("utf-8").split("## Where is")[1].split("\n## ")[0]
-    (row,) = [line for line in told.splitlines() if sought in line]
-    assert f"`{path}`" in row
-    assert mark in (SOURCE / path).read_text("utf-8")
-
-
 @pytest.mark.parametrize(
     ("words", "package"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _ADDRESS = re.compile(r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]*://)([^\s<>\"'`|]*)")
 _PAIR = re.compile(
@@ -31,14 +32,59 @@ def _bare(found: re.Match[str]) -> str:
     return f"{scheme}{place}{end.group() if end else ''}"
 
 
+_ARGUMENT = re.compile("\ue000(.*?)\ue001(.*?)\ue002", re.DOTALL)
+
+
+def argument(name: str, value: object = None) -> str:
+    """An argument to stand in the text of an error or a note; whoever shows the text spells it (`spelled`).
+
+    Parameters
+    ----------
+    name
+        Of the argument; ``"columns.score"`` for an entry of a mapping, ``"read"`` for a call with several files.
+    value
+        What to give; None names the argument alone, and ``...`` leaves the value open.
+
+    Examples
+    --------
+    >>> spelled(f"give {argument('reader', 'splink')}, or {argument('columns.score', ...)}")
+    "give reader='splink', or columns={'score': …}"
+    """
+    shown = "" if value is None else "…" if value is ... else str(value)
+    return f"\ue000{name}\ue001{shown}\ue002"
+
+
+def in_python(name: str, value: str) -> str:
+    """An argument as it is written in Python."""
+    if name == "read":
+        files, _, reader = value.partition("; ")
+        return f"read([{files}], reader={reader!r})"
+    plain = value in ("…", "None") or value.isupper() or value.lstrip("-").isdigit()
+    written = value if plain else repr(value)
+    if "." in name:
+        name, _, keys = name.partition(".")
+        return f"{name}={{{', '.join(f'{key!r}: {written}' for key in keys.split('+'))}}}"
+    return f"{name}={written}" if value else name
+
+
+def spelled(text: str, spell: Callable[[str, str], str] = in_python) -> str:
+    """A text with its arguments written by `spell`, which takes the name and the value of each."""
+    return _ARGUMENT.sub(lambda found: spell(found[1], found[2]), text) if "\ue000" in text else text
+
+
 class MatchboundError(Exception):
     """Base class of every error that matchbound raises on purpose.
 
     A message is one line, whatever the names in the data are, and never holds the secrets of an address.
+
+    marked
+        The message with its arguments marked, for views that spell them in another way than Python.
     """
 
-    def __init__(self, *told: object) -> None:
-        super().__init__(*(_one_line(without_secrets(part)) if isinstance(part, str) else part for part in told))
+    def __init__(self, *parts: object) -> None:
+        texts = [_one_line(without_secrets(part)) if isinstance(part, str) else part for part in parts]
+        self.marked = " ".join(str(text) for text in texts)
+        super().__init__(*(spelled(text) if isinstance(text, str) else text for text in texts))
 
 
 def _one_line(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 
-from matchbound.errors import MatchboundWarning
+from matchbound.errors import MatchboundWarning, spelled
 
 
 class Note(str):
@@ -34,18 +34,25 @@ class Note(str):
     'few-errors'
     """
 
-    __slots__ = ("_code",)
+    __slots__ = ("_code", "_marked")
     _code: str
+    _marked: str
 
     def __new__(cls, code: str, text: str) -> Note:
-        made = super().__new__(cls, text)
-        object.__setattr__(made, "_code", code)
-        return made
+        note = super().__new__(cls, spelled(text))
+        object.__setattr__(note, "_code", code)
+        object.__setattr__(note, "_marked", text)
+        return note
 
     @property
     def code(self) -> str:
         """What the note is about."""
         return self._code
+
+    @property
+    def marked(self) -> str:
+        """The text with its arguments marked, for views that spell them in another way than Python."""
+        return self._marked
 
     @property
     def text(self) -> str:
@@ -60,7 +67,7 @@ class Note(str):
         subject
             What it is about, such as ``"FAR"``.
         """
-        return Note(self.code, f"{subject}: {self}")
+        return Note(self.code, f"{subject}: {self.marked}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a note cannot be changed")
@@ -69,7 +76,7 @@ class Note(str):
         return f"Note({self.code!r}, {self.text!r})"
 
     def __reduce__(self) -> tuple[type[Note], tuple[str, str]]:
-        return Note, (self.code, self.text)
+        return Note, (self.code, self.marked)
 
 
 GIVEN = "given"

@@ -43,7 +43,10 @@ TEXT: dict[str, tuple[Content, str]] = {
     ),
     "mixed delimiters": (HEAD + GOOD + "a;b;0.5\n", r"in\.csv, line 4: 1 columns where the header has 3"),
     "tabs in a comma file": (HEAD + "a\tb\t0.5\n", r"in\.csv, line 2: 1 columns"),
-    "nan": (HEAD + "a,b,nan\n", r"in\.csv, line 2: score is nan, not a finite number; drop failed comparisons"),
+    "nan": (
+        HEAD + "a,b,nan\n",
+        r"in\.csv, line 2: score is nan, not a finite number; count such comparisons as rejected",
+    ),
     "NaN after blank line": (HEAD + GOOD + "\na,b,NaN\n", r"in\.csv, line 5: score is NaN"),
     "infinity": (HEAD + "a,b,inf\n", r"in\.csv, line 2: score is inf"),
     "minus infinity": (HEAD + GOOD + "a,b,-Infinity\n", r"in\.csv, line 4: score is -inf"),

@@ -27,7 +27,7 @@ import matchbound as mb
 from matchbound.cli.open import CHOICES, in_page_words, maker
 from matchbound.cli.reading import READING
 from matchbound.data.example_files import audit_file, scores_file
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.report.local import server
 from matchbound.report.local.server import LocalPage
 from matchbound.report.local.work import Made, Settings, Work
@@ -304,9 +304,10 @@ def test_fields_say_how_files_are_read(tmp_path: Path) -> None:
 
 
 def test_messages_name_the_fields_of_the_page() -> None:
-    assert in_page_words("give columns={'score': …} or reader='kaldi'") == "give Columns score=… or Format kaldi"
-    assert in_page_words("give missing='drop'") == "give Comparisons without a score: drop"
-    assert in_page_words("needs --group COLUMN") == "needs a column in “Columns with groups”"
+    asked = DataError(f"give {argument('columns.score', ...)} or {argument('reader', 'kaldi')}")
+    assert in_page_words(asked) == "give Columns score=… or Format kaldi"
+    assert in_page_words(DataError(f"give {argument('missing', 'drop')}")) == "give Comparisons without a score: drop"
+    assert "--" not in in_page_words(DataError(f"give {argument('group')} or {argument('people')}"))
 
 
 def begin(folder: Path, *words: str) -> tuple[subprocess.Popen[str], str]:

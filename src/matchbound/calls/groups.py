@@ -24,7 +24,7 @@ from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import comparisons_of
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable
 from matchbound.readers.people import groups_of
@@ -164,7 +164,7 @@ def _leans(rates: ErrorRates, name: str) -> list[Note]:
             "large-share",
             f"gaps in {rate.metric.upper()} with group {name} lean on one identity, which takes part in "
             f"{largest_share(rate):.0%} of its comparisons: the group counts as few people; compare with "
-            "weighting='identities' too",
+            f"{argument('weighting', 'identities')} too",
         )
         for rate in (rates.far, rates.frr)
         if largest_share(rate) > LARGE_SHARE

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError, UnknownOptionError
 
+from matchbound.errors import spelled
+
 RATES = (
     *("--far", "--frr", "--fmr", "--fnmr", "--fpir", "--upper", "--width", "--prior", "--claim", "--level"),
     *("--min-dcf", "--act-dcf"),
@@ -85,35 +87,52 @@ def wrong_usage(error: CycloptsError, verb: str) -> str:
     return f"{error} {ending}"
 
 
-_SAID = (
-    (r"columns=\{'genuine': None\}", "--option columns.genuine="),
-    (r"columns=\{'(\w+)': …, '(\w+)': …\}", r"--option columns.\1=… --option columns.\2=…"),
-    (r"columns=\{'(\w+)': …\}", r"--option columns.\1=…"),
-    (r"give read\(\[([^\]]*)\], reader='([\w-]+)'\)", r"give both files (\1) and --reader \2"),
-    (r"read\(\[([^\]]*)\], reader='([\w-]+)'\)", r"both files (\1) and --reader \2"),
-    (r"reader='([\w-]+)'", r"--reader \1"),
-    (r"\bsheet='([^']*)'", r"--option sheet=\1"),
-    (r"similarity='(\w+)'", r"--similarity \1"),
-    (r"repeats='mean', 'max' or 'first'", "--repeats mean, max or first"),
-    (r"choose repeats: ", "choose --repeats "),
-    (r"missing='(\w+)'", r"--missing \1"),
-    (r"weighting='(\w+)'", r"--weighting \1"),
-    (r"similarity= and distance=", "--similarity and --distance"),
-    (r"^give one of far and frr\b", "give one of --far and --frr"),
-    (r"^(far|frr|upper|width|prior|power|level|instances|budget|rank) must\b", r"--\1 must"),
-    (r"a larger max_bytes", "a larger --option max_bytes="),
-    (r"\b(labels|metadata|map|truth)=(FILE|'\w+')", lambda found: f"--option {found[1]}={found[2].strip(chr(39))}"),
+OPTIONS = frozenset(
     (
-        r": read them with a group column, or give group= as a mapping from identity to label",
-        ": give --group COLUMN, or a table with --people FILE",
-    ),
-    (r"group= as a mapping from identity to label", "--group COLUMN"),
+        *(
+            "reader",
+            "similarity",
+            "distance",
+            "missing",
+            "repeats",
+            "weighting",
+            "far",
+            "frr",
+            "fpir",
+            "upper",
+            "width",
+        ),
+        *(
+            "prior",
+            "power",
+            "level",
+            "instances",
+            "budget",
+            "rank",
+            "group",
+            "people",
+            "failures",
+            "threshold",
+            "method",
+        ),
+    )
 )
+"""Arguments that are options of the same name; the others go to readers with ``--option``."""
 
 
-def in_options(text: object) -> str:
-    """A message with the arguments of Python functions written as options."""
-    words = str(text)
-    for pattern, option in _SAID:
-        words = re.sub(pattern, option, words)
-    return words
+def as_option(name: str, value: str) -> str:
+    """An argument of Python as it is typed."""
+    if name == "read":
+        files, _, reader = value.partition("; ")
+        return f"both files ({files}) and --reader {reader}"
+    if name in OPTIONS or not value:
+        word = {"n_resamples": "resamples", "rng": "seed"}.get(name, name)
+        return f"--{word} {value}".rstrip() if name in OPTIONS or word != name else name
+    table, dot, keys = name.partition(".")
+    given = "" if value == "None" else value
+    return " ".join(f"--option {table}{dot}{key}={given}" for key in keys.split("+"))
+
+
+def in_options(message: object) -> str:
+    """An error or a note with the arguments of Python functions written as options; other text as it is."""
+    return spelled(getattr(message, "marked", str(message)), as_option)

@@ -10,7 +10,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.curve import CurveSums, CurveTally, PointErrors, SortedCurve
-from matchbound.errors import DataError
+from matchbound.errors import DataError, argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,8 @@ class UnitCurve(CurveTally):
 def too_many_steps(why: str) -> DataError:
     """What to say of data whose curve cannot have every step."""
     return DataError(
-        f"with weighting='identities' a curve needs every comparison in memory, and {why}. Ask at thresholds "
-        "(evaluate), or take fewer identities"
+        f"with {argument('weighting', 'identities')} a curve needs every comparison in memory, and {why}. Ask at "
+        "thresholds (evaluate), or take fewer identities"
     )
 
 

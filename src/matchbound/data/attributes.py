@@ -12,7 +12,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import as_text, coded_labels, encode, label_mapping, merge, text_array
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 
 Source = Comparisons | Embeddings
 JOIN = " & "
@@ -35,13 +35,13 @@ def identity_labels(source: Source, attribute: Any, name: str = "group") -> Labe
     if attribute is None:
         if source.group is None:
             raise DataError(
-                f"the data name no {name}: read them with a {name} column, or give {name}= as a mapping from identity "
-                "to label"
+                f"the data name no {name}: give {argument(name)} (a column of the file) or {argument('people')} (a "
+                "table of people)"
             )
         return as_text(source.group)
     if isinstance(attribute, Mapping):
         return _mapped(source, attribute, name)
-    mapping = f"give {name}= as a mapping from identity to label"
+    mapping = f"give {argument(name)} as a mapping from identity to label, or {argument('people')}, a table of people"
     if isinstance(source, Comparisons):
         raise UsageError(f"{name}: a column cannot say which side of a comparison it is about; {mapping}")
     column = coded_labels(attribute, name)

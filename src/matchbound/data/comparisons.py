@@ -23,7 +23,7 @@ from matchbound.data.labels import (
     text_array,
 )
 from matchbound.data.tensors import as_numpy
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
 
@@ -42,7 +42,10 @@ CLUSTERED = Note(
     "the comparisons carry groups and no identities: those of one group may be dependent, those of different groups "
     "are taken as independent",
 )
-FAILED = "drop failed comparisons, or give them the score that the system would act on"
+FAILED = (
+    f"count such comparisons as rejected with {argument('missing', 'reject')}, leave them out with "
+    f"{argument('missing', 'drop')}, or give them the score that the system would act on"
+)
 SAMPLED = 20_000
 """Scores of either kind that are looked at."""
 SURE = 4.0
@@ -429,7 +432,8 @@ class Comparisons:
             before = int(first[group[row]])
             raise DataError(
                 f"row {row} compares the same two instances as row {before} (scores {self.score[row]:.6g} and "
-                f"{self.score[before]:.6g}; {self.repeated} such rows); keep one of each, or choose repeats='mean', "
+                f"{self.score[before]:.6g}; {self.repeated} such rows); keep one of each, or choose "
+                f"{argument('repeats', 'mean')}, "
                 "'max' or 'first'"
             )
         score = self.score[first]
@@ -496,7 +500,7 @@ class Comparisons:
                     "repeated-otherwise",
                     f"{self.contradicting} comparisons repeat a pair of instances compared before (in either order) "
                     "with another score, as several attempts do, or a matcher that is not symmetric: each counts as a "
-                    "comparison of its own. To count each pair once, choose repeats: mean, max or first",
+                    f"comparison of its own. To count each pair once, choose {argument('repeats')} mean, max or first",
                 )
             )
         if len(self) > 1 and float(self.score.min()) == float(self.score.max()):

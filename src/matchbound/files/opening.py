@@ -23,7 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
-from matchbound.errors import DataError, plainly
+from matchbound.errors import DataError, argument, plainly
 from matchbound.files.origin import Origin, Stamp
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ class _Limited(io.RawIOBase):
         if self._seen > self._source.max_bytes:
             raise DataError(
                 f"{self._source.name}: unpacks to more than {self._source.max_bytes:,} bytes; if that is expected, "
-                "unpack it first or give a larger max_bytes"
+                f"unpack it first or give a larger {argument('max_bytes', ...)}"
             )
         buffer[: len(got)] = got
         return len(got)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import IntArray
-from matchbound.errors import UsageError
+from matchbound.errors import UsageError, argument
 from matchbound.planning.goal import Expectation, Target, draws, expect, one_thread, smallest
 from matchbound.planning.known import Known, known_from
 from matchbound.planning.predictive import n_comparisons
@@ -275,7 +275,8 @@ def plan(
     least = 2 if target.metric == "frr" else 1
     if not least <= instances <= 100:
         raise UsageError(
-            f"instances: {target.metric.upper()} is planned with {least} to 100 per person; got {instances}"
+            f"{argument('instances')}: {target.metric.upper()} is planned with {least} to 100 per person; got "
+            f"{instances}"
         )
     if claim is not None and not 0.0 < claim < 1.0:
         raise UsageError(f"claim must be a rate between 0 and 1; got {claim!r}")
@@ -320,7 +321,9 @@ def _target(
 ) -> Target:
     """Check what was asked for."""
     if (far is None) == (frr is None):
-        raise UsageError("give one of far and frr: the rate that the system is thought to have")
+        raise UsageError(
+            f"give one of {argument('far')} and {argument('frr')}: the rate that the system is thought to have"
+        )
     metric: Metric = "far" if far is not None else "frr"
     rate = far if far is not None else frr
     assert rate is not None
@@ -340,7 +343,8 @@ def _target(
     assert upper is not None
     if not rate < upper < 1.0:
         raise UsageError(
-            f"upper must lie between the rate ({rate:g}) and 1: an upper bound below the assumed rate cannot be "
+            f"{argument('upper')} must lie between the rate ({rate:g}) and 1: an upper bound below the assumed "
+            "rate cannot be "
             f"reached; got {upper!r}"
         )
     return Target(metric, float(rate), "upper", float(upper), level, power)

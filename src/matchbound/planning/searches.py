@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.results.interval import check_level, check_whole
 from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
@@ -133,7 +133,7 @@ def plan_search(
         if not 0.0 < float(value) < 0.5:
             raise UsageError(f"{name} must lie between 0 and one half; got {value!r}")
     if not fpir < upper:
-        raise UsageError(f"upper must be larger than the FPIR expected; got {upper:g} and {fpir:g}")
+        raise UsageError(f"{argument('upper')} must be larger than the FPIR expected; got {upper:g} and {fpir:g}")
     for name, count, least in (("gallery", gallery, 2), ("probes_per_person", probes_per_person, 1)):
         check_whole(count, name, least)
     person, enrolled = _correlations(pilot)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, merge
-from matchbound.errors import DataError, MatchboundError, MissingExtraError, plainly
+from matchbound.errors import DataError, MatchboundError, MissingExtraError, argument, plainly
 from matchbound.files.opening import BLANKS, Input, open_input
 from matchbound.readers.npy import load_npy, load_npz
 from matchbound.readers.parquet import check_bytes
@@ -124,10 +124,13 @@ def read_npy(
     if labels is None:
         labels = None if source.path is None else _labels_beside(source.path)
         if labels is None:
-            square = " For a matrix of scores use reader='matrix'." if vectors.shape[0] == vectors.shape[1] else ""
+            square = ""
+            if vectors.shape[0] == vectors.shape[1]:
+                square = f" For a matrix of scores use {argument('reader', 'matrix')}."
             beside = ", or put labels.txt beside it" if source.path is not None else ""
             raise DataError(
-                f"{source.name} has no labels; give labels=FILE (one identity per line, or .npy){beside}.{square}"
+                f"{source.name} has no labels; give {argument('labels', 'FILE')} (one identity per line, or "
+                f".npy){beside}.{square}"
             )
     column = load_labels(labels, vectors.shape[0], source.name)
     identities, (codes,) = merge(column)

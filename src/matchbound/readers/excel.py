@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from matchbound.data.labels import is_missing
-from matchbound.errors import DataError, MissingExtraError, plainly, shorten
+from matchbound.errors import DataError, MissingExtraError, argument, plainly, shorten
 from matchbound.files.opening import Input, default_limit
 from matchbound.readers.roles import repeated
 from matchbound.readers.tables import Table
@@ -120,7 +120,7 @@ def other_sheets(source: Input, sheet: str | None) -> str:
         names = openpyxl.load_workbook(stream, read_only=True).sheetnames
     if sheet is not None or len(names) < 2:
         return ""
-    others = " or ".join(f"sheet={shorten(name)!r}" for name in names[1:6])
+    others = " or ".join(argument("sheet", shorten(name)) for name in names[1:6])
     return f". This is the sheet {shorten(names[0])!r}; another one is chosen with {others}"
 
 
@@ -133,6 +133,6 @@ def _check_size(source: Input, stream: Any) -> None:
     if total > most:
         raise DataError(
             f"{source.name}: unpacks to {total:,} bytes, more than {most:,}; if that is expected, save the sheet as "
-            f"CSV or give max_bytes={max(total, source.max_bytes + 1)}"
+            f"CSV or give {argument('max_bytes', max(total, source.max_bytes + 1))}"
         )
     stream.seek(0)

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.errors import DataError, plainly
+from matchbound.errors import DataError, argument, plainly
 from matchbound.files.mapping import map_array
 from matchbound.files.opening import Input
 from matchbound.readers.roles import repeated
@@ -62,7 +62,7 @@ def load_npz(source: Input) -> dict[str, NDArray[Any]]:
             if total > source.max_bytes:
                 raise DataError(
                     f"{source.name}: unpacks to {total:,} bytes, more than {source.max_bytes:,}; if that is "
-                    "expected, give a larger max_bytes"
+                    f"expected, give a larger {argument('max_bytes', ...)}"
                 )
             arrays: dict[str, NDArray[Any]] = {}
             for item in entries:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError, MatchboundError, plainly
+from matchbound.errors import DataError, MatchboundError, argument, plainly
 from matchbound.files.opening import MAX_BYTES, MAX_RATIO, Input
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles
 from matchbound.readers.tables import Table, build, build_embeddings, check_similarity
@@ -146,7 +146,7 @@ def check_bytes(need: int, source: str, max_bytes: int) -> None:
     if need > max_bytes:
         raise DataError(
             f"{source}: unpacks to {need:,} bytes, more than {max_bytes:,}; if that is expected, give a larger "
-            "max_bytes"
+            f"{argument('max_bytes', ...)}"
         )
 
 

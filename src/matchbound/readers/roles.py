@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
-from matchbound.errors import DataError, UsageError, shorten
+from matchbound.errors import DataError, UsageError, argument, shorten
 from matchbound.notes import Note
 
 
@@ -194,7 +194,7 @@ def find_roles(
     role, lacks = _missing(by_plain, given)
     raise UnknownColumnsError(
         f"{source}: the columns {_say(names)} are not recognised: {lacks}; rename the columns, give "
-        f"columns={{{role!r}: …}}, or name the reader of the tool that wrote the file"
+        f"{argument(f'columns.{role}', ...)}, or name the reader of the tool that wrote the file"
     )
 
 
@@ -277,7 +277,7 @@ def overrides(
 def _choice(source: str, found: Sequence[str], role: str) -> str | None:
     """The one column that can play a part; None where there is none, an error where there are several."""
     if len(found) > 1:
-        raise DataError(f"{source}: {_say(found)} could each be the {role}; give columns={{{role!r}: …}}")
+        raise DataError(f"{source}: {_say(found)} could each be the {role}; give {argument(f'columns.{role}', ...)}")
     return found[0] if found else None
 
 
@@ -342,7 +342,7 @@ def _group_sides(by_plain: Mapping[str, Sequence[str]], source: str, group: str)
     found = _side_columns(by_plain, [plain(group)])
     if len(found) > 1:
         raise DataError(
-            f"{source}: {_say([a for a, _ in found])} could each be the group; give columns={{'group_a': …}}"
+            f"{source}: {_say([a for a, _ in found])} could each be the group; give {argument('columns.group_a', ...)}"
         )
     if found:
         return found[0]
@@ -408,7 +408,7 @@ def _sides(
     if len(first) > 1 and strict:
         raise DataError(
             f"{source}: {' or '.join(f'{a!r} and {b!r}' for a, b in first[:4])} could each be {roles[0]} and "
-            f"{roles[1]}; give columns={{{roles[0]!r}: …, {roles[1]!r}: …}}"
+            f"{roles[1]}; give {argument(f'columns.{roles[0]}+{roles[1]}', ...)}"
         )
     others = [a for a, _ in possible if a != first[0][0]]
     return first[0], _taken(first[0][0], others, roles[0])

@@ -12,7 +12,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.data.labels import Coded, as_text
-from matchbound.errors import DataError, plainly
+from matchbound.errors import DataError, argument, plainly
 from matchbound.files.names import own_name
 from matchbound.files.opening import MAX_BYTES, Input, is_address, local_path, open_input
 from matchbound.files.origin import Origin
@@ -227,8 +227,8 @@ def scan_groups(source: ScoreFile, group: str | None = None) -> dict[str, str]:
     roles = found.roles
     if roles.group_a is None or roles.group_b is None:
         raise DataError(
-            f"{found.name}: the table names no group: it has no columns group_a and group_b. Name the column, or give "
-            "group= as a mapping from identity to label"
+            f"{found.name}: the table names no group: it has no columns group_a and group_b. Give "
+            f"{argument('group')} (a column) or {argument('people')} (a table of people)"
         )
     sides = (found.id_a, roles.group_a), (found.id_b, roles.group_b)
 

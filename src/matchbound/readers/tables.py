@@ -16,7 +16,7 @@ from matchbound.data.comparisons import FAILED, Comparisons, check_finite
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
 from matchbound.data.missing import check_missing, rejected_score
-from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, default_limit
 from matchbound.notes import Note
 from matchbound.readers.infer import infer_identities
@@ -215,7 +215,8 @@ def check_similarity(source: str, distance: bool | None, similarity: Similarity)
     """Embeddings are scored here: `distance` must not contradict `similarity`."""
     if distance is not None and distance != (similarity == "euclidean"):
         raise UsageError(
-            f"{source} holds embeddings, which are scored by similarity={similarity!r}; use similarity='euclidean' "
+            f"{source} holds embeddings, which are scored by {argument('similarity', similarity)}; use "
+            f"{argument('similarity', 'euclidean')} "
             "for distances, and leave out distance"
         )
     return similarity
@@ -300,7 +301,8 @@ def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[N
             raise DataError(f"{table.source}: no row has a score in the column {name!r}")
         notes.append(
             Note(
-                "missing-scores", f"{count} of {lost.size} comparisons have no score and were left out (missing='drop')"
+                "missing-scores",
+                f"{count} of {lost.size} comparisons have no score and were left out ({argument('missing', 'drop')})",
             )
         )
         rest = whole.kept(~lost)
@@ -310,7 +312,8 @@ def _scores(table: Table, name: str, distance: bool, missing: str, notes: list[N
     notes.append(
         Note(
             "missing-scores",
-            f"{count} of {lost.size} comparisons have no score and count as rejected (missing='reject'), with a score "
+            f"{count} of {lost.size} comparisons have no score and count as rejected "
+            f"({argument('missing', 'reject')}), with a score "
             f"of {score[lost][0]:g}, beyond all others",
         )
     )
@@ -337,7 +340,7 @@ def too_many_unseen(source: Input, most: float) -> DataError:
     """The error for a packed file that holds more comparisons without identities than it may."""
     return DataError(
         f"{source.name}: holds more than {most:,.0f} comparisons without identities in {source.size:,} bytes; if that "
-        f"is expected, unpack it first or give max_bytes={source.max_bytes + 1}"
+        f"is expected, unpack it first or give {argument('max_bytes', source.max_bytes + 1)}"
     )
 
 
@@ -403,7 +406,7 @@ def check_truths(table: Table, roles: PairRoles, left: Coded, right: Coded) -> C
         raise DataError(
             f"{table.where(row)}: {name} says {said}, and the identities {plainly(one)} and {plainly(two)} {seen} "
             f"({clash.size} such rows); correct the labels or the identities, or, if {name} means something else, give "
-            "columns={'genuine': None}"
+            f"{argument('columns.genuine', 'None')}"
         )
     return found
 
@@ -421,7 +424,7 @@ def _stated(table: Table, roles: PairRoles) -> BoolArray:
         if clash.size:
             raise DataError(
                 f"{table.where(int(clash[0]))}: {roles.genuine} and {name} contradict each other ({clash.size} such "
-                "rows); say which tells genuine from impostor: columns={'genuine': …}"
+                f"rows); say which tells genuine from impostor: {argument('columns.genuine', ...)}"
             )
     return genuine
 

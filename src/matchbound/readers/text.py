@@ -19,7 +19,7 @@ from matchbound.data.arrow import in_one_piece, trim, values_of
 from matchbound.data.comparisons import FAILED, Comparisons, check_finite
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.missing import check_missing
-from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import BLANKS, MAX_LINE, Input, report_progress
 from matchbound.notes import Note
 from matchbound.readers.roles import PairRoles, RowRoles, find_roles, repeated
@@ -125,7 +125,7 @@ def read_delimited(
     try:
         roles = find_roles(names, source.name, columns=columns, group=group)
     except DataError as error:
-        raise type(error)(f"{error}{hint(header, names, delimiter)}") from None
+        raise type(error)(f"{error.marked}{hint(header, names, delimiter)}") from None
     if isinstance(roles, RowRoles) and roles.embedding is not None:
         raise DataError(
             f"{source.name}: the column {roles.embedding!r} cannot hold lists in a text file; write one column per "
@@ -505,7 +505,7 @@ def hint(header: str, names: Sequence[str] = (), delimiter: str = ",") -> str:
     """A guess at what a file is whose header says nothing: the reader of another tool, or a table without a header."""
     known = {name.strip().lower() for name in names}
     if "unique_id" in known and known & {"cluster", "cluster_id", "entity_id"}:
-        return ". It is a table of clusters: give read([predictions, clusters], reader='splink')"
+        return f". It is a table of clusters: give {argument('read', 'predictions, clusters; splink')}"
     if len(names) > 2 and any(NUMBER.match(name) for name in names):
         return (
             ". The first line looks like data, not like names of columns: put a line such as "
@@ -515,9 +515,12 @@ def hint(header: str, names: Sequence[str] = (), delimiter: str = ",") -> str:
     if len(names) == 1 and len(fields) > 2 and {"score", "similarity", "id_a"} & {field.lower() for field in fields}:
         return ". There is one column only: separate columns by commas, semicolons, tabs or bars"
     if len(fields) == 3 and NUMBER.match(fields[2]):
-        return ". It looks like a score file of Kaldi: give the trials as well, read([trials, scores], reader='kaldi')"
+        return (
+            f". It looks like a score file of Kaldi: give the trials as well, "
+            f"{argument('read', 'trials, scores; kaldi')}"
+        )
     if len(fields) in (4, 5) and NUMBER.match(fields[-1]):
-        return f". It looks like a {len(fields)}-column score file of bob: reader='bob{len(fields)}'"
+        return f". It looks like a {len(fields)}-column score file of bob: {argument('reader', f'bob{len(fields)}')}"
     if len(fields) == 1 and NUMBER.match(fields[0]):
-        return ". It looks like a list of scores without identities: reader='pyeer'"
+        return f". It looks like a list of scores without identities: {argument('reader', 'pyeer')}"
     return ". Is the first line a title? The names of the columns come first" if len(names) == 1 else ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from matchbound.errors import UsageError
+from matchbound.errors import UsageError, argument
 from matchbound.metrics import HOMES, METRICS, NAMES, Home, read_from, unit_of
 from matchbound.notes import Note
 from matchbound.results.interval import Interval
@@ -161,13 +161,15 @@ class Judged:
         if "@" in said.metric and said.given is None:
             raise UsageError(f"claim {str(said)!r} needs the rate at which it is read: {said.metric}=1e-3")
         if said.metric in ("gfar", "gfrr") and context.get("failures") is None:
-            raise UsageError(f"a claim about {said.metric} counts failures to enrol and to acquire; give failures=")
+            raise UsageError(
+                f"a claim about {said.metric} counts failures to enrol and to acquire; give {argument('failures')}"
+            )
         asked = {**said.options, **context, **({} if said.given is None else {"given": said.given})}
         try:
             number: Number = metric.read[self.home](self, asked)
         except KeyError as missing:
             (what,) = missing.args
-            raise UsageError(f"the claim {said} is about one {what}; give {what}=") from None
+            raise UsageError(f"the claim {said} is about one {what}; give {argument(str(what))}") from None
         return number
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap
@@ -384,7 +384,7 @@ class IdentityDifference(RateDifference):
     rules: ClassVar[tuple[Rule, ...]] = DIFFERENCE_RULES
 
     def _no_bootstrap(self) -> str:
-        return "bootstraps are of pooled rates; use weighting='comparisons'"
+        return f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}"
 
     def _least(self, u: float, v: float) -> float:
         return 0.0

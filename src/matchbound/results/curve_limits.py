@@ -10,7 +10,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.unit_curve import UnitCurve
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.results import latent
 from matchbound.results.error_rates import error_rates
 from matchbound.results.interval import check_rate, named, tail_of
@@ -130,7 +130,9 @@ def _unit_limits(curve: RocCurve, points: IntArray, metric: str, level: float, m
 def threshold_for(curve: RocCurve, far: float, confidence: float, method: str) -> ThresholdChoice:
     """See `RocCurve.threshold_for`."""
     if isinstance(curve.tally, UnitCurve):
-        raise UsageError("a threshold with a guarantee is of pooled comparisons; use weighting='comparisons'")
+        raise UsageError(
+            f"a threshold with a guarantee is of pooled comparisons; use {argument('weighting', 'comparisons')}"
+        )
     check_rate(far, "far", zero=True, one=True)
     tail = tail_of(confidence, "upper")
     chosen = named(method, METHODS)

@@ -14,7 +14,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import SURE, question
 from matchbound.data.failures import Failures
-from matchbound.errors import UsageError
+from matchbound.errors import UsageError, argument
 from matchbound.metrics import Home
 from matchbound.notes import Note
 from matchbound.results.claims import Judged
@@ -125,7 +125,7 @@ class ErrorRates(Judged, Shown):
     def _pooled(self, name: str) -> None:
         """Refuse numbers that are defined for pooled comparisons only."""
         if self.far.weighting != "comparisons":
-            raise UsageError(f"{name} is of pooled comparisons; evaluate with weighting='comparisons'")
+            raise UsageError(f"{name} is of pooled comparisons; evaluate with {argument('weighting', 'comparisons')}")
 
     def generalised(self, failures: Failures) -> GeneralisedRates:
         """GFAR and GFRR: the rates of these comparisons together with failures to enrol and to acquire.
@@ -260,7 +260,7 @@ def _of_both(far: Rate, frr: Rate, distance: bool) -> list[Note]:
                 "other-scores",
                 f"{'no' if none else 'every'} comparison matches at threshold {threshold_text(far.threshold)}, where a "
                 f"match is a score of {'at most' if distance else 'at least'} the threshold: is the threshold meant "
-                "for another kind of score? (see similarity= and distance=)",
+                f"for another kind of score? (see {argument('similarity')} and {argument('distance')})",
             )
         ]
     spread = 0.5 * math.sqrt(1.0 / far.comparisons + 1.0 / frr.comparisons)

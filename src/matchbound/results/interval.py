@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from matchbound.arraytypes import IntArray
-from matchbound.errors import UsageError
+from matchbound.errors import UsageError, argument
 from matchbound.notes import Note
 from matchbound.show.numbers import level_text, percent, points_span
 from matchbound.show.shown import Shown
@@ -121,11 +121,16 @@ def limits_record(made: Interval | None) -> dict[str, Any]:
     return {"low": made.low, "high": made.high, "level": made.level, "method": made.method}
 
 
+def _spelled(what: str) -> str:
+    """An argument by its name, so that views can spell it; anything else as it is."""
+    return argument(what) if what.isidentifier() else what
+
+
 def check_rate(value: float, what: str, such_as: str = "0.001", *, zero: bool = False, one: bool = False) -> float:
     """The value, where it is a number between 0 and 1; `zero` and `one` say which ends are allowed."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not (number and (0.0 < value < 1.0 or (zero and value == 0.0) or (one and value == 1.0))):
-        raise UsageError(f"{what} must lie between 0 and 1, such as {such_as}; got {value!r}")
+        raise UsageError(f"{_spelled(what)} must lie between 0 and 1, such as {such_as}; got {value!r}")
     return float(value)
 
 
@@ -133,9 +138,9 @@ def check_number(value: float, what: str, *, finite: bool = False) -> float:
     """The value, where it is one number and not NaN."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or math.isnan(value):
-        raise UsageError(f"{what} must be a number; got {value!r}")
+        raise UsageError(f"{_spelled(what)} must be a number; got {value!r}")
     if finite and math.isinf(value):
-        raise UsageError(f"{what} must be a finite number; got {value!r}")
+        raise UsageError(f"{_spelled(what)} must be a finite number; got {value!r}")
     return float(value)
 
 
@@ -143,7 +148,7 @@ def check_level(level: float, what: str = "level") -> float:
     """The level, where it lies between 0 and 1 and leaves a tail that is neither 0 nor 1 in double precision."""
     checked = check_rate(level, what, "0.95")
     if 1.0 - checked == 1.0:
-        raise UsageError(f"{what} must lie between 0 and 1, such as 0.95; got {level!r}")
+        raise UsageError(f"{_spelled(what)} must lie between 0 and 1, such as 0.95; got {level!r}")
     return checked
 
 
@@ -152,7 +157,7 @@ def check_prior(prior: float, cost_miss: float = 1.0, cost_false_accept: float =
     check_rate(prior, "prior", "0.01")
     for what, cost in (("cost_miss", cost_miss), ("cost_false_accept", cost_false_accept)):
         if not (isinstance(cost, (int, float, np.integer, np.floating)) and 0.0 < cost < math.inf):
-            raise UsageError(f"{what} must be a number above 0; got {cost!r}")
+            raise UsageError(f"{_spelled(what)} must be a number above 0; got {cost!r}")
     apart = math.log10(cost_false_accept) + math.log10(1.0 - prior) - math.log10(cost_miss) - math.log10(prior)
     if abs(apart) > MOST_APART:
         costs = "" if cost_miss == cost_false_accept == 1.0 else f" with costs {cost_miss:g} and {cost_false_accept:g}"
@@ -166,7 +171,7 @@ def check_prior(prior: float, cost_miss: float = 1.0, cost_false_accept: float =
 def check_whole(value: int, what: str, least: int = 1) -> int:
     """The value, where it is a whole number and large enough."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise UsageError(f"{what} must be a whole number, at least {least}; got {value!r}")
+        raise UsageError(f"{_spelled(what)} must be a whole number, at least {least}; got {value!r}")
     return int(value)
 
 
@@ -227,7 +232,7 @@ def uneven_identities(metric: str, comparisons: IntArray, once: float | None = N
         f"weigh as much as {effective:.1f} equal ones: {name} is mostly that of a few"
     )
     text += "" if once is None else f". With every identity counted once it is {percent(once)}"
-    return [Note("large-share", f"{text} (weighting='identities')")]
+    return [Note("large-share", f"{text} ({argument('weighting', 'identities')})")]
 
 
 def folded(name: str) -> str:
@@ -262,14 +267,14 @@ def named(name: object, choices: Sequence[str], what: str = "method", hints: Map
     if name in choices:
         return str(name)
     if not isinstance(name, str):
-        raise UsageError(f"{what} must be one of {', '.join(choices)}; got {name!r}")
+        raise UsageError(f"{_spelled(what)} must be one of {', '.join(choices)}; got {name!r}")
     by_key = {folded(choice): choice for choice in choices}
     key = folded(name)
     if key in by_key:
         return by_key[key]
     told = {folded(other): hint for other, hint in (hints or {}).items()}
     shown = name if len(name) <= 60 else f"{name[:60]}…"
-    said = f"{what} must be one of {', '.join(choices)}; got {shown!r}"
+    said = f"{_spelled(what)} must be one of {', '.join(choices)}; got {shown!r}"
     if key in told:
         raise UsageError(f"{said}: {told[key]}")
     near = get_close_matches(key, by_key, n=1, cutoff=0.75)

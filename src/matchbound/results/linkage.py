@@ -11,7 +11,7 @@ import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import PairTable, Tally
-from matchbound.errors import DataError
+from matchbound.errors import DataError, argument
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.results.interval import check_prior, opposite
 from matchbound.results.latent_pair import Independent
@@ -64,7 +64,7 @@ def refuse_partial(recount: Recount | None, what: str) -> None:
     if any(note.code == PARTIAL_LABELS for note in labels_notes(recount)):
         raise DataError(
             f"{what} needs every true pair, and the labels cover a part of the scored pairs; label all of them, give a "
-            "table of clusters, or say labels='complete' if every true pair has a label"
+            f"table of clusters, or say {argument('labels', 'complete')} if every true pair has a label"
         )
 
 

@@ -13,7 +13,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import UnitCurve
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap, scheme_of
 from matchbound.results.interval import Interval, check_rate, named, tail_of
@@ -182,7 +182,7 @@ class CurveStatistic(Number):
         return {**record, **interval.details, "empirical_estimate": self.estimate}
 
     def _no_bootstrap(self) -> str:
-        return "bootstraps are of pooled rates; use weighting='comparisons'"
+        return f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}"
 
     def _fields(self) -> dict[str, Any]:
         errors, comparisons = self.counts
@@ -418,7 +418,7 @@ class Auc(CurveStatistic):
 def every_step(curve: CurveTally) -> SortedCurve:
     """The curve with every comparison, which drawing identities needs."""
     if isinstance(curve, UnitCurve):
-        raise UsageError("bootstraps are of pooled rates; use weighting='comparisons'")
+        raise UsageError(f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}")
     if not isinstance(curve, SortedCurve):
         raise DataError(
             f"this needs every comparison, and this curve has {curve.thresholds.size} points of {curve.n_impostor} "

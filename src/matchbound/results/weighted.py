@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from matchbound.counts.tally import Tally
+from matchbound.errors import argument
 from matchbound.results.interval import named
 from matchbound.results.number import Rule
 from matchbound.results.rates import RATE_RULES, Rate
@@ -79,7 +80,7 @@ class IdentityRate(Rate):
         return self.variance if kind == "plug-in" else self._without_bias()
 
     def _no_bootstrap(self) -> str:
-        return "bootstraps are of pooled rates; use weighting='comparisons'"
+        return f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}"
 
     def latent_model(self, settings: LatentSettings | None = None) -> LatentModel:
         """The latent model with identity pairs (FRR: identities) as its units."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.errors import DataError, UsageError, shorten
+from matchbound.errors import DataError, UsageError, argument, shorten
 from matchbound.files.opening import Input, default_limit
 from matchbound.notes import Note
 from matchbound.readers.tables import check_similarity, named
@@ -83,7 +83,7 @@ def _text(source: Input) -> str:
         if most < source.max_bytes and len(stream.read(most + 1)) > most:
             raise DataError(
                 f"{source.name}: unpacks to more than {most:,} bytes of JSON; unpack it first, or give "
-                f"max_bytes={source.max_bytes + 1}"
+                f"{argument('max_bytes', source.max_bytes + 1)}"
             )
     return "\n".join(line for _, line in source.lines(longest=source.max_bytes))
 
@@ -94,7 +94,7 @@ def _numbers(values: Any, where: str) -> list[float]:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise DataError(f"{where} holds {shorten(repr(value))}; numbers are needed")
         if not -_LARGEST <= value <= _LARGEST:
-            raise DataError(f"{where} holds {shorten(str(value))}, not a finite number; drop failed comparisons")
+            raise DataError(f"{where} holds {shorten(str(value))}, not a finite number; leave out failed comparisons")
     return [float(value) for value in found]
 
 

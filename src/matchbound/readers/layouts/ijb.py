@@ -9,7 +9,7 @@ import numpy as np
 
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import merge
-from matchbound.errors import DataError, UsageError, plainly
+from matchbound.errors import DataError, UsageError, argument, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.layouts.trials import TRIALS, load_scores
 from matchbound.readers.roles import PairRoles, plain
@@ -44,7 +44,7 @@ def read_ijb(
     lines = ("instance_a instance_b genuine", "instance_a instance_b")
     table = read_list(pairs_file, lines, delimiter="," if "," in line else None, headed=headed)
     if score_file is None:
-        raise DataError(f"{pairs_file.name} holds no scores; give read([pairs, scores], reader='ijb')")
+        raise DataError(f"{pairs_file.name} holds no scores; give {argument('read', 'pairs, scores; ijb')}")
     score = load_scores(score_file, table.data.num_rows, pairs_file.name)
     subjects = _subjects(known)
     if "genuine" in table.data.column_names:
@@ -84,7 +84,8 @@ def _with_subjects(table: Table, subjects: dict[str, str]) -> Table:
         row = int(np.flatnonzero((first == unknown[0]) | (second == unknown[0]))[0])
         raise DataError(
             f"{table.where(row)}: template {plainly(names[unknown[0]])} is in no metadata file ({unknown.size} "
-            "such templates); give metadata=FILE with TEMPLATE_ID and SUBJECT_ID for all of them, or pairs with "
+            f"such templates); give {argument('metadata', 'FILE')} with TEMPLATE_ID and SUBJECT_ID for all of "
+            "them, or pairs with "
             "labels"
         )
     return table.with_labels(id_a=a.renamed(subjects.__getitem__), id_b=b.renamed(subjects.__getitem__))

@@ -12,7 +12,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.opening import Input
 from matchbound.notes import Note
 from matchbound.readers.layouts.trials import read_kaldi
@@ -90,7 +90,9 @@ def read_without_header(source: Input, distance: bool | None) -> Comparisons | N
     delimiter = next((mark for mark in (",", ";") if mark in line), None)
     fields = [field.lower() for field in split_line(line, delimiter)]
     if len(fields) == 4 and delimiter is None and NUMBER.match(fields[2]) and fields[3] in ("target", "nontarget"):
-        return _noted(read_kaldi([source], distance=distance), "enrolment, test, score and label (reader='kaldi')")
+        return _noted(
+            read_kaldi([source], distance=distance), f"enrolment, test, score and label ({argument('reader', 'kaldi')})"
+        )
     is_label = [field in GENUINE_WORDS for field in fields]
     is_score = [bool(NUMBER.match(field)) and not label for field, label in zip(fields, is_label, strict=True)]
     if is_score == [False, True] and is_label[0]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons, check_finite
 from matchbound.data.labels import merge
-from matchbound.errors import DataError, UsageError
+from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.opening import Input
 from matchbound.notes import Note
 from matchbound.readers.arrays import load_labels
@@ -46,7 +46,7 @@ def read_matrix(
     if matrix.ndim != 2 or matrix.dtype.kind not in "iuf":
         raise DataError(f"{source.name} holds {matrix.dtype} of shape {matrix.shape}; a matrix of numbers is needed")
     if labels is None:
-        raise DataError(f"{source.name} has no labels; give read([matrix, labels], reader='matrix')")
+        raise DataError(f"{source.name} has no labels; give {argument('read', 'matrix, labels; matrix')}")
     rows = load_labels(labels, matrix.shape[0], source.name)
     notes = rows.notes("the labels")
     if column_labels is None:

@@ -13,7 +13,7 @@ from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, merge, text_array
 from matchbound.data.missing import rejected_score, uncompared_pairs
-from matchbound.errors import DataError, UsageError, plainly
+from matchbound.errors import DataError, UsageError, argument, plainly
 from matchbound.files.opening import Input, open_input
 from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.readers.roles import PairRoles
@@ -216,7 +216,8 @@ def _genuine(table: Table) -> Any:
     )
     if name is None:
         raise DataError(
-            f"{table.source} holds no labels; give read([predictions, labels], reader='splink'), or truth='cluster' "
+            f"{table.source} holds no labels; give {argument('read', 'predictions, labels; splink')}, or "
+            f"{argument('truth', 'cluster')} "
             "for columns cluster_l and cluster_r"
         )
     return table.numbers(name) >= 0.5 if name == "clerical_match_score" else table.truths(name)
@@ -246,12 +247,18 @@ def _coverage(score: FloatArray, labelled: BoolArray, complete: bool) -> list[No
         f"score, from the lowest to the highest, {spread}"
     )
     if complete:
-        return [Note(SAID_COMPLETE, f"{seen}. They were taken to be complete because labels='complete' says so")]
+        return [
+            Note(
+                SAID_COMPLETE,
+                f"{seen}. They were taken to be complete because {argument('labels', 'complete')} says so",
+            )
+        ]
     return [
         Note(
             PARTIAL_LABELS,
             f"{seen}. Every number is that of the labelled pairs, and biased where pairs were chosen for labelling "
-            "by their score. Recall and F1 are refused unless labels='complete' says that the labels name every true "
+            f"by their score. Recall and F1 are refused unless {argument('labels', 'complete')} says that the "
+            "labels name every true "
             "pair",
         )
     ]
@@ -302,7 +309,7 @@ def _labelled(
             f"{table.where(row)}: {plainly(names[codes[0][row]])} and {plainly(names[codes[1][row]])} are predicted "
             f"again with another score ({score[row]:.6g}, {score[before]:.6g} in {table.where(before)}; "
             f"{np.count_nonzero(differs)} such "
-            "rows); keep one prediction for each pair, or choose repeats: mean, max or first"
+            f"rows); keep one prediction for each pair, or choose {argument('repeats')} mean, max or first"
         )
     kept = np.flatnonzero(found)
     kept = kept[np.argsort(first[kept], kind="stable")]

@@ -11,7 +11,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons, check_finite
 from matchbound.data.labels import Coded, distinct_integers, label_mapping, merge
-from matchbound.errors import DataError, UsageError, plainly, shorten
+from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.npy import load_npy
 from matchbound.readers.roles import PairRoles, plain
@@ -85,7 +85,7 @@ def read_sre(
     """
     trials, score_file, map_file = _files(inputs, scores, map, "sre")
     if score_file is None:
-        raise DataError(f"{trials.name} is a key without scores; give read([key, scores], reader='sre')")
+        raise DataError(f"{trials.name} is a key without scores; give {argument('read', 'key, scores; sre')}")
     of_name = identity_of(map_file, identity_regex)
 
     def identity(name: str) -> str:
@@ -176,7 +176,7 @@ def _comparisons(
     if score_file is None:
         if "score" not in table.data.column_names:
             raise DataError(
-                f"{table.source} is a trial list without scores; give read([trials, scores], reader={reader!r})"
+                f"{table.source} is a trial list without scores; give {argument('read', f'trials, scores; {reader}')}"
             )
     elif score_file.kind == "npy" or (score_file.kind == "text" and len(first_line(score_file).split()) == 1):
         score = load_scores(score_file, table.data.num_rows, table.source)
