@@ -15,13 +15,18 @@ from matchbound.arraytypes import IntArray
 from matchbound.calls.evaluate import evaluate
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.subsets import among
 from matchbound.errors import MatchboundWarning
 from matchbound.planning.known import NOWHERE, all_pairs
 from matchbound.results.description import Description
 from matchbound.show.numbers import count_text, level_text, percent
 from matchbound.show.tables import terminal_width, wrapped
-from matchbound.stats.latent.model import DEFAULT, Clusters
+from matchbound.stats.latent.model import Clusters
 
+MOST_ROWS = 2000
+"""Of more embeddings than this, correlations are estimated among some of the people."""
+MOST_PAIRS = 1_000_000
+"""Genuine comparisons of embeddings that are scored."""
 SAMPLED = 2000
 """Pairs of embeddings of either kind whose scores are looked at."""
 
@@ -93,27 +98,50 @@ def _median(data: Embeddings, first: IntArray, second: IntArray) -> float:
     return float(np.median(score))
 
 
-def lowest_rates(data: Comparisons | Embeddings, level: float) -> dict[str, float | None]:
+def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) -> dict[str, float | None]:
     """The upper bounds on FAR and FRR if not one comparison erred; None where there are no such comparisons.
 
-    Of comparisons they are those of `evaluate`. Embeddings are not scored for this: the model of the same interval
-    gives them with assumed correlations.
+    They are those of `evaluate`. Not all impostor pairs of many embeddings are scored for this: correlations come from
+    some of the people, and what was compared from all of them.
     """
+    order = np.random.default_rng(seed).permutation(data.n_identities)
+    genuine: Comparisons | None = data if isinstance(data, Comparisons) else _genuine_pairs(data, order)
+    impostor = data
+    if isinstance(data, Embeddings) and len(data) > MOST_ROWS:
+        rows = np.cumsum(data.instance_counts[order])
+        impostor = among(data, np.sort(order[rows <= max(MOST_ROWS, int(rows[1]))]))
     lowest: dict[str, float | None] = {"far": None, "frr": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)
-        for metric in lowest:
-            if isinstance(data, Embeddings):
-                sizes = np.unique(data.instance_counts, return_counts=True)
-                instances = Clusters(*(part.astype(np.float64) for part in sizes))
-                if data.n_identities > 1 if metric == "far" else data.instance_counts.max() > 1:
-                    assumed = (DEFAULT.assumed_identity, DEFAULT.assumed_pair)
-                    model = all_pairs(metric, instances, assumed)  # type: ignore[arg-type]
-                    lowest[metric] = float(model.limit(0.0, model.deviate(level, "upper"), True)[0])
-            elif np.any(data.genuine == (metric == "frr")):
-                threshold = NOWHERE if (metric == "far") != data.distance else -NOWHERE
-                lowest[metric] = getattr(evaluate(data, threshold), metric).upper_bound(level=level)
+        if genuine is not None and genuine.genuine.any():
+            lowest["frr"] = evaluate(genuine, NOWHERE if data.distance else -NOWHERE).frr.upper_bound(level=level)
+        if data.n_identities > 1 and not (isinstance(data, Comparisons) and data.genuine.all()):
+            far = evaluate(impostor, -NOWHERE if data.distance else NOWHERE).far
+            lowest["far"] = far.upper_bound(level=level)
+            if isinstance(data, Embeddings) and impostor is not data:
+                fitted = far.latent_model()
+                seen = (fitted.correlations.rho_identity, fitted.correlations.rho_pair)
+                sizes = (n.astype(np.float64) for n in np.unique(data.instance_counts, return_counts=True))
+                model = all_pairs("far", Clusters(*sizes), seen, shown_by=fitted.effective_identities)
+                lowest["far"] = float(model.limit(0.0, model.deviate(level, "upper"), True)[0])
     return lowest
+
+
+def _genuine_pairs(data: Embeddings, order: IntArray) -> Comparisons | None:
+    """Genuine comparisons of embeddings: all of them, or those of people in a random order up to `MOST_PAIRS`."""
+    sizes = data.instance_counts
+    kept = order[np.cumsum((sizes * (sizes - 1) // 2)[order]) <= MOST_PAIRS]
+    rows, starts = np.argsort(data.codes, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
+    sides: list[list[IntArray]] = [[], []]
+    for size in np.unique(sizes[kept]):
+        begin = starts[kept[sizes[kept] == size]]
+        for side, within in zip(sides, np.triu_indices(size, k=1), strict=True):
+            side.append(rows[(begin[:, None] + within).reshape(-1)])
+    first, second = (np.concatenate(side) for side in sides) if sides[0] else (rows[:0], rows[:0])
+    if not first.size:
+        return None
+    shown = data.identities[data.codes]
+    return Comparisons(shown[first], shown[second], data.score_pairs(first, second), distance=data.distance)
 
 
 def advise(
