@@ -70,6 +70,7 @@ class Request:
             words += ["--splits", str(self.splits)]
         if self.truth_identities != TRUTH_IDENTITIES:
             words += ["--truth-identities", str(self.truth_identities)]
+        words += ["--latent-only"] if self.latent_only else []
         return shlex.join([*words, *(("--data", "DIR") if figure in NEED_DATA else ())])
 
     def study(self, source: Any, name: str, replications: int, **asked: Any) -> CoverageStudy:
@@ -199,8 +200,10 @@ def fig4(request: Request) -> tuple[Path, ...]:
     """Coverage of 95% intervals for FAR against the number of identities."""
     count = request.replications or 100
     asked: dict[str, Any] = {"G": IDENTITIES, "rates": {"far": FAR_RATES}}
-    study = request.study(SyntheticModel(), "by-identities", count, methods=(*PAPER_METHODS, "latent"), **asked)
-    return write("fig4", request, count, study.rows, plot_study(study.rows, "identities")[0])
+    methods = ("latent",) if request.latent_only else (*PAPER_METHODS, "latent")
+    study = request.study(SyntheticModel(), f"by-identities-{len(methods)}", count, methods=methods, **asked)
+    rows = [*(_kept_rows(request.output / "fig4.csv") if request.latent_only else ()), *study.rows]
+    return write("fig4", request, count, rows, plot_study(rows, "identities")[0])
 
 
 def width(request: Request) -> tuple[Path, ...]:
@@ -247,19 +250,21 @@ def diverse(request: Request) -> tuple[Path, ...]:
     count = request.replications or 400
     records: list[dict[str, Any]] = []
     figure, panels = new_figure(len(DIVERSE), 2)
+    methods = ("latent",) if request.latent_only else (*PAPER_METHODS, "latent")
     for column, (kind, identities) in enumerate(DIVERSE.items()):
-        asked: dict[str, Any] = {"methods": (*PAPER_METHODS, "latent"), "levels": LEVELS, "G": identities}
+        asked: dict[str, Any] = {"methods": methods, "levels": LEVELS, "G": identities}
         rates = {"frr": (1e-1,), "far": (1e-2,)}
-        study = request.study(load(kind, request.data), kind, count, rates=rates, **asked)
-        records += [{"data": kind, **asdict(row)} for row in study.rows]
+        study = request.study(load(kind, request.data), f"{kind}-{len(methods)}", count, rates=rates, **asked)
+        every = [*(_kept_rows(request.output / "diverse.csv", kind) if request.latent_only else ()), *study.rows]
+        records += [{"data": kind, **asdict(row)} for row in every]
         for line, metric in enumerate(("frr", "far")):
-            panel, rows = panels[line][column], study.select(metric=metric)
+            panel, rows = panels[line][column], [row for row in every if row.metric == metric]
             panel.plot([0.5, 1.0], [0.5, 1.0], "k--", linewidth=0.8)
             draw_lines(panel, rows, lambda row: row.level, lambda row: row.coverage_adjusted)
             panel.set_title(f"{kind}, {panel_title(rows[0])}", fontsize=9)
             panel.set_xlabel("nominal coverage", fontsize=8)
             panel.set_ylabel("" if column else "estimated coverage, adjusted", fontsize=8)
-    legend_below(figure, study.rows)
+    legend_below(figure, every)
     return write("diverse", request, count, records, panels[0][0], {kind: SETS[kind].what for kind in DIVERSE})
 
 
@@ -275,13 +280,13 @@ def _ordered(rows: Sequence[Any]) -> list[Any]:
     return [row for cell in cells for row in rows if (row.metric, row.target) == cell]
 
 
-def _kept_rows(path: Path) -> list[CoverageRow]:
-    """Rows of a CSV that are not of the latent interval."""
+def _kept_rows(path: Path, kind: str | None = None) -> list[CoverageRow]:
+    """Rows of a CSV that are not of the latent interval; of one data set, where it has several."""
     kinds = {item.name: {"str": str, "int": int, "float": float}[str(item.type)] for item in fields(CoverageRow)}
     with open(path, encoding="utf-8", newline="") as stream:
         records = list(csv.DictReader(line for line in stream if not line.startswith("#")))
-    rows = [CoverageRow(**{name: kinds[name](value) for name, value in record.items()}) for record in records]
-    return [row for row in rows if row.method != "latent"]
+    mine = [record for record in records if record["method"] != "latent" and record.get("data") == kind]
+    return [CoverageRow(**{name: cast(record[name]) for name, cast in kinds.items()}) for record in mine]
 
 
 TWO_LEVEL_READINGS = {
@@ -368,8 +373,12 @@ def write(
     """Write the CSV, with the command that made it, and the picture."""
     request.output.mkdir(parents=True, exist_ok=True)
     header = {"command": request.command(figure, count), "seed": request.seed, "version": __version__, **(facts or {})}
-    records = [row if isinstance(row, dict) else asdict(row) for row in rows]
     target = request.output / ("table-g50.csv" if figure == "table" else f"{figure}.csv")
+    if request.latent_only:
+        lines = target.read_text(encoding="utf-8").splitlines()
+        known = [line.removeprefix("# other methods: ") for line in lines if line.startswith("# other methods: ")]
+        header["other methods"] = known[0] if known else lines[0].removeprefix("# command: ")
+    records = [row if isinstance(row, dict) else asdict(row) for row in rows]
     write_atomically(target, rows_csv(records, header))
     if panel is None:
         return (target,)
