@@ -104,7 +104,7 @@ def main() -> int:
         print(f"{processor}:", flush=True)
         inside = [str(Path(__file__)), "--inside", "--sets", str(given.sets), "--seed", str(given.seed)]
         failed |= emulate(given, processor, inside)
-        tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "3600", "tests/test_scale_screen.py"]
+        tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "3600", "tests/kernels/test_screen.py"]
         failed |= emulate(given, processor, [*tests, "-k", BITS])
     return int(bool(failed))
 

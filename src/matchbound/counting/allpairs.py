@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import FloatArray
 from matchbound.counting.checkpoint import fingerprint
 from matchbound.counting.executors import Executor, Progress
 from matchbound.counting.job import AllPairsJob, Pruning, make_job
@@ -16,9 +14,6 @@ from matchbound.counting.running import SNAPSHOT_SECONDS, How, Kind, run_all
 from matchbound.counts.tally import Tally
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import label_bytes
-
-MOST_REPEATED = 0.05
-"""A share of thresholds that are equal to others: up to this, they are counted like the others."""
 
 
 def tally_embeddings(
@@ -57,12 +52,8 @@ def tally_embeddings(
         How to rule comparisons out before they are scored; see `matchbound.counting.job.make_job`.
     """
     given, distinct, place = sorted_thresholds(thresholds, source.distance)
-    if 1 < distinct.size < given.size <= distinct.size * (1 + MOST_REPEATED):
-        distinct, place = _with_repeats(given, source.distance)
     kept = pairs or sums_may_wrap(source.instance_counts)  # sums of exact numbers per pair cannot wrap around
-    # Identities of the same size come together: then the loops that book their pairs repeat themselves.
-    numbers = np.argsort(np.argsort(source.instance_counts, kind="stable")) if distinct.size > 1 else None
-    job = make_job(source, distinct, kept, prune, workers, numbers)
+    job = make_job(source, distinct, kept, prune, workers)
     partial = run_job(source, job, "tally", How(workers, executor, progress, checkpoint, checkpoint_every))
     return finish(
         partial,
@@ -73,24 +64,7 @@ def tally_embeddings(
         source.distance,
         kept,
         workers,
-        numbers,
     )
-
-
-def _with_repeats(given: FloatArray, distance: bool) -> tuple[FloatArray, IntArray]:
-    """All thresholds among oriented scores, ascending, and where each of those given is.
-
-    Nothing lies between two that are equal, so counts at both are the same; and thresholds that were in order are so
-    still, which saves a copy of all counts.
-    """
-    oriented = -given if distance else given
-    ascending = np.array_equal(oriented, np.sort(oriented))
-    order = np.argsort(oriented, kind="stable") if ascending else np.argsort(oriented[::-1], kind="stable")
-    if not ascending:
-        order = given.size - 1 - order
-    place = np.empty(given.size, dtype=np.int64)
-    place[order] = np.arange(given.size)
-    return oriented[order], place
 
 
 def run_job(source: Embeddings, job: AllPairsJob | Any, purpose: str, how: How) -> Partial:

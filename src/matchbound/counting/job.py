@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import FloatArray
 from matchbound.counting.factors import Factors, make_factors
 from matchbound.counting.layout import PIECE_ROWS, Layout, lay_out
 from matchbound.counting.screen import COSTS, screen_that_pays
@@ -32,7 +32,7 @@ class AllPairsJob:
     """All that a worker needs to tally any block of a run.
 
     thresholds : float64, shape (K,)
-        Thresholds among oriented scores, ascending; a few may be there twice.
+        Thresholds among oriented scores, ascending.
     panels : float32, flat, or None
         The right factors packed for `matchbound.kernels.product`, where there is no screen.
     raw : float32 or float64, shape (n, d)
@@ -116,7 +116,6 @@ def make_job(
     pairs: bool,
     prune: Pruning | None = None,
     workers: int | None = None,
-    numbers: IntArray | None = None,
 ) -> AllPairsJob:
     """Prepare a run at thresholds among oriented scores, ascending.
 
@@ -126,16 +125,13 @@ def make_job(
         to a sample of the data. The counts are the same.
     workers
         Threads to prepare with; by default one per core.
-    numbers
-        The number that each identity has in the run, shape (G,); by default its own.
     """
     raw = source.settled
     if raw.dtype == np.float16:
         wide = room_for((raw.shape[0], raw.shape[1]))
         wide[:] = raw
         raw = wide
-    codes = source.codes if numbers is None else numbers[source.codes]
-    return prepare_job(raw, codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers)
+    return prepare_job(raw, source.codes, source.n_identities, source.similarity, thresholds, pairs, prune, workers)
 
 
 def prepare_job(

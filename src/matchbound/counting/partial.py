@@ -19,7 +19,6 @@ from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairT
 from matchbound.errors import DataError, UsageError
 
 FEWEST_IN_A_SLICE = 512
-LONG_ROW = 512
 LARGEST_SUM = 2**63 - 1
 """What the running sums of a partial tally can hold."""
 
@@ -146,7 +145,6 @@ def finish(
     distance: bool,
     pairs: bool,
     workers: int | None = 1,
-    numbers: IntArray | None = None,
 ) -> Tally:
     """The tally of complete data; the sums of `partial` become its counts, and mean nothing any more as they were.
 
@@ -154,16 +152,13 @@ def finish(
         As the user wrote them.
     place : int64, shape (K',)
         Where each is among the sorted distinct ones.
-    numbers : int64, shape (G,)
-        The number that each identity has in `partial`; by default its own.
     """
     moments = 2 * _from_the_end(partial.moments)[:, place]
     compared = AllPairs(instances)
     sum_mm, _, _ = pair_moments(compared, (), identities.size)
     erred = None
     if pairs:
-        own = np.arange(identities.size) if numbers is None else np.argsort(numbers)
-        tables = _pair_tables(partial, own, np.unique(place))
+        tables = _pair_tables(partial, np.unique(place))
         erred = tuple(tables[int(at)] for at in place)
     sum_nm, sum_nn = moments[1], moments[0]
     if sum_mm > LARGEST_SUM:  # the running sums may have wrapped around
@@ -175,7 +170,7 @@ def finish(
     errors = []
     for sums, step in ((partial.genuine, 1), (partial.impostor, -1)):
         _run_up(sums, step, workers)
-        errors.append(_at_thresholds(_rows_in_order(sums, numbers), place))
+        errors.append(_at_thresholds(sums, place))
     total = int(instances.sum())
     return Tally(
         identities,
@@ -205,24 +200,6 @@ def _run_up(sums: IntArray, step: int, workers: int | None) -> None:
     in_slices(add_up, sums.shape[0], workers, FEWEST_IN_A_SLICE)
 
 
-def _rows_in_order(values: IntArray, numbers: IntArray | None) -> IntArray:
-    """values[numbers]; long rows change places where they are, since new memory costs more than moving them."""
-    if numbers is None:
-        return values
-    if values.shape[1] < LONG_ROW:
-        return values[numbers]
-    source = numbers.tolist()
-    for start in range(len(source)):
-        if source[start] == start:
-            continue
-        spare, at = values[start].copy(), start  # around a circle of rows, each into the place of the one before
-        while source[at] != start:
-            values[at] = values[source[at]]
-            source[at], at = at, source[at]
-        values[at], source[at] = spare, at
-    return values
-
-
 def _at_thresholds(values: IntArray, place: IntArray) -> IntArray:
     """values.T[place], shape (K', G); a view where the thresholds were given each once, in order or in reverse."""
     for step in (1, -1):
@@ -235,15 +212,13 @@ def _from_the_end(values: IntArray) -> IntArray:
     return np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
 
 
-def _pair_tables(partial: Partial, own: IntArray, levels: IntArray) -> dict[int, PairTable]:
-    """n_ij at each of the sorted thresholds asked for; own : int64, shape (G,), the identity with each number."""
+def _pair_tables(partial: Partial, levels: IntArray) -> dict[int, PairTable]:
+    """n_ij at each of the sorted thresholds asked for."""
     none = np.empty(0, dtype=np.int64)
     keys = np.concatenate([none, *partial.keys])
     bins = np.concatenate([none, *partial.bins])
     counts = np.concatenate([none, *partial.counts])
-    size = max(own.size, 1)
-    one, other = own[keys // size], own[keys % size]
-    keys = np.minimum(one, other) * size + np.maximum(one, other)
+    size = max(partial.impostor.shape[0], 1)
     order = np.argsort(keys, kind="stable")
     keys, bins, counts = keys[order], bins[order], counts[order]
     tables = {}

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matchbound.kernels.grid import Grid
 
 DENSE_SHARE = 0.05
+"""Where a larger share of a block reaches a threshold, all its comparisons are binned at once: a thousand thresholds of
+8,000 vectors then take 1.6 to 3.5 matrix products instead of 3.2 to 8.8."""
 LOOKED_UP_SHARE = 0.3
 """Where a larger share of a block reaches a threshold, all of it is looked up in the table; elsewhere those that do."""
 CELLS_IN_CACHE = 1 << 18

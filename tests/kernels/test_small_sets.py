@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_allpairs import assert_equal, random_embeddings, some_thresholds
 
 from matchbound.counting import small
 from matchbound.counting.allpairs import tally_embeddings
@@ -17,7 +18,6 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.results.latent import MOST_IDENTITIES, MOST_ROWS
 from naive_scale import tally_by_loop
-from test_scale_allpairs import assert_equal, random_embeddings, some_thresholds
 
 
 @settings(max_examples=60, deadline=None)

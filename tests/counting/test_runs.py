@@ -89,7 +89,7 @@ SCRIPT = """
 import sys, time
 sys.path[:0] = {path!r}
 import numpy as np
-from test_scale_runs import clustered, THRESHOLDS
+from test_runs import clustered, THRESHOLDS
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.counting.workers import AllPairsWorker
 def slowly(self, block, add=AllPairsWorker.add):

@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_screen
+from test_allpairs import assert_equal
 
 import matchbound as mb
 import naive_kernels as naive
-import test_scale_screen
 from matchbound.counting import job as job_module
 from matchbound.counting import search as search_module
 from matchbound.counting import workers as workers_module
 from matchbound.counting.allpairs import tally_embeddings
 from matchbound.stats import resampling
 from naive_scale import tally_by_loop
-from test_scale_allpairs import assert_equal
 
 Check = Callable[[tuple[Any, ...], tuple[Any, ...], Any], None]
 """Given the arguments before a call, the same after it, and what it returned."""
@@ -132,9 +132,9 @@ BY_RESULT = {
 """Kernels that carry books from block to block: the whole tally is compared with `tally_by_loop`."""
 
 ELSEWHERE = {
-    "kernels.screen.fill_bits": (test_scale_screen.test_bits_are_those_of_a_loop, "bits_by_loop"),
-    "kernels.screen.round_rows": (test_scale_screen.test_rounding_is_that_of_a_loop, "rounded_by_loop"),
-    "kernels.screen.sum_chunks": (test_scale_screen.test_rounding_is_that_of_a_loop, "chunk_sums_by_loop"),
+    "kernels.screen.fill_bits": (test_screen.test_bits_are_those_of_a_loop, "bits_by_loop"),
+    "kernels.screen.round_rows": (test_screen.test_rounding_is_that_of_a_loop, "rounded_by_loop"),
+    "kernels.screen.sum_chunks": (test_screen.test_rounding_is_that_of_a_loop, "chunk_sums_by_loop"),
 }
 """Kernels that are compared with a twin where they are made for every kind of processor: the test, and the twin."""
 
@@ -168,7 +168,7 @@ def test_twins_of_screens_are_used_where_the_registry_says(name: str) -> None:
     lines = inspect.getsource(inspect.unwrap(test).hypothesis.inner_test)  # type: ignore[attr-defined]
     assert f"{twin}(" in lines
     kernel = name.rpartition(".")[2]
-    assert f"{kernel}(" in lines or f"{kernel}(" in inspect.getsource(test_scale_screen.flags_of)
+    assert f"{kernel}(" in lines or f"{kernel}(" in inspect.getsource(test_screen.flags_of)
 
 
 def _copied(value: Any) -> Any:
