@@ -14,12 +14,11 @@ from matchbound.data.candidates import Candidates
 from matchbound.data.labels import as_labels, as_text
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import open_input
-from matchbound.readers.frames import _arrow, is_frame
+from matchbound.readers.frames import is_frame
 from matchbound.readers.npy import load_npz
-from matchbound.readers.parquet import load_parquet_table
 from matchbound.readers.roles import plain
 from matchbound.readers.tables import Table
-from matchbound.readers.text import load_text_table, read_header, split_header
+from matchbound.readers.whole import table_of
 
 NAMES = {
     "search": "search search_id searchid query query_id queryid qid probe probe_id probe_template query_index "
@@ -94,13 +93,11 @@ def read_candidates(
     >>> mb.search(lists).cmc(rank=1).estimate
     1.0
     """
-    if is_frame(path):
-        table = Table("frame", _arrow(path), lambda row: f"frame, row {row}")
-    else:
+    if not is_frame(path):
         source = open_input(path)
         if source.kind == "zip":
             return _from_arrays(source.name, load_npz(source), probes, gallery, bool(distance))
-        table = _load(path)
+    table = table_of(path)
     roles = _roles(table, columns or {})
     for need in ("search", "candidate", "score"):
         if need not in roles:
@@ -130,15 +127,6 @@ def read_candidates(
     return Candidates.from_lists(
         place, candidate, score, identity=identity, gallery=people, distance=distance, floor=floor
     )
-
-
-def _load(path: Any) -> Table:
-    source = open_input(path)
-    if source.kind == "parquet":
-        return load_parquet_table(source)
-    names, _ = split_header(read_header(source)[1], source.name)
-    numeric = [name for name in names if plain(name) in (*NAMES["score"].split(), *NAMES["rank"].split())]
-    return load_text_table(source, numbers=numeric)
 
 
 def _roles(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
@@ -218,7 +206,7 @@ def _mapping(labels: Any, key: str, name: str) -> dict[str, str] | None:
         return {str(one): str(other) for one, other in labels.items()}
     if not isinstance(labels, (str, os.PathLike)):
         return None
-    table = _load(labels)
+    table = table_of(labels)
     roles = _roles(table, {})
     if "identity" not in roles or key not in roles:
         return None
@@ -252,7 +240,7 @@ def _column(labels: Any, name: str, roles: tuple[str, ...] = ("identity",)) -> L
     """Identities in their order, from a table or as they are."""
     if not isinstance(labels, (str, os.PathLike)):
         return as_labels(labels, name)
-    table = _load(labels)
+    table = table_of(labels)
     known = _roles(table, {})
     column = next((known[role] for role in roles if role in known), table.data.column_names[0])
     return as_text(table.labels(column))

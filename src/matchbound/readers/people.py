@@ -8,9 +8,9 @@ from typing import Any
 from matchbound.data.labels import as_text
 from matchbound.errors import DataError, plainly
 from matchbound.files.opening import open_input
-from matchbound.readers.frames import _arrow, is_frame
-from matchbound.readers.tables import Table, once
-from matchbound.readers.whole import load_table
+from matchbound.readers.frames import is_frame
+from matchbound.readers.tables import once
+from matchbound.readers.whole import table_of
 
 WHO = ("identity", "id", "person", "person_id", "subject", "subject_id", "speaker", "speaker_id", "unique_id", "name")
 """What the column of identities may be called; otherwise it is the first."""
@@ -27,7 +27,7 @@ def read_people(people: Any, columns: Sequence[str] = ()) -> list[dict[str, str]
     columns
         The attributes; by default the one column beside the identities.
     """
-    table = _table_of(people)
+    table = table_of(people)
     names: list[str] = list(table.data.column_names)
     plain = {name.strip().lower().replace(" ", "_"): name for name in reversed(names)}
     key = next((plain[name] for name in WHO if name in plain), names[0])
@@ -47,12 +47,6 @@ def read_people(people: Any, columns: Sequence[str] = ()) -> list[dict[str, str]
 
         made.append(once(table.coded(key), table.coded(column), said))
     return made
-
-
-def _table_of(people: Any) -> Table:
-    if is_frame(people):
-        return Table("people", _arrow(people), lambda row: f"people, row {row}")
-    return load_table(open_input(people), numbers=())
 
 
 def groups_of(people: Any, columns: Sequence[str], identities: Any) -> Any:

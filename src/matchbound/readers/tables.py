@@ -119,6 +119,8 @@ class Table:
         import pyarrow.compute as pc
 
         column = self.data.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
         if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
             try:
                 column = column.cast(pa.float64())
