@@ -371,7 +371,7 @@ def test_a_plan_for_far_says_nothing_of_frr() -> None:
     one_each = mb.Embeddings(rng.standard_normal((60, 8)), np.arange(60))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        mb.plan(far=1e-2, upper=5e-2, dependence=one_each)
+        mb.plan(far=1e-2, upper=5e-2, pilot=one_each)
     assert not any("FRR" in str(item.message) for item in caught)
 
 
