@@ -175,6 +175,15 @@ def test_arrays_that_could_each_be_the_identity(tmp_path: Path) -> None:
     assert any("'labels' was not used" in note for note in found.findings())
 
 
+def test_arrays_of_several_dimensions_are_no_columns(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", id_a=[1, 2], id_b=[1, 2], score=np.ones((2, 1)))
+    with pytest.raises(mb.DataError, match="are not recognised"):
+        mb.read(tmp_path / "e.npz")
+    np.savez(tmp_path / "e.npz", id_a=[1, 2], id_b=np.ones((2, 2)), score=[1.0, 2.0])
+    with pytest.raises(mb.DataError, match="there is no 'id_b' beside 'id_a'"):
+        mb.read(tmp_path / "e.npz")
+
+
 # --- repeated comparisons ---
 
 

@@ -18,7 +18,7 @@ from matchbound.files.opening import BLANKS, Input, open_input
 from matchbound.readers.npy import load_npy, load_npz
 from matchbound.readers.parquet import check_bytes
 from matchbound.readers.roles import PairRoles, find_roles, plain
-from matchbound.readers.tables import Table, build, check_similarity, named
+from matchbound.readers.tables import Table, check_similarity, from_table, named
 
 _VECTORS = ("embeddings", "embedding", "vectors", "features", "x", "emb", "arr_0")
 _IDENTITY = ("identity", "identities", "labels", "label", "ids", "id", "subject", "person", "speaker", "y", "targets")
@@ -81,7 +81,8 @@ def _of_arrays(
     """Data of arrays that are called as the columns of a table are."""
     roles = find_roles(list(arrays), source.name, columns=columns, group=group)
     if isinstance(roles, PairRoles) or roles.embedding is None:
-        return build(_table(source.name, arrays), roles, distance=distance, similarity=similarity)
+        table = _table(source.name, arrays)  # without arrays of several dimensions, columns may play other parts
+        return from_table(table, distance=distance, similarity=similarity, columns=columns, group=group)
     optional = {name: arrays[role] for name, role in (("group", roles.group), ("instance", roles.instance)) if role}
     vectors, identity = arrays[roles.embedding], arrays[roles.identity]
     kind = check_similarity(source.name, distance, similarity)
