@@ -18,7 +18,8 @@ MESSAGES: dict[str, tuple[str | None, str, str]] = {
     "a missing score": (
         None,
         TABLE + "bob,bob,\n",
-        "f, line 4: score is missing; drop failed comparisons, or give them the score that the system would act on",
+        "f, line 4: score is missing; count such comparisons as rejected with missing='reject', leave them out with "
+        "missing='drop', or give them the score that the system would act on",
     ),
     "a column too few": (
         None,
