@@ -90,3 +90,24 @@ def test_the_blocks_of_a_page_run(page: Path, examples: Path, monkeypatch: pytes
                 run_console(text)
             elif language == "text" and follows and printed:
                 assert text.rstrip() == printed.rstrip(), page
+
+
+@pytest.mark.parametrize("name", ["first-screen.png", "first-screen-dark.png"])
+def test_the_first_picture_shows_the_numbers_of_today(name: str) -> None:
+    """The numbers that were drawn stand in the picture's metadata; README and the picture come from the same data."""
+    from PIL import Image
+
+    import matchbound as mb
+    from matchbound.show.numbers import span
+
+    with Image.open(ROOT / "docs" / "images" / name) as picture:
+        drawn = dict(part.split(": ", 1) for part in picture.info["Description"].split("; "))
+    far = mb.evaluate(mb.demo_data(), threshold=0.6).far
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        limits = {method: far.interval(method, n_resamples=5000, rng=0) for method in drawn}
+    assert drawn == {method: span(*interval) for method, interval in limits.items()}
+    ratio = limits["latent"].width / limits["naive-wilson"].width
+    told = re.search(r"independent trials is (\d+) times too narrow", (ROOT / "README.md").read_text())
+    assert told is not None
+    assert int(told[1]) == round(ratio)

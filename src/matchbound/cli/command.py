@@ -144,7 +144,7 @@ def provenance(inputs: Sequence[str], **taken: Any) -> dict[str, Any]:
     parameters = {key: _shared(key, value) for key, value in arguments.items() if key not in NO_PARAMETERS}
     return {
         "version": __version__,
-        "parameters": {key: value for key, value in parameters.items() if value not in (None, [], (), "")},
+        "parameters": {key: value for key, value in parameters.items() if value is not None and value not in ([], "")},
         "seed": arguments.get("seed"),
         "input": digests[0] if len(digests) == 1 else digests or None,
         **({} if (words := command_line()) is None else {"command": words}),
