@@ -141,10 +141,11 @@ def provenance(inputs: Sequence[str], **taken: Any) -> dict[str, Any]:
         origin.check()
     arguments = {**(_arguments.get() or {}), **taken}
     laboratory = arguments.pop("laboratory", LABORATORY)
-    parameters = {key: _shared(key, value) for key, value in arguments.items() if key not in NO_PARAMETERS}
+    given = {key: value for key, value in arguments.items() if value or key in ("distance", "threshold", "far")}
+    parameters = {key: _shared(key, value) for key, value in given.items() if key not in NO_PARAMETERS}
     return {
         "version": __version__,
-        "parameters": {key: value for key, value in parameters.items() if value is not None and value not in ([], "")},
+        "parameters": {key: value for key, value in parameters.items() if value not in (None, [])},
         "seed": arguments.get("seed"),
         "input": digests[0] if len(digests) == 1 else digests or None,
         **({} if (words := command_line()) is None else {"command": words}),
