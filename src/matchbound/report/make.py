@@ -94,7 +94,7 @@ def write_report(
 
     See Also
     --------
-    make_report, Report
+    make_report
 
     Examples
     --------
