@@ -82,7 +82,7 @@ def test_every_result_says_what_it_says_by_code() -> None:
         "min_dcf": useless.min_dcf(prior=1e-6).interval().notes,
         "precision": rates.precision().interval().notes,
         "fpir": found.fpir(0.6).interval().notes,
-        "fpir@size": found.at_gallery_size(10_000, 0.6).notes(),
+        "fpir@size": found.at_gallery_size(10_000, 0.6).notes,
         "findings": mb.Comparisons(["a", "a"], ["a", "b"], [0.5, 0.5]).findings(),
         "groups": mb.by_group(faces, 0.6, group={name: str(name)[-1] for name in faces.identities.tolist()}).warnings,
         "curve": mb.roc(mb.demo_data(n_identities=10)).warnings,

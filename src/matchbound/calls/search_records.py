@@ -62,7 +62,7 @@ def _method(number: Number, method: str) -> str:
 
 def search_claim(
     found: Searches,
-    said: Statement,
+    statement: Statement,
     thresholds: Sequence[float],
     rank: int,
     *,
@@ -72,6 +72,6 @@ def search_claim(
 ) -> Claim:
     """The verdict on a requirement about searches, at the one threshold given where it needs one."""
     at = {"threshold": thresholds[0]} if len(thresholds) == 1 else {}
-    number = found.claimed(said, rank=rank, **at)
+    number = found.claimed(statement, rank=rank, **at)
     options = {"gallery": target} if not isinstance(number, RateAtSize) else {}
-    return said.judge(number, level=level, method=_method(number, method), **options)
+    return statement.judge(number, level=level, method=_method(number, method), **options)

@@ -138,14 +138,14 @@ def search(
             people = probes.identities if shown.dtype.kind in "iu" else as_text(probes.identities)
             group = dict(zip(people.tolist(), probes.group.tolist(), strict=True))
     rotating = protocol == "rotating" or (protocol == "auto" and bool(np.all(lists.own >= 0)))
-    told = list(lists.notes)
+    every_note = list(lists.notes)
     if rotating and protocol == "auto":
-        told.append(ROTATING)
+        every_note.append(ROTATING)
     if not np.any(lists.own >= 0):
-        told.append(NO_MATES)
-    for text in told:
-        warnings.warn(text, MatchboundWarning, stacklevel=2)
-    return Searches(lists.tally(rotating), tuple(told), group)
+        every_note.append(NO_MATES)
+    for note in every_note:
+        warnings.warn(note, MatchboundWarning, stacklevel=2)
+    return Searches(lists.tally(rotating), tuple(every_note), group)
 
 
 def _check(gallery: Embeddings, probes: Embeddings | None, fuse: str, failed_probes: ArrayLike | None) -> None:

@@ -119,7 +119,7 @@ def identify(
         check_rate(value, "--fpir", "0.01")
     for place in ranks:
         check_whole(place, "--rank")
-    statements = [said for _, said in read_claims(claim, "searches")]
+    statements = [statement for _, statement in read_claims(claim, "searches")]
     if (group or people) and len(at) != 1:
         raise UsageError("rates by group are at one threshold; give --threshold once")
     if (against_gallery is None) != (against_probes is None):
@@ -146,7 +146,7 @@ def identify(
             )  # fmt: skip
     asked: dict[str, Any] = {"method": method, "level": level, "target": target}
     records = search_records(found, at, fpir or [], ranks, gallery_size or [], **asked)
-    verdicts = [search_claim(found, said, at, ranks[0], **asked) for said in statements]
+    verdicts = [search_claim(found, statement, at, ranks[0], **asked) for statement in statements]
     judged = [(verdict, at[0] if verdict.metric in ("fpir", "fnir") else None) for verdict in verdicts]
     tables, parts, options = [searches_rows(records)], dict[str, Any](), dict[str, Any]()
     if hubs:

@@ -297,7 +297,7 @@ class SearchJob:
     owner : int64 array, shape (m,)
         The enrolled person of each template, 0..size − 1.
     own : int64 array, shape (n,)
-        The enrolled person whom each probe shows, or −1. That person is no candidate of the probe.
+        The enrolled person whom each probe shows, or −1. That person is not a candidate of the probe.
     size : int
         N.
     fuse : {"max", "mean"}

@@ -484,17 +484,17 @@ class Candidates:
         if np.any(cut):
             short = cut & np.isneginf(scores[:, 1])
             scores[short, 1] = end[short]
-            said = Note(
+            note = Note(
                 "short-lists",
                 f"lists end at {longest} candidates of {people.size:,} enrolled people: ranks to {longest} and FPIR at "
                 "any threshold can be counted; how many people reach a threshold, and so selectivity and other gallery "
                 "sizes, only above the end of every list",
             )
-            notes = (*notes, said)
+            notes = (*notes, note)
         if np.isfinite(bottom):
             shown_floor = -bottom if distance else bottom
-            told = f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused"
-            notes = (*notes, Note("listed-from", told))
+            text = f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused"
+            notes = (*notes, Note("listed-from", text))
         return cls(
             people, shown, own, mate, others, scores, end, listed.astype(np.int64), bottom, distance,
             notes=as_notes(notes),

@@ -86,7 +86,7 @@ def search_sections(
         records = search_records(found, cuts or ([at] if at is not None else []), targets, list(ranks), [], level=level)
         curves = [found.trade_off(ranks[0], level)] if both else []
         curves += [found.cmc_curve(level=level)] if found.n_mated else []
-        judged = [search_claim(found, said, cuts, ranks[0], level=level) for said in statements]
+        judged = [search_claim(found, statement, cuts, ranks[0], level=level) for statement in statements]
         if at is not None:
             curves.append(found.size_curve(at, level=level))
             more += [

@@ -190,17 +190,17 @@ def compare_searches(
     _check_same(a, b)
     kind = gallery_named(gallery)
     cuts = threshold if isinstance(threshold, tuple) else (threshold, threshold)
-    made: dict[str, SearchDifference | None] = dict.fromkeys(("fpir", "fnir", "cmc", "fnir_at_fpir"))
+    differences: dict[str, SearchDifference | None] = dict.fromkeys(("fpir", "fnir", "cmc", "fnir_at_fpir"))
     if cuts[0] is not None and cuts[1] is not None:
         if a.n_nonmated:
-            made["fpir"] = _paired(a.fpir(cuts[0]), b.fpir(cuts[1]), kind)
+            differences["fpir"] = _paired(a.fpir(cuts[0]), b.fpir(cuts[1]), kind)
         if a.n_mated:
-            made["fnir"] = _paired(a.fnir(cuts[0], rank), b.fnir(cuts[1], rank), kind)
+            differences["fnir"] = _paired(a.fnir(cuts[0], rank), b.fnir(cuts[1], rank), kind)
     if a.n_mated:
-        made["cmc"] = _paired(a.cmc(rank), b.cmc(rank), kind)
+        differences["cmc"] = _paired(a.cmc(rank), b.cmc(rank), kind)
         if fpir is not None and a.n_nonmated:
-            made["fnir_at_fpir"] = _at_fpir(a, b, fpir, rank)
-    return SearchComparison(**made)
+            differences["fnir_at_fpir"] = _at_fpir(a, b, fpir, rank)
+    return SearchComparison(**differences)
 
 
 def _paired(a: SearchRate, b: SearchRate, gallery: Gallery) -> SearchDifference:

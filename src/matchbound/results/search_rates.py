@@ -579,13 +579,13 @@ class RateAtSize(_OfHits):
 
     def record(self, interval: Interval | None) -> dict[str, Any]:
         """The rate with the limits of an interval and of the bracket without a model."""
-        made = super().record(interval)
+        record = super().record(interval)
         if interval is not None:
             limits = self._rule(self._chosen("auto" if self.reach <= 1.0 else "bound", {})).limits(
                 self, Ask((1.0 - interval.level) / 2.0, interval.level, "two-sided")
             )
-            made |= {"bracket_low": limits.low, "bracket_high": limits.high}
-        return made
+            record |= {"bracket_low": limits.low, "bracket_high": limits.high}
+        return record
 
     def _fields(self) -> dict[str, Any]:
         return {**super()._fields(), "size": self.size}
