@@ -3,7 +3,7 @@
 Numba's own cache asks only whether the file of the kernel itself has changed, loads whatever bytes it finds, and fails
 the run when it cannot write. Kernels here call kernels of other files, and machine code with one wrong bit crashes or
 miscounts. So each compiled kernel is a file of its own, named by all sources of its package, by its types and by the
-processor, and it begins with a digest of the rest. A file that is damaged, belongs to another user or can be written by
+processor, and it ends with a digest of the rest. A file that is damaged, belongs to another user or can be written by
 others is not loaded; a cache that cannot be used only costs time.
 """
 
@@ -13,7 +13,6 @@ import contextlib
 import functools
 import hashlib
 import os
-import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -69,9 +68,12 @@ def inlined(function: F) -> F:
 class _KernelCache(_NumbaCache):  # type: ignore[misc]
     """Numba's cache of one function, with files of our own, one for each key; it never raises."""
 
+    _cache_file: Any
+
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._sources = sources_digest(Path(function.__code__.co_filename).parent)
+        self._numba_files = self._cache_file
         self._cache_file = self  # numba calls its `load` and `save`
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -104,15 +106,15 @@ class _KernelCache(_NumbaCache):  # type: ignore[misc]
             if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
                 return None
             content = file.read()
-        if hashlib.sha256(content[DIGEST_BYTES:]).digest() != content[:DIGEST_BYTES]:
+        if hashlib.sha256(content[:-DIGEST_BYTES]).digest() != content[-DIGEST_BYTES:]:
             return None
-        kept, form = pickle.loads(content[DIGEST_BYTES:])  # noqa: S301  numba's format; its owner and digest are checked
+        kept, form = self._numba_files._load_data(self._path(key).name)
         return form if kept == key else None
 
     def save(self, key: Any, form: Any) -> None:
         """Keep a form under `key`, whole or not at all, and drop what other sources left."""
         content, path = _dumps((key, form)), self._path(key)
-        write_atomically(path, hashlib.sha256(content).digest() + content, mode=0o600)
+        write_atomically(path, content + hashlib.sha256(content).digest(), mode=0o600)
         python = self._impl.filename_base.rpartition(".")[2]  # as py311
         for old in path.parent.glob(f"*.{python}.*.nb[ci]*"):  # also half of one, of a process that was killed
             if f".{self._sources}." not in old.name:
