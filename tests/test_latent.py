@@ -261,7 +261,7 @@ class TestTwin:
     """The whole of the interval against one that walks over pairs of comparisons."""
 
     @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
-    @settings(max_examples=25)
+    @settings(max_examples=10)
     @given(
         st.integers(0, 10**6), st.lists(st.integers(1, 3), min_size=3, max_size=5), st.floats(-2.0, 2.0),
         st.sampled_from(["far", "frr"]), st.sampled_from([0.6, 0.95]), st.booleans(),

@@ -14,10 +14,9 @@ from matchbound.counts.curve import CurveTally, SteppedCurve
 from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.results.cost_sums import pair_square, residual_sums
-from matchbound.results.interval import Side, check_prior, named
+from matchbound.results.interval import check_prior, named
 from matchbound.results.latent_pair import CurveModels, PairFit
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
-from matchbound.results.rates import Rate
 from matchbound.show.shown import Shown
 from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
 from matchbound.stats.costs import (
@@ -69,8 +68,6 @@ def weights_of(
 
 def _latent(cost: CostStatistic, ask: Ask) -> Limits:
     """The latent models of FAR and FRR, which share one budget of error."""
-    if cost._reason is not None:
-        raise CannotFit(cost._reason)
     return Limits(*cost._latent(ask), cost._fit.method)
 
 
@@ -97,28 +94,6 @@ def _wider(cost: LogCost, ask: Ask) -> Limits:
     return Limits(min(limits.low, quick.low), high, f"{limits.method}+log-t")
 
 
-def _both_rates(cost: DetectionCost, ask: Ask) -> Limits:
-    """The default limits of FAR and FRR put into the cost, both at once: careful, and never of width zero."""
-    sides: tuple[Side, Side] = ("two-sided", "two-sided") if ask.side == "two-sided" else ("lower", "upper")
-    low = high = 0.0
-    for point in cost.points:
-        k = max(point.index, 1) if cost.metric == "mindcf" else point.index
-        at = cost.curve.thresholds[k : k + 1]
-        tally = cost.models.recount.tally(at)
-        far, frr = (
-            [Rate(metric, float(at[0]), tally, 0).interval(level=ask.level, side=side) for side in sides]
-            for metric in ("far", "frr")
-        )
-        low += point.weights.false_accept * far[0].low + point.weights.miss * frr[0].low
-        high += point.weights.false_accept * far[1].high + point.weights.miss * frr[1].high
-    return Limits(low / len(cost.points), min(high / len(cost.points), cost.ends[1]), "wilson")
-
-
-def _disjoint(cost: LogCost, ask: Ask) -> Limits:
-    """Limits that count only comparisons that share nobody."""
-    return Limits(*cost._integrated(cost.models.disjoint(), ask), "wilson")
-
-
 LATENT = Rule("latent", _latent, warns=True)
 LOG_T = Rule("log-t", _log_t, warns=True)
 
@@ -140,7 +115,7 @@ class CostStatistic(Number):
     estimate: float
     metric: str
     rules: ClassVar[tuple[Rule, ...]] = (LATENT, LOG_T)
-    defaults: ClassVar[tuple[str, ...]] = ("latent", "log-t")
+    defaults: ClassVar[tuple[str, ...]] = ("latent",)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
@@ -181,11 +156,6 @@ class CostStatistic(Number):
     def _latent(self, ask: Ask) -> tuple[float, float]:
         """Limits by the latent models of both rates."""
         raise NotImplementedError
-
-    @cached_property
-    def _reason(self) -> Note | None:
-        """Why the latent models cannot be fitted, or None where they can."""
-        return self.models.why_not(self._index)
 
     @property
     def _index(self) -> int:
@@ -229,8 +199,8 @@ class DetectionCost(CostStatistic):
         The name of the evaluation, or None.
     """
 
-    rules: ClassVar[tuple[Rule, ...]] = (LATENT, LOG_T, Rule("both rates", _both_rates, hidden=True, warns=True))
-    defaults: ClassVar[tuple[str, ...]] = ("latent", "both rates")
+    rules: ClassVar[tuple[Rule, ...]] = (LATENT, LOG_T)
+    defaults: ClassVar[tuple[str, ...]] = ("latent",)
     points: tuple[CostPoint, ...]
     preset: str | None = None
 
@@ -352,9 +322,8 @@ class LogCost(CostStatistic):
         LATENT,
         LOG_T,
         Rule("wider", _wider, hidden=True, warns=True),
-        Rule("disjoint", _disjoint, hidden=True, warns=True),
     )
-    defaults: ClassVar[tuple[str, ...]] = ("wider", "log-t", "disjoint")
+    defaults: ClassVar[tuple[str, ...]] = ("wider",)
     genuine_loss: float
     impostor_loss: float
     llr: FloatArray = field(repr=False)

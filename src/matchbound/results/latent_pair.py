@@ -13,7 +13,6 @@ from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import UnitCurve
-from matchbound.notes import Note
 from matchbound.results.interval import Side, tail_of
 from matchbound.stats.budget import BudgetTables, budget_tables
 from matchbound.stats.intervals import normal_quantile, wilson_limits
@@ -24,16 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Independent:
-    """A rate with Wilson's limits: of independent comparisons, or of fewer effective ones.
+    """A rate of independent comparisons, with Wilson's limits.
 
     comparisons
         How many there are.
-    trials
-        How many independent ones they count as; None for all of them.
     """
 
     comparisons: float
-    trials: float | None = None
 
     def deviate(self, level: float, side: Side) -> float:
         """The normal quantile."""
@@ -42,7 +38,7 @@ class Independent:
     def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
         """Limits for many counts at once, each with its own tail Φ(−deviate)."""
         rate = np.asarray(errors, dtype=np.float64) / self.comparisons
-        low, high = wilson_limits(rate, self.comparisons if self.trials is None else self.trials, deviate)
+        low, high = wilson_limits(rate, self.comparisons, deviate)
         return np.where(upper, high, low)
 
 
@@ -78,18 +74,6 @@ class CurveModels:
     curve: CurveTally
     recount: Recount
     _fits: dict[int, PairFit] = field(default_factory=dict, repr=False)
-
-    def disjoint(self) -> PairFit:
-        """Limits that count only comparisons that share nobody: ⌊G/2⌋ impostor pairs, one genuine per identity."""
-        impostor = int((self.curve.impostor_comparisons > 0).sum()) // 2
-        genuine = int((self.curve.genuine_comparisons > 0).sum())
-        return PairFit(Independent(self.curve.n_impostor, impostor), Independent(self.curve.n_genuine, genuine))
-
-    def why_not(self, index: int) -> Note | None:
-        """Why the models cannot be fitted, or None where they can (or where nobody is known)."""
-        from matchbound.results import latent
-
-        return None if self.recount.anonymous else latent.why_not(self.recount)
 
     def at(self, index: int) -> PairFit:
         """The models fitted around the threshold of a point."""

@@ -61,15 +61,14 @@ def linkage_curve(
     matched, missed = curve.false_matches[k].astype(np.float64), curve.false_nonmatches[k].astype(np.float64)
     far, frr = matched / curve.n_impostor, missed / curve.n_genuine
     at = crossing(curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine).index
-    fitted = models.why_not(at) is None
-    fit = models.at(at) if fitted else models.disjoint()
+    fit = models.at(at)
 
     def along(value: FloatArray) -> Along:
         return Along(value, value.copy(), value.copy())
 
     precision, recall, f1 = along(precision_of(far, frr, share)), along(1.0 - frr), along(f1_of(far, frr, share))
     most = frr > 0.5  # the model of FRR is one of matches where most comparisons err, as for a single threshold
-    for part, own in ((~most, fit), (most, models.at(int(k[most][-1])) if fitted and most.any() else fit)):
+    for part, own in ((~most, fit), (most, models.at(int(k[most][-1])) if most.any() else fit)):
         if not part.any():
             continue
         tables = own.tables(level, "two-sided")
@@ -82,7 +81,7 @@ def linkage_curve(
         for band, (low, high) in limits:
             band.low[part] = np.minimum(low, band.estimate[part])
             band.high[part] = np.maximum(high, band.estimate[part])
-    method = fit.method if fitted else "wilson"
+    method = fit.method
     return LinkageCurve(curve.thresholds[k], precision, recall, f1, share, level, method)
 
 
