@@ -63,7 +63,7 @@ def roc(
     >>> point = mb.roc(mb.demo_data()).at_far(1e-2)
     >>> low, high = point.interval()
     >>> f"FRR {point.estimate:.2%}, between {low:.2%} and {high:.2%}"
-    'FRR 0.66%, between 0.13% and 3.85%'
+    'FRR 0.66%, between 0.12% and 3.85%'
     """
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)

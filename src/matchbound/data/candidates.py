@@ -400,6 +400,8 @@ class Candidates:
 
         Parameters
         ----------
+        gallery, identity, own, distance, source, notes
+            As in the class.
         best : (mate, holder, score)
             As in the class; failed searches come last.
         """

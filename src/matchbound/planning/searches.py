@@ -126,7 +126,7 @@ def plan_search(
     >>> import matchbound as mb
     >>> made = mb.plan_search(fpir=0.001, upper=0.002, gallery=10_000)
     >>> made.people, made.people_without_hits
-    (14184, 1275)
+    (14176, 1497)
     """
     check_level(level)
     for name, value in (("fpir", fpir), ("upper", upper)):
