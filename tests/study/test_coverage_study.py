@@ -52,7 +52,7 @@ def test_the_answer_depends_on_the_seed_alone() -> None:
 def test_a_dask_client_gives_the_same_answer() -> None:
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         assert same(small(executor=client), small())
