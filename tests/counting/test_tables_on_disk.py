@@ -164,7 +164,7 @@ def test_systems_on_disk_are_read(table: Path, tmp_path: Path) -> None:
     assert read.distance
     report = mb.make_report(mb.read(table), far=0.1, against={"other": mb.scan(other)})
     assert report.systems is not None
-    assert report.systems.rows[0].estimate == expected.frr.estimate
+    assert report.systems.records[0]["estimate"] == expected.frr.estimate
 
 
 @pytest.mark.parametrize("name", ["scores.parquet", "scores.csv"])
