@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,15 @@ class CurveTally:
     genuine_comparisons: IntArray
     impostor_comparisons: IntArray
     instances: IntArray | None
+    weighting: ClassVar[str] = "comparisons"
+    """What counts once: ``"comparisons"`` or ``"identities"``."""
+    every_step: ClassVar[bool] = True
+    """Whether every threshold that makes a difference is a point of the curve."""
+
+    @property
+    def counted(self) -> CurveTally:
+        """The curve with comparisons as its units; its points are the same."""
+        return self
 
     @property
     def n_identities(self) -> int:
@@ -130,6 +139,10 @@ class CurveTally:
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         raise NotImplementedError
 
+    def genuine_errors_at(self, point: int) -> IntArray:
+        """e_i at one of the thresholds, shape (G,)."""
+        return np.asarray(self.errors_at(np.array([point])).genuine[0])
+
     def sums_at(self, points: IntArray) -> CurveSums:
         """The sums behind the variances at some of the thresholds, by their numbers in increasing order."""
         return self.sums.take(points)
@@ -145,6 +158,22 @@ class CurveTally:
             impostor=ImpostorTally(self.impostor_comparisons, errors.impostor, sums.pair_mm, sums.nm, sums.nn),
             instances=self.instances,
         )
+
+    def summed(self, genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, FloatArray, float | None]:
+        """Sums of what comparisons are worth that begin to match at each point of the curve.
+
+        Parameters
+        ----------
+        genuine, impostor : float64 arrays, shape (K,)
+            The worth of a genuine or impostor comparison at each point.
+
+        Returns
+        -------
+        tuple
+            Σ over the genuine comparisons of each identity and over its impostor comparisons, shape (G,) each, and
+            Σ_{i<j} (Σ over the comparisons of {i, j})², None where pairs are not known.
+        """
+        raise NotImplementedError
 
     def genuine_masses(self) -> tuple[FloatArray, IntArray]:
         """Where genuine scores lie: (similarity, how many there), similarity decreasing."""
@@ -269,6 +298,10 @@ class SortedCurve(CurveTally):
             gg=gg,
         )
 
+    def genuine_errors_at(self, point: int) -> IntArray:
+        """e_i at one of the thresholds, from the genuine comparisons alone."""
+        return np.asarray(self.recounted(self.thresholds[[point]], genuine=True).genuine.errors[0])
+
     def sums_at(self, points: IntArray) -> CurveSums:
         """The sums at some of the thresholds."""
         if points.size > FEW_POINTS or self.a.size <= MANY_ROWS:
@@ -293,6 +326,23 @@ class SortedCurve(CurveTally):
         """Errors by identity at some of the thresholds, by their numbers in increasing order."""
         tally = self.tally_at(points)
         return PointErrors(tally.genuine.errors, tally.impostor.errors)
+
+    def summed(
+        self,
+        genuine: FloatArray,
+        impostor: FloatArray,
+        weights: tuple[FloatArray, FloatArray] | None = None,
+    ) -> tuple[FloatArray, FloatArray, float | None]:
+        """As for any curve; `weights` are those of each genuine and of each impostor comparison, strictest first."""
+        inside = np.repeat(genuine, np.diff(self.genuine_matches, prepend=0))
+        between = np.repeat(impostor, np.diff(self.false_matches, prepend=0))
+        if weights is not None:
+            inside, between = inside * weights[0], between * weights[1]
+        size, (number, table) = self.n_identities, self.pairs
+        own: FloatArray = np.bincount(self.owner, inside, size).astype(np.float64)
+        pair = np.bincount(number, between, table.count.size)
+        shared = (np.bincount(table.first, pair, size) + np.bincount(table.second, pair, size)).astype(np.float64)
+        return own, shared, float(pair @ pair)
 
 
 def sums_of(tally: Tally) -> CurveSums:
@@ -323,6 +373,14 @@ class SteppedCurve(CurveTally):
     """
 
     tally: Tally = field(repr=False)
+    every_step: ClassVar[bool] = False
+
+    def summed(self, genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, FloatArray, float | None]:
+        """From the errors by identity at each threshold, summed by parts."""
+        falls = [-np.diff(worth, append=0.0) for worth in (genuine, impostor)]
+        g = self.genuine_comparisons
+        own: FloatArray = falls[0].sum() * g - falls[0] @ self.tally.genuine.errors
+        return own, falls[1] @ self.tally.impostor.errors, None
 
     @cached_property
     def sums(self) -> CurveSums:

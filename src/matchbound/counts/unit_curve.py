@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,16 @@ class UnitCurve(CurveTally):
     """
 
     pooled: SortedCurve = field(repr=False)
+    weighting: ClassVar[str] = "identities"
+
+    @property
+    def counted(self) -> CurveTally:
+        """The curve with comparisons as its units."""
+        return self.pooled
+
+    def summed(self, genuine: FloatArray, impostor: FloatArray) -> tuple[FloatArray, FloatArray, float | None]:
+        """The same with each comparison weighing 1/g_i or 1/m_ij."""
+        return self.pooled.summed(genuine, impostor, (self.genuine_weights, self.impostor_weights))
 
     @property
     def trials(self) -> tuple[int, int]:

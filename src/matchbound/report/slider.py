@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.unit_curve import UnitCurve
+from matchbound.counts.curve import CurveTally
 from matchbound.report.page import Point, Stated
 from matchbound.results.roc import RocCurve
 from matchbound.show.histogram import panel_points
@@ -68,7 +67,7 @@ def make_slider(curve: RocCurve, level: float, method: str, points: Sequence[Poi
     return Slider(
         numbers=numbers,
         readings=tuple(readings[k] for k in order),
-        exact=isinstance(counted, SortedCurve),
+        exact=counted.every_step,
         start=places[focus],
         level=level,
         totals=(counted.n_impostor, counted.n_genuine),
@@ -88,7 +87,7 @@ def _state(numbers: dict[str, Any], rate: str, here: Any, stated: Stated) -> Non
 
 def counted_curve(curve: CurveTally) -> CurveTally:
     """The curve of comparisons behind a curve of identities; any other is itself."""
-    return curve.pooled if isinstance(curve, UnitCurve) else curve
+    return curve.counted
 
 
 def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:
@@ -99,7 +98,7 @@ def reading_of(curve: CurveTally, index: int, digits: int = 6) -> str:
     """
     curve = counted_curve(curve)
     exact = float(curve.thresholds[index])
-    if not isinstance(curve, SortedCurve):
+    if not curve.every_step:
         return f"{exact:.{digits}g}"
     following = float(curve.thresholds[index + 1]) if index + 1 < curve.thresholds.size else None
     for count in range(4, 18):

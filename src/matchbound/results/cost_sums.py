@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
-from matchbound.counts.unit_curve import UnitCurve
+from matchbound.counts.curve import CurveTally
 from matchbound.results.latent_pair import CurveModels
 from matchbound.stats.dyadic import DyadicSums
 
@@ -23,14 +22,13 @@ def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[floa
     A curve without every step knows only the squares of single points; of several, it gives the largest value that the
     sum can have.
     """
-    if isinstance(curve, SortedCurve):
-        number, table = curve.pairs
-        total = np.zeros(table.count.size)
+    if curve.every_step:
+        worth = np.zeros(curve.thresholds.size)
         for k, weight in zip(points, weights, strict=True):
-            matched = int(curve.false_matches[k])
-            erred = np.bincount(number[:matched], minlength=table.count.size)
-            total += weight * (erred - matched / curve.n_impostor * table.count)
-        return float(total @ total)
+            worth += weight * ((np.arange(worth.size) <= k) - float(curve.false_matches[k]) / curve.n_impostor)
+        square = curve.summed(np.zeros(worth.size), worth)[2]
+        assert square is not None
+        return square
     sums, root = curve.sums, 0.0
     for k, weight in zip(points, weights, strict=True):
         p = float(curve.false_matches[k]) / curve.n_impostor
@@ -47,23 +45,8 @@ def residual_sums(curve: CurveTally, models: CurveModels, genuine: FloatArray, i
     genuine, impostor : float64 arrays, shape (K,)
         The residual of a genuine or impostor comparison at each point.
     """
-    size = curve.n_identities
-    every = curve.pooled if isinstance(curve, UnitCurve) else curve
-    if isinstance(every, SortedCurve):
-        inside = np.repeat(genuine, np.diff(every.genuine_matches, prepend=0))
-        between = np.repeat(impostor, np.diff(every.false_matches, prepend=0))
-        if isinstance(curve, UnitCurve):
-            inside, between = inside * curve.genuine_weights, between * curve.impostor_weights
-        own: FloatArray = np.bincount(every.owner, inside, size).astype(np.float64)
-        shared = (np.bincount(every.first, between, size) + np.bincount(every.second, between, size)).astype(np.float64)
-        number, table = every.pairs
-        pair = np.bincount(number, between, table.count.size)
-        return DyadicSums(own, shared, float(pair @ pair))
-    assert isinstance(curve, SteppedCurve)
-    tally = curve.tally
-    accepted = np.diff(tally.genuine.comparisons - tally.genuine.errors, axis=0, prepend=0)
-    by_step: FloatArray = impostor @ np.diff(tally.impostor.errors, axis=0, prepend=0)
-    return DyadicSums(genuine @ accepted, by_step, _sampled_square(curve, models, impostor))
+    own, shared, square = curve.summed(genuine, impostor)
+    return DyadicSums(own, shared, _sampled_square(curve, models, impostor) if square is None else square)
 
 
 def _sampled_square(curve: CurveTally, models: CurveModels, residual: FloatArray) -> float:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally, SteppedCurve
+from matchbound.counts.curve import CurveTally
 from matchbound.errors import UsageError
 from matchbound.notes import Note
 from matchbound.results.cost_sums import pair_square, residual_sums
@@ -402,7 +402,7 @@ def actual_dcf(
     """The normalised detection cost at the threshold that is best for scores that are log-likelihood ratios."""
     ratios_wanted(curve, "actual_dcf")
     weights, preset = weights_of(prior, cost_miss, cost_false_accept)
-    if isinstance(curve, SteppedCurve):
+    if not curve.every_step:
         from matchbound.counts.curve import curve_of_tally
 
         wanted = np.unique([w.log_odds for w in weights])[::-1]
@@ -438,7 +438,7 @@ def cllr(curve: CurveTally, models: CurveModels) -> LogCost:
     llr, genuine, impostor, cell = _cells(curve)
     value, own, other = cllr_of_masses(llr, genuine, impostor)
     error = 0.0
-    if isinstance(curve, SteppedCurve):
+    if not curve.every_step:
         upper = np.append(llr[1:], llr[-1])
         middle = (llr + upper) / 2.0
         ends = [cllr_of_masses(edge, genuine, impostor)[1:] for edge in (llr, upper)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.results import latent
 from matchbound.results.error_rates import error_rates
@@ -86,7 +85,7 @@ class RateLimits(Shown):
 def limits_at(curve: RocCurve, points: IntArray, metric: Metric, level: float, method: str) -> RateLimits:
     """See `RocCurve.limits_at`."""
     method = named(method, METHODS)
-    if isinstance(curve.tally, UnitCurve):
+    if curve.weighting == "identities":
         return _unit_limits(curve, points, metric, level, method)
     tails = tail_of(level, "two-sided"), tail_of(level, "upper")
     careful = method == "auto" and latent.why_not(curve.recount) is not None
@@ -129,7 +128,7 @@ def _unit_limits(curve: RocCurve, points: IntArray, metric: str, level: float, m
 
 def threshold_for(curve: RocCurve, far: float, confidence: float, method: str) -> ThresholdChoice:
     """See `RocCurve.threshold_for`."""
-    if isinstance(curve.tally, UnitCurve):
+    if curve.weighting == "identities":
         raise UsageError(
             f"a threshold with a guarantee is of pooled comparisons; use {argument('weighting', 'comparisons')}"
         )

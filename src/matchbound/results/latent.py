@@ -11,7 +11,6 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
-from matchbound.counts.unit_curve import UnitCurve
 from matchbound.notes import Note
 from matchbound.results.interval import Side
 from matchbound.results.number import Limits
@@ -101,13 +100,13 @@ def tally_along(curve: CurveTally, recount: Recount) -> Tally:
 
 
 def of_unit_curve(
-    curve: UnitCurve, far: LatentModel, frr: LatentModel, recount: Recount
+    curve: CurveTally, far: LatentModel, frr: LatentModel, recount: Recount
 ) -> tuple[LatentModel, LatentModel]:
     """The models of rates in which every identity counts once, from those of the pooled rates."""
     from matchbound.stats.latent import of_units
     from matchbound.stats.weighting import far_by_pair, frr_by_identity
 
-    made: tuple[UnitCurve, Tally] | None = recount.memo.get("units along")
+    made: tuple[CurveTally, Tally] | None = recount.memo.get("units along")
     if made is None or made[0] is not curve:
         shares = np.linspace(0.0, 1.0, POINTS_ALONG + 2)[1:-1]
         wanted = np.unique([*np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)),

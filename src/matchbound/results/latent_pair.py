@@ -12,7 +12,6 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.unit_curve import UnitCurve
 from matchbound.results.interval import Side, tail_of
 from matchbound.stats.budget import BudgetTables, budget_tables
 from matchbound.stats.intervals import normal_quantile, wilson_limits
@@ -82,7 +81,7 @@ class CurveModels:
 
         if self.recount.anonymous:
             return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
-        counted = self.curve.pooled if isinstance(self.curve, UnitCurve) else self.curve
+        counted = self.curve.counted
         matched, missed = int(counted.false_matches[index]), int(counted.false_nonmatches[index])
         key = int(np.digitize(matched / counted.n_impostor, (BLENDED[0], 0.5, BLENDED[1])))
         if key not in self._fits:
@@ -90,7 +89,7 @@ class CurveModels:
             near = latent.tally_along(counted, recount)
             far = latent.fit("far", near, matched, recount)
             frr = latent.fit("frr", near, missed, recount, both=True)
-            if isinstance(self.curve, UnitCurve):
+            if self.curve.weighting == "identities":
                 far, frr = latent.of_unit_curve(self.curve, far, frr, self.recount)
             self._fits[key] = PairFit(far, frr)
         return self._fits[key]

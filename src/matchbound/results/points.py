@@ -12,7 +12,6 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.unit_curve import UnitCurve
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap, scheme_of
@@ -215,7 +214,7 @@ class CurveStatistic(Number):
         tally = latent.tally_along(counted, self.recount)
         far = latent.fit("far", tally, x, self.recount, settings)
         frr = latent.fit("frr", tally, e, self.recount, settings, both=True)
-        if isinstance(self.curve, UnitCurve):
+        if self.weighting == "identities":
             far, frr = latent.of_unit_curve(self.curve, far, frr, self.recount)
         return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
 
@@ -232,12 +231,12 @@ class CurveStatistic(Number):
     @property
     def weighting(self) -> str:
         """What counts once: ``"comparisons"`` or ``"identities"``."""
-        return "identities" if isinstance(self.curve, UnitCurve) else "comparisons"
+        return self.curve.weighting
 
     @property
     def _counted(self) -> CurveTally:
         """The curve with comparisons as its units."""
-        return self.curve.pooled if isinstance(self.curve, UnitCurve) else self.curve
+        return self.curve.counted
 
     def _no_latent(self) -> Note | None:
         """Why the latent models cannot be fitted, or None where they can."""
@@ -417,7 +416,7 @@ class Auc(CurveStatistic):
 
 def every_step(curve: CurveTally) -> SortedCurve:
     """The curve with every comparison, which drawing identities needs."""
-    if isinstance(curve, UnitCurve):
+    if curve.weighting == "identities":
         raise UsageError(f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}")
     if not isinstance(curve, SortedCurve):
         raise DataError(

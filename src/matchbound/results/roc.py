@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
-from matchbound.counts.curve import CurveTally, SortedCurve, SteppedCurve
-from matchbound.counts.unit_curve import UnitCurve
+from matchbound.counts.curve import CurveTally, SteppedCurve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.metrics import Home
 from matchbound.notes import Note
@@ -172,7 +171,7 @@ class RocCurve(Judged, Shown):
         With identities, FRR is the mean over identities of the share of an identity's comparisons that erred, and FAR
         the mean over identity pairs.
         """
-        return "identities" if isinstance(self.tally, UnitCurve) else "comparisons"
+        return self.tally.weighting
 
     @property
     def n_identities(self) -> int:
@@ -235,7 +234,7 @@ class RocCurve(Judged, Shown):
         similarity = -threshold if self.distance else threshold
         k = int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1
         k = max(k, 0)
-        if not isinstance(self.tally, SortedCurve | UnitCurve) and self.thresholds[k] != threshold:
+        if not self.tally.every_step and self.thresholds[k] != threshold:
             raise UsageError(f"this curve has no point at threshold {threshold:g}; use evaluate(data, threshold)")
         return ThresholdPoint(
             float(threshold),

@@ -15,14 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally, SortedCurve
-from matchbound.counts.unit_curve import UnitCurve
+from matchbound.counts.curve import CurveTally
 from matchbound.stats.curve.rates import AreaTerms, curve_variances
 from matchbound.stats.dyadic import bias_factors, effective_number
 from matchbound.stats.intervals import wilson
 
-AT_ONCE = 128
-"""Thresholds whose errors by identity are looked at together."""
 SLOPE_BANDWIDTH = 0.75
 """Bandwidth, in probits of FAR, of the straight line whose slope is the curve's slope."""
 SLOPE_STEPS = np.linspace(-2.0, 2.0, 15)
@@ -105,10 +102,7 @@ def point_influence(curve: CurveTally, points: IntArray) -> PointInfluence:
 def frr_influence(curve: CurveTally, point: int) -> FloatArray:
     """a_i = (e_i − q·g_i)/T at a point of a curve, shape (G,)."""
     q = float(curve.false_nonmatches[point] / curve.n_genuine)
-    if isinstance(curve, SortedCurve):
-        errors = curve.recounted(curve.thresholds[[point]], genuine=True).genuine.errors[0]
-    else:
-        errors = curve.errors_at(np.array([point])).genuine[0]
+    errors = curve.genuine_errors_at(point)
     result: FloatArray = (errors - q * curve.genuine_comparisons) / curve.n_genuine
     return result
 
@@ -182,65 +176,19 @@ def area_rate(curve: CurveTally, terms: AreaTerms) -> EffectiveRate:
 
     Genuine terms sum by identity to a_i, impostor terms by identity pair to D_ij; both are centred.
     """
-    a, rho, far_variance = _area_sums(curve, terms)
-    size = effective_number(curve.genuine_comparisons)
-    more = bias_factors(size)
-    variance = float(a @ a) * more[0] + 2.0 * float(a @ rho) * more[1] + far_variance * more[2]
-    estimate, floor = terms.estimate, _both_floor(curve)
-    spread = estimate * (1.0 - estimate)
-    n = max(spread / variance, floor) if variance > 0.0 and spread > 0.0 else floor
-    return EffectiveRate(estimate, variance, n, max(size - 1.0, 1.0), floor)
-
-
-def _area_sums(curve: CurveTally, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
-    if isinstance(curve, UnitCurve):
-        return _unit_area_sums(curve, terms)
-    if not isinstance(curve, SortedCurve):
-        return _stepped_area_sums(curve, terms)
-    size, n, t = curve.n_identities, curve.n_impostor, curve.n_genuine
-    genuine = np.repeat(terms.genuine, np.diff(curve.genuine_matches, prepend=0))
-    impostor = np.repeat(terms.impostor, np.diff(curve.false_matches, prepend=0))
-    a = np.bincount(curve.owner, weights=genuine - genuine.mean(), minlength=size) / t
-    centred = impostor - impostor.mean()
-    number, table = curve.pairs
-    d = np.bincount(number, weights=centred, minlength=table.count.size)
-    r = np.bincount(table.first, weights=d, minlength=size) + np.bincount(table.second, weights=d, minlength=size)
-    return a, r / n, float(4.0 * (r @ r) - 4.0 * (d @ d)) / (2.0 * n) ** 2
-
-
-def _unit_area_sums(curve: UnitCurve, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
-    """The same with each comparison weighing 1/g_i or 1/m_ij."""
-    pooled, size, n, t = curve.pooled, curve.n_identities, curve.n_impostor, curve.n_genuine
-    genuine = np.repeat(terms.genuine, np.diff(pooled.genuine_matches, prepend=0)) * curve.genuine_weights
-    impostor = np.repeat(terms.impostor, np.diff(pooled.false_matches, prepend=0)) * curve.impostor_weights
-    mine = np.bincount(pooled.owner, weights=genuine, minlength=size)
-    a: FloatArray = np.where(curve.genuine_comparisons > 0, mine - mine.sum() / t, 0.0) / t
-    number, table = pooled.pairs
-    d = np.bincount(number, weights=impostor, minlength=table.count.size)
-    d -= d.mean()
-    r = np.bincount(table.first, weights=d, minlength=size) + np.bincount(table.second, weights=d, minlength=size)
-    return a, r / n, float(4.0 * (r @ r) - 4.0 * (d @ d)) / (2.0 * n) ** 2
-
-
-def _stepped_area_sums(curve: CurveTally, terms: AreaTerms) -> tuple[FloatArray, FloatArray, float]:
-    """From the errors by identity at each threshold; Q is not known there, and Σρ² stands for the variance.
-
-    What a step adds is weighted by the term of the step; summed by parts, errors are weighted by differences of terms.
-    """
     n, t = curve.n_impostor, curve.n_genuine
     accepted, matched = t - curve.false_nonmatches, curve.false_matches
-    mean_g = float(np.diff(accepted, prepend=0) @ terms.genuine) / t
-    mean_i = float(np.diff(matched, prepend=0) @ terms.impostor) / n
-    falls_g, falls_i = (-np.diff(weights, append=0.0) for weights in (terms.genuine, terms.impostor))
-    missed, made = np.zeros(curve.n_identities), np.zeros(curve.n_identities)
-    for start in range(0, curve.thresholds.size, AT_ONCE):
-        some = np.arange(start, min(start + AT_ONCE, curve.thresholds.size))
-        errors = curve.errors_at(some)
-        missed += falls_g[some] @ errors.genuine
-        made += falls_i[some] @ errors.impostor
-    a = ((falls_g.sum() - mean_g) * curve.genuine_comparisons - missed) / t
-    rho = (made - mean_i * curve.impostor_comparisons) / n
-    return a, rho, float(rho @ rho)
+    mean_genuine = float(np.diff(accepted, prepend=0) @ terms.genuine) / t
+    mean_impostor = float(np.diff(matched, prepend=0) @ terms.impostor) / n
+    own, shared, square = curve.summed((terms.genuine - mean_genuine) / t, (terms.impostor - mean_impostor) / n)
+    size = effective_number(curve.genuine_comparisons)
+    more = bias_factors(size)
+    between = float(shared @ shared) - (square or 0.0)
+    variance = float(own @ own) * more[0] + 2.0 * float(own @ shared) * more[1] + between * more[2]
+    estimate, floor = terms.estimate, _both_floor(curve)
+    spread = estimate * (1.0 - estimate)
+    trials = max(spread / variance, floor) if variance > 0.0 and spread > 0.0 else floor
+    return EffectiveRate(estimate, variance, trials, max(size - 1.0, 1.0), floor)
 
 
 def _neighbours(curve: CurveTally, index: int) -> IntArray:
