@@ -67,7 +67,7 @@ def _log_student(kind: str, away: str | None = None) -> Callable[[Ratio, Ask], L
         difference = ratio.difference
         if difference.rate_a == 0.0 and difference.rate_b == 0.0:
             note = Note("no-errors", "no error in either system: the ratio is undefined")
-            return Limits(0.0, math.inf, notes=(note,))
+            return Limits(0.0, math.inf, kind if away is None else f"{kind}+{away}", (note,))
         t = t_quantile(ask.tail, difference.freedom)
         centre, wide = difference._log_ratio(away or kind)
         near = wide
@@ -343,8 +343,8 @@ class RateDifference(Difference):
     def _without_errors(self, ask: Ask) -> Limits | None:
         if self.a.errors or self.b.errors:
             return None
-        level = ask.two_sided_level
-        return Limits(-self.b.interval(level=level).high, self.a.interval(level=level).high)
+        a, b = (rate.interval(level=ask.two_sided_level) for rate in (self.a, self.b))
+        return Limits(-b.high, a.high, a.method)
 
     def _variance(self, method: str) -> float:
         value = self._sums().corrected(self.a.effective_identities)

@@ -256,19 +256,20 @@ def _listed(words: Sequence[str]) -> str:
 
 def _table(records: Sequence[Record], many: bool) -> Table:
     first = records[0]
+    one_place = many and len({place_name(r) for r in records}) == 1  # the sentence above names it
     columns = (
         Column("Number", "name"),
         *((Column("Pair, A − B", "name"),) if many else ()),
         Column("A" if many else str(first["a"]), "number", 2),
         Column("B" if many else str(first["b"]), "number", 1),
-        Column("A − B, percentage points" if many else "difference, percentage points", "number"),
+        Column("A − B, points" if many else "difference, percentage points", "number"),
         Column("ratio", "number", 3),
         Column("p", "number"),
         Column("differ", "number"),
     )
     rows = tuple(
         (
-            row_name(r),
+            _metric(r) if one_place else row_name(r),
             *((f"{r['a']} {MINUS} {r['b']}",) if many else ()),
             percent(r["rate_a"]),
             percent(r["rate_b"]),
