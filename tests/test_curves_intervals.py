@@ -123,7 +123,14 @@ def test_draws_within_identities_are_uniform() -> None:
 def test_area_variance_equals_the_naive_one(rows: list[Row]) -> None:
     both_kinds(rows)
     tally = curve_of_comparisons(comparisons(rows))
-    a, rho, far_variance = curves_influence._area_sums(tally, area_terms(tally, 1.0))
+    terms, n, t = area_terms(tally, 1.0), tally.n_impostor, tally.n_genuine
+    means = (
+        float(-np.diff(tally.false_nonmatches, prepend=t) @ terms.genuine) / t,
+        float(np.diff(tally.false_matches, prepend=0) @ terms.impostor) / n,
+    )
+    a, rho, square = tally.summed((terms.genuine - means[0]) / t, (terms.impostor - means[1]) / n)
+    assert square is not None
+    far_variance = float(rho @ rho) - square
     own, cross, far = naive.auc_variance(rows)
     assert float(a @ a) == pytest.approx(float(own), abs=1e-12)
     assert float(a @ rho) == pytest.approx(float(cross), abs=1e-12)

@@ -422,7 +422,8 @@ def test_a_person_chooses_a_file_and_sees_the_report(browser: object, tmp_path: 
         browser.driver.switch_to.frame("report")  # type: ignore[attr-defined]
         wait_for(browser, "document.querySelector('.headline')")
         rates = mb.evaluate(mb.read(tmp_path / "audit.csv"), 0.5)
-        assert percent(rates.far.estimate) in find(".headline").text
+        assert f"1 in {round(1 / rates.far.estimate)}" in find(".headline").text
+        assert percent(rates.far.estimate) in find("body").text
         assert browser.run("return document.documentElement.classList.contains('live')")  # type: ignore[attr-defined]
         browser.driver.switch_to.default_content()  # type: ignore[attr-defined]
         find("#threshold").clear()
