@@ -35,6 +35,9 @@ def test_a_part_is_said_on_every_number_and_recall_is_refused(tmp_path: Path) ->
     rates = mb.evaluate(data, 0.0)
     assert note in rates.warnings
     assert note in rates.precision().notes
+    assert note in rates.far.interval().notes
+    assert note in rates.frr.interval("wilson").notes
+    assert note in mb.roc(data).at_far(0.1).interval().notes
     assert note in rates.precision(prior=0.1).interval().notes
     for refused in (rates.recall, rates.f1, lambda: rates.claim("recall > 0.9"), mb.roc(data).linkage):
         with pytest.raises(mb.DataError, match="labels='complete'"):

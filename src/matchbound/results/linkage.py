@@ -12,11 +12,11 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError, argument
-from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
+from matchbound.notes import PARTIAL_LABELS, Note
 from matchbound.results.interval import check_prior, opposite
 from matchbound.results.latent_pair import Independent
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
-from matchbound.results.rates import Rate, through_rate
+from matchbound.results.rates import Rate, labels_notes, through_rate
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.costs import log_t, logit_t
 from matchbound.stats.dyadic import DyadicSums, effective_number
@@ -51,12 +51,6 @@ def _partners(tally: Tally) -> IntArray:
         return ends.astype(np.int64)
     taking_part = tally.impostor.comparisons > 0
     return np.where(taking_part, np.count_nonzero(taking_part) - 1, 0).astype(np.int64)
-
-
-def labels_notes(recount: Recount | None) -> tuple[Note, ...]:
-    """What data say of labels that cover a part of the scored pairs; it is said of every number made from them."""
-    notes = getattr(getattr(recount, "source", None), "notes", ())
-    return tuple(note for note in notes if note.code in (PARTIAL_LABELS, SAID_COMPLETE))
 
 
 def refuse_partial(recount: Recount | None, what: str) -> None:

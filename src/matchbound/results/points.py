@@ -17,6 +17,7 @@ from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap, scheme_of
 from matchbound.results.interval import Interval, check_rate, named, tail_of
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, bootstrap_rules
+from matchbound.results.rates import labels_notes
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -148,7 +149,7 @@ class CurveStatistic(Number):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
-        return ()
+        return labels_notes(self.recount)
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         left = dict(options)
@@ -289,12 +290,12 @@ class OperatingPoint(CurveStatistic):
         else:
             errors, name, count = int(counted.false_nonmatches[self.index]), "false non-matches", counted.n_genuine
         if errors >= FEW_ERRORS:
-            return ()
+            return super().notes
         text = (
             f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} {name} among {count} "
             f"comparisons; with fewer than {FEW_ERRORS} its uncertainty is poorly estimated"
         )
-        return (Note("few-errors", text),)
+        return (*super().notes, Note("few-errors", text))
 
     def calibrate_level_far(
         self, level: float = 0.95, *, n_simulations: int = 200, rng: int | np.random.Generator | None = None

@@ -14,7 +14,7 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.notes import Note
+from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.results.bootstraps import Bootstrap, overstated, scheme_of
 from matchbound.results.interval import check_whole, named
 from matchbound.results.number import DRAWING, SCHEME, Ask, CannotFit, Limits, Number, Rule, bootstrap_rules
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
+
+
+def labels_notes(recount: Recount | None) -> tuple[Note, ...]:
+    """What data say of labels that cover a part of the scored pairs; it is said of every number made from them."""
+    notes = getattr(getattr(recount, "source", None), "notes", ())
+    return tuple(note for note in notes if note.code in (PARTIAL_LABELS, SAID_COMPLETE))
 
 
 def _latent(rate: Rate, ask: Ask) -> Limits:
@@ -128,6 +134,11 @@ class Rate(Number):
         from matchbound.show.records import number_table
 
         return [number_table(self.to_records())]
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader must know about the rate: whether labels cover a part of the scored pairs."""
+        return labels_notes(self.recount)
 
     @cached_property
     def errors(self) -> int:
