@@ -155,17 +155,6 @@ class Tally:
         Whether a match is ``score <= threshold`` instead of ``score >= threshold``.
     instances : int64 array, shape (G,), or None
         M_i, where instances are known.
-
-    See Also
-    --------
-    tally
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> counted = mb.tally(mb.demo_data(), 0.6)
-    >>> counted.n_identities
-    150
     """
 
     identities: LabelArray = field(repr=False)

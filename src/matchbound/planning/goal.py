@@ -69,10 +69,6 @@ class Expectation(Shown):
         Probability that there is none.
     design_effect, effective_n
         Comparisons divided by the effective sample size, and that size: as many independent comparisons.
-
-    See Also
-    --------
-    Plan
     """
 
     n_identities: int

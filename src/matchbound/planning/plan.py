@@ -33,18 +33,6 @@ class CostCurve(Shown):
 
     instances, n_identities, recordings, comparisons : int64 arrays, shape (K,)
         M, G, G·M and all pairs.
-
-    See Also
-    --------
-    Plan
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> curve = mb.plan(frr=0.05, width=0.1, instances=3).cost_curve()
-    >>> best = curve.cheapest(per_identity=20.0, per_instance=1.0)
-    >>> int(curve.instances[best]), int(curve.n_identities[best])
-    (5, 64)
     """
 
     instances: IntArray
@@ -91,17 +79,6 @@ class Plan(Shown):
     claim, claim_power
         A rate that the bound is to stay below, and the probability that the upper bound at the target's level does;
         None where no claim was named.
-
-    See Also
-    --------
-    plan
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> made = mb.plan(frr=0.05, width=0.1, instances=3)
-    >>> made.n_identities
-    76
     """
 
     target: Target

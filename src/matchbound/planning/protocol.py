@@ -51,19 +51,6 @@ class Protocol(Shown):
         Who each instance shows.
     instance : array, shape (n,), or None
         The name of each instance; its position serves where there is none.
-
-    See Also
-    --------
-    design_protocol, score_protocol, read_protocol
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> protocol = mb.design_protocol(["ann", "ann", "bob", "eve"], budget=2)
-    >>> len(protocol)
-    2
-    >>> protocol.kind
-    'impostor'
     """
 
     first: IntArray = field(repr=False)

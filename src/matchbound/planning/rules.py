@@ -55,17 +55,6 @@ class ZeroErrors(Shown):
         right whatever the dependence.
     wilson
         ``upper_bound(method="wilson")``: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
-
-    See Also
-    --------
-    zero_errors
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> clean = mb.zero_errors(100)
-    >>> clean.comparisons
-    4950
     """
 
     metric: Metric

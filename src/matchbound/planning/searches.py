@@ -43,17 +43,6 @@ class SearchPlan(Shown):
         How many people show the same bound where no search returns anybody.
     same_person, same_enrolled
         The latent correlations assumed.
-
-    See Also
-    --------
-    plan_search
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> made = mb.plan_search(fpir=0.001, upper=0.002, gallery=10_000)
-    >>> made.level
-    0.95
     """
 
     fpir: float

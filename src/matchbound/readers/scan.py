@@ -65,19 +65,6 @@ class ScoreFile:
         Which column plays which part, where the names do not say.
     group
         The column with the group of identities: ``"sex"`` finds ``sex_a`` and ``sex_b``; None for one named so.
-
-    See Also
-    --------
-    scan
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> from pathlib import Path
-    >>> _ = Path("scores.csv").write_text("identity_a,identity_b,score\\nann,ann,0.9\\nann,bob,0.2\\nbob,eve,0.7\\n")
-    >>> table = mb.scan("scores.csv", distance=False)
-    >>> table.path, table.distance
-    ('scores.csv', False)
     """
 
     path: str

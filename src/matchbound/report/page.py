@@ -195,17 +195,6 @@ class Report:
         Version, parameters, seed, and the digest of the input.
     weighting
         What the rates of the page are means over: ``"comparisons"``, or ``"identities"``.
-
-    See Also
-    --------
-    make_report, write_report
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> report = mb.make_report(mb.demo_data(n_identities=40), far=1e-2)
-    >>> report.level, [round(point.frr.estimate, 4) for point in report.points]
-    (0.95, [0.0017])
     """
 
     title: str

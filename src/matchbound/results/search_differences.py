@@ -112,10 +112,6 @@ class SearchComparison(Judged, Shown):
         Differences at a threshold of each system; None where they are not defined. CMC is at a rank alone.
     fnir_at_fpir
         Difference of FNIR where both have the target FPIR, the thresholds estimated; None without a target.
-
-    See Also
-    --------
-    compare_searches
     """
 
     fpir: SearchDifference | None

@@ -132,10 +132,6 @@ class SearchRate(SearchNumber):
         The searches.
     gallery
         The default target of intervals and variances.
-
-    See Also
-    --------
-    Searches.fpir, Searches.fnir, Searches.cmc
     """
 
     metric: str
@@ -302,10 +298,6 @@ class FnirAtFpir(SearchNumber):
         Where it is met on these searches, in the units of the scores.
     fpir, fnir
         Both rates there.
-
-    See Also
-    --------
-    Searches.fnir_at_fpir
     """
 
     target: float
@@ -415,10 +407,6 @@ class Selectivity(_OfHits):
         In the units of the scores.
     hits
         Who reached it.
-
-    See Also
-    --------
-    Searches.selectivity
     """
 
     threshold: float
@@ -507,10 +495,6 @@ class RateAtSize(_OfHits):
         Whichever the rate has.
     hits
         Who reached the threshold (CMC: who beat the mate) in the gallery searched.
-
-    See Also
-    --------
-    Searches.at_gallery_size
     """
 
     metric: str

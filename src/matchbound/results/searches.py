@@ -53,10 +53,6 @@ class Hub(Shown):
         Searches in which this person alone reached the threshold.
     share
         Of all such searches.
-
-    See Also
-    --------
-    Searches.hubs
     """
 
     identity: Any
@@ -76,10 +72,6 @@ class SearchCurve(Shown):
         N, the enrolled people.
     independent
         Along sizes, 1 − (1 − FMR)^N, as if hits were independent: always too high.
-
-    See Also
-    --------
-    Searches.trade_off, Searches.cmc_curve, Searches.size_curve
     """
 
     along: Literal["fpir", "rank", "size"]
@@ -107,12 +99,7 @@ class SearchCurve(Shown):
 
 @dataclass(frozen=True, eq=False)
 class SearchGroups(Shown, Mapping[Any, "Searches"]):
-    """The searches of each group of people searched for, all against the whole gallery, at a threshold and a rank.
-
-    See Also
-    --------
-    Searches.by_group
-    """
+    """The searches of each group of people searched for, all against the whole gallery, at a threshold and a rank."""
 
     threshold: float
     rank: int
@@ -190,26 +177,6 @@ class Searches(Judged, Shown):
         What a reader must know about these searches.
     group
         The group of each person searched for, where probes have groups.
-
-    See Also
-    --------
-    search
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> faces = mb.demo_data()
-    >>> import numpy as np
-    >>> first = np.unique(faces.codes, return_index=True)[1][:100]
-    >>> rest = np.setdiff1d(np.arange(len(faces)), first)
-    >>> names = faces.identities[faces.codes]
-    >>> gallery = mb.Embeddings(faces.vectors[first], names[first])
-    >>> probes = mb.Embeddings(faces.vectors[rest], names[rest])
-    >>> found = mb.search(gallery, probes)
-    >>> found.fpir(threshold=0.6).errors, found.n_nonmated
-    (9, 220)
-    >>> round(found.cmc(rank=1).estimate, 3), round(found.fnir_at_fpir(0.1).estimate, 3)
-    (0.978, 0.069)
     """
 
     tally: SearchTally

@@ -122,19 +122,6 @@ class CoverageStudy(Shown):
         What the data sets were.
     outcomes : tuple of Outcomes
         Limits of every interval of every replication, for each number of identities.
-
-    See Also
-    --------
-    coverage_study
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> model = mb.SyntheticModel(noise_variance=5.0)
-    >>> study = mb.coverage_study(model, methods=["wilson"], G=15, M=2, rates={"far": [0.1]}, replications=20, rng=0)
-    >>> row = study.rows[0]
-    >>> row.method, row.target, round(row.coverage, 2)
-    ('wilson', 0.1, 0.85)
     """
 
     rows: tuple[CoverageRow, ...] = field(repr=False)

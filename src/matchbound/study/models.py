@@ -34,16 +34,6 @@ class Geometric:
         Mean number of instances, at least `least`.
     least, most
         Every identity has at least `least` and at most `most` instances (larger draws are cut).
-
-    See Also
-    --------
-    SyntheticModel
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Geometric(least=2, mean=4.0).draw(5, np.random.default_rng(0)).tolist()
-    [4, 2, 2, 2, 6]
     """
 
     mean: float
@@ -88,17 +78,6 @@ class Zoo:
         (at most 1).
     goat_share, goat_strength
         Goats do not look like themselves: their noise has 1 + strength times the standard deviation.
-
-    See Also
-    --------
-    SyntheticModel
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> zoo = Zoo(wolf_share=0.02, wolf_strength=1.5)
-    >>> zoo.goat_share
-    0.0
     """
 
     wolf_share: float = 0.0

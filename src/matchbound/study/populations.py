@@ -62,17 +62,6 @@ class Truth:
         Identities in the simulated population.
     seed
         Its seed.
-
-    See Also
-    --------
-    SyntheticModel
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> truth = mb.SyntheticModel(noise_variance=5.0).truth(far=[0.1], n_identities=200)
-    >>> len(truth.far)
-    1
     """
 
     far: tuple[TrueRate, ...]

@@ -43,15 +43,6 @@ class LatentSettings:
         identity pair (FRR: one identity).
     assumed_people
         How many people's data the assumed correlations are worth.
-
-    See Also
-    --------
-    Interval
-
-    Examples
-    --------
-    >>> LatentSettings().kurtosis, LatentSettings(kurtosis=2.0).kurtosis
-    (4.0, 2.0)
     """
 
     kurtosis: float = 4.0
@@ -227,14 +218,6 @@ class LatentModel:
         correlations serve, and no sample variance.
     beyond
         A further variance of the rate, as a function of its probit and of whether the limit is an upper one.
-
-
-    Examples
-    --------
-    >>> import matchbound as mb
-    >>> model = mb.evaluate(mb.demo_data(), 0.6).far.latent_model()
-    >>> model.metric
-    'far'
     """
 
     metric: Metric
