@@ -15,8 +15,8 @@ from matchbound.errors import DataError, argument
 from matchbound.notes import PARTIAL_LABELS, Note
 from matchbound.results.interval import check_prior, opposite
 from matchbound.results.latent_pair import Independent
-from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
-from matchbound.results.rates import Rate, labels_notes, through_rate
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, labels_notes
+from matchbound.results.rates import Rate, through_rate
 from matchbound.stats.budget import Operating, shared_limits
 from matchbound.stats.costs import log_t, logit_t
 from matchbound.stats.dyadic import DyadicSums, effective_number

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.notes import Note
+from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
 from matchbound.results.bootstraps import ADVISED_AGAINST, Bootstrap
 from matchbound.results.claims import Claim, claim_of
 from matchbound.results.interval import Interval, Side, limits_record, named, one_side, tail_of
@@ -23,6 +23,7 @@ from matchbound.show.shown import Shown
 from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
+    from matchbound.counting.recount import Recount
     from matchbound.show.tables import Table
 
 OTHER_WORDS = {
@@ -407,3 +408,9 @@ def records_of(
                 interval = number.interval("auto", level)
         records.append(number.record(interval))
     return records
+
+
+def labels_notes(recount: Recount | None) -> tuple[Note, ...]:
+    """What data say of labels that cover a part of the scored pairs; it is said of every number made from them."""
+    notes = getattr(getattr(recount, "source", None), "notes", ())
+    return tuple(note for note in notes if note.code in (PARTIAL_LABELS, SAID_COMPLETE))

@@ -16,8 +16,7 @@ from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap, scheme_of
 from matchbound.results.interval import Interval, check_rate, named, tail_of
-from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, bootstrap_rules
-from matchbound.results.rates import labels_notes
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, bootstrap_rules, labels_notes
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates

@@ -14,10 +14,20 @@ from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError
-from matchbound.notes import PARTIAL_LABELS, SAID_COMPLETE, Note
+from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap, overstated, scheme_of
 from matchbound.results.interval import check_whole, named
-from matchbound.results.number import DRAWING, SCHEME, Ask, CannotFit, Limits, Number, Rule, bootstrap_rules
+from matchbound.results.number import (
+    DRAWING,
+    SCHEME,
+    Ask,
+    CannotFit,
+    Limits,
+    Number,
+    Rule,
+    bootstrap_rules,
+    labels_notes,
+)
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.stats import fixed_sizes, resampling, variance
 from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
@@ -30,12 +40,6 @@ if TYPE_CHECKING:
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
-
-
-def labels_notes(recount: Recount | None) -> tuple[Note, ...]:
-    """What data say of labels that cover a part of the scored pairs; it is said of every number made from them."""
-    notes = getattr(getattr(recount, "source", None), "notes", ())
-    return tuple(note for note in notes if note.code in (PARTIAL_LABELS, SAID_COMPLETE))
 
 
 def _latent(rate: Rate, ask: Ask) -> Limits:
