@@ -132,7 +132,9 @@ def test_order_labels_and_sides_do_not_matter(rows: list, threshold: float, rand
             )
             if one.comparisons:
                 assert one.variance == two.variance
-                assert one.interval() == two.interval()
+                assert one.interval().method == two.interval().method
+                # sums over identities are rounded in another order
+                assert tuple(one.interval()) == pytest.approx(tuple(two.interval()), rel=1e-12, abs=1e-15)
 
 
 @given(tables(max_rows=60), st.lists(thresholds, min_size=1, max_size=4), st.data())
