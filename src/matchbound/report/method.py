@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from matchbound.report.page import Report
+from typing import TYPE_CHECKING
+
 from matchbound.show.numbers import MINUS, level_text, span, times_text
 from matchbound.show.terms import say
+
+if TYPE_CHECKING:
+    from matchbound.report.page import Report
 
 WILSON = (
     f"Wilson's interval at the effective number of comparisons, p(1{MINUS}p) divided by the variance and never below "

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchbound.report.method import method_facts
-from matchbound.report.page import Drivers, Point, Report, Stated
 from matchbound.show.claims import verdict_of
 from matchbound.show.comparison import comparison_section
 from matchbound.show.description import description_rows
@@ -22,6 +21,9 @@ from matchbound.show.records import name_text, span_text, value_text
 from matchbound.show.section import Card, Document, Section, sentence_of
 from matchbound.show.tables import Column, Table
 from matchbound.show.terms import Terms, say, speaking
+
+if TYPE_CHECKING:
+    from matchbound.report.page import Drivers, Point, Report, Stated
 
 ALIKE = 1.1
 """Rates within this factor of each other are called about the same."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally
-from matchbound.report.page import Point, Stated
 from matchbound.results.roc import RocCurve
 from matchbound.show.histogram import panel_points
 from matchbound.show.section import Slider
+
+if TYPE_CHECKING:
+    from matchbound.report.page import Point, Stated
 
 POINTS = 390
 """Thresholds of the slider, with those that were asked for."""
