@@ -11,9 +11,9 @@ import pytest
 from scipy.special import ndtri
 
 import matchbound as mb
+from cases import model, quiet
 from matchbound.results.roc import RocCurve
 from matchbound.show.numbers import percent
-from test_curves import model, quiet
 
 matplotlib = pytest.importorskip("matplotlib")
 

@@ -15,12 +15,12 @@ from scipy.stats import t
 
 import matchbound as mb
 import naive_latent
+from cases import best_first, search_tables
 from conftest import DATA
 from matchbound import results
 from matchbound.stats.latent.curves import Curve
 from matchbound.stats.latent.probabilities import excess
 from matchbound.stats.search import rates
-from test_search import best_first, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -68,7 +68,7 @@ def test_fnir_is_an_frr_with_a_t_quantile(found: results.Searches, threshold: fl
     assert wide.high >= fnir.interval(gallery="fixed").high
 
 
-@given(tables())
+@given(search_tables())
 def test_single_hits_on_one_person_are_correlated_as_brute_force_finds(
     given_table: tuple[np.ndarray, np.ndarray, float],
 ) -> None:

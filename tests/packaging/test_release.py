@@ -21,7 +21,7 @@ import pytest
 
 import matchbound as mb
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MISSING = [name for name in ("build", "hatchling", "pip") if importlib.util.find_spec(name) is None]
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"building needs {', '.join(MISSING)}"),

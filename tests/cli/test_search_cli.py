@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import matchbound as mb
+from cases import write_lists
 from conftest import DATA
 from matchbound.cli import main
-from test_search_lists import write_lists
 
 GALLERY, PROBES = str(DATA / "search" / "search-gallery.npz"), str(DATA / "search" / "search-probes.npz")
 FIELDS = {"metric", "threshold", "estimate", "low", "high", "level", "method"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent / "pins"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pins"))
 
 import answers
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import matchbound as mb
+from cases import labels, matrix_of, write_lists
 from conftest import DATA
 from matchbound import results
 
@@ -19,18 +20,6 @@ quiet = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 @pytest.fixture(scope="module")
 def sets() -> tuple[mb.Embeddings, mb.Embeddings]:
     return mb.read(GOLDEN / "search-gallery.npz"), mb.read(GOLDEN / "search-probes.npz")  # type: ignore[return-value]
-
-
-def matrix_of(gallery: mb.Embeddings, probes: mb.Embeddings) -> np.ndarray:
-    both = mb.Embeddings(
-        np.concatenate([gallery.vectors, probes.vectors]), np.arange(len(gallery) + len(probes)), gallery.similarity
-    )
-    first, second = np.meshgrid(np.arange(len(gallery)), len(gallery) + np.arange(len(probes)))
-    return both.score_pairs(first.reshape(-1), second.reshape(-1)).reshape(len(probes), len(gallery))
-
-
-def labels(data: mb.Embeddings) -> np.ndarray:
-    return data.identities[data.codes]
 
 
 def same_rates(
@@ -95,25 +84,6 @@ def test_lists_of_a_vector_index(sets: tuple[mb.Embeddings, mb.Embeddings]) -> N
     assert mb.search(few).cmc(1).errors == found.cmc(1).errors
     with pytest.raises(mb.DataError, match="rank 4"):
         mb.search(few).cmc(4)
-
-
-def write_lists(folder: Path, sets: tuple[mb.Embeddings, mb.Embeddings], k: int, score: str = "score") -> Path:
-    gallery, probes = sets
-    scores = matrix_of(gallery, probes)
-    best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    sign = -1.0 if score == "distance" else 1.0
-    with open(folder / "lists.csv", "w") as stream:
-        stream.write(f"search_id,rank,candidate,{score}\n")
-        for row, places in enumerate(best):
-            for rank, place in enumerate(places, start=1):
-                stream.write(f"q{row:04d},{rank},t{place},{sign * float(scores[row, place])!r}\n")
-    with open(folder / "probes.csv", "w") as stream:
-        stream.write("search,identity\n")
-        stream.writelines(f"q{row:04d},{name}\n" for row, name in enumerate(labels(probes)))
-    with open(folder / "gallery.csv", "w") as stream:
-        stream.write("candidate,identity\n")
-        stream.writelines(f"t{row},{name}\n" for row, name in enumerate(labels(gallery)))
-    return folder / "lists.csv"
 
 
 @quiet

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 import matchbound as mb
 import naive_search
+from cases import best_first, search_tables
 from conftest import DATA
 from matchbound import results
 from matchbound.counting import search as counting
@@ -86,22 +87,7 @@ def test_golden_latent_and_sizes(golden_searches: dict[str, results.Searches], f
         near(tuple(point.interval()), told["latent_random"], 1e-4)
 
 
-@st.composite
-def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, float]:
-    """Scores of few distinct values (ties everywhere), people with unequal numbers of searches, a threshold."""
-    size, people = draw(st.integers(2, 7)), draw(st.integers(2, 5))
-    n = draw(st.integers(people, 14))
-    cells = draw(st.lists(st.integers(0, 6), min_size=n * size, max_size=n * size))
-    person = [*range(people), *draw(st.lists(st.integers(0, people - 1), min_size=n - people, max_size=n - people))]
-    return np.array(cells, dtype=float).reshape(n, size), np.array(person), float(draw(st.integers(1, 6)))
-
-
-def best_first(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    order = np.argsort(-table, axis=1, kind="stable")
-    return order, np.take_along_axis(table, order, axis=1)
-
-
-@given(tables())
+@given(search_tables())
 def test_fpir_sums_at_every_threshold(given_table: tuple[np.ndarray, np.ndarray, float]) -> None:
     table, person, _ = given_table
     holder, score = best_first(table)
@@ -116,7 +102,7 @@ def test_fpir_sums_at_every_threshold(given_table: tuple[np.ndarray, np.ndarray,
         near(found.variance(), wanted[0] + max(0.0, wanted[1] - wanted[2]))
 
 
-@given(tables(), st.integers(0, 10_000))
+@given(search_tables(), st.integers(0, 10_000))
 def test_rotating_variance(given_table: tuple[np.ndarray, np.ndarray, float], seed: int) -> None:
     table, _, threshold = given_table
     own = np.random.default_rng(seed).integers(0, table.shape[1], table.shape[0])
@@ -129,7 +115,7 @@ def test_rotating_variance(given_table: tuple[np.ndarray, np.ndarray, float], se
     near(found.variance(), naive_search.rotating_variance(table, own, threshold))
 
 
-@given(tables(), st.integers(0, 10_000), st.integers(1, 3))
+@given(search_tables(), st.integers(0, 10_000), st.integers(1, 3))
 def test_misses_and_who_causes_them(given_table: tuple[np.ndarray, np.ndarray, float], seed: int, rank: int) -> None:
     table, _, threshold = given_table
     own = np.random.default_rng(seed).integers(0, table.shape[1], table.shape[0])
@@ -148,7 +134,7 @@ def test_misses_and_who_causes_them(given_table: tuple[np.ndarray, np.ndarray, f
         near([found.variance("fixed"), found.variance()], [fixed, random])
 
 
-@given(tables(), st.data())
+@given(search_tables(), st.data())
 def test_smaller_galleries_are_means_over_subsets(
     given_table: tuple[np.ndarray, np.ndarray, float], data: st.DataObject
 ) -> None:

@@ -18,7 +18,7 @@ import pytest
 import matchbound as mb
 from matchbound import results
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = [name for name in mb.__all__ if not name.startswith("_")]
 CLASSES = [name for name in results.__all__ if name not in PUBLIC]
 OBJECTS = {**{name: getattr(mb, name) for name in PUBLIC}, **{name: getattr(results, name) for name in CLASSES}}

@@ -25,7 +25,7 @@ from matchbound.planning.protocol import read_protocol
 from matchbound.planning.protocol_files import read_instances
 from matchbound.readers.scan import scan_scores
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "matchbound"
 
 
@@ -344,7 +344,7 @@ def test_protocols_that_are_damaged(tmp_path: Path) -> None:
 
 def test_column_metadata_that_end_the_process() -> None:
     """pyarrow aborts when the metadata of a damaged column are asked for; reading the file is an error as it should."""
-    path = Path(__file__).resolve().parent / "data" / "hardening" / "histogram.parquet"
+    path = Path(__file__).resolve().parents[1] / "data" / "hardening" / "histogram.parquet"
     script = f"""
 import matchbound as mb
 try:

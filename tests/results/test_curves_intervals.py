@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_curves as naive
+from cases import both_kinds, model, quiet
 from conftest import golden_table
 from matchbound.counting.curves import curve_of_comparisons
 from matchbound.counts.curve import complete
@@ -25,7 +26,6 @@ from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import curve_replicates, in_blocks, self_comparisons
 from matchbound.stats.curve.rates import area_terms
 from strategies import Row, comparisons, tables
-from test_curves import both_kinds, model, quiet
 
 TARGETS = (Fraction(0), Fraction(1, 10), Fraction(1, 3), Fraction(9, 10), Fraction(1))
 ADVISED = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

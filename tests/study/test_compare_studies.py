@@ -11,7 +11,7 @@ import pytest
 import matchbound as mb
 from matchbound.calls.comparison import compare
 
-STUDIES = Path(__file__).resolve().parents[1] / "docs" / "studies"
+STUDIES = Path(__file__).resolve().parents[2] / "docs" / "studies"
 
 
 def rows_of(name: str) -> list[dict[str, str]]:

@@ -26,7 +26,7 @@ from matchbound.files import writing as files
 from matchbound.files.writing import whole_file, write_atomically
 from matchbound.planning.protocol_files import write_protocol
 
-FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
+FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
 if not FUZZ.is_dir():  # pragma: no cover
     pytest.skip("the fuzzers are not beside these tests", allow_module_level=True)
 sys.path.insert(0, str(FUZZ))

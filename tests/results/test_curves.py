@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import matchbound as mb
 import naive_curves as naive
+from cases import both_kinds, model, quiet
 from conftest import golden_expected, golden_table
 from matchbound.calls.roc import roc
 from matchbound.counting.curves import curve_of_comparisons
@@ -23,24 +24,6 @@ from matchbound.stats.curve.rates import _ratio_variance, crossing, crossing_of,
 from strategies import Row, comparisons, tables
 
 GOLDEN = ("balanced", "unbalanced", "incomplete", "larger")
-
-
-def quiet(data: mb.Comparisons | mb.Embeddings) -> RocCurve:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mb.MatchboundWarning)
-        return roc(data)
-
-
-def both_kinds(rows: list[Row]) -> None:
-    genuine, impostor = naive.split(rows)
-    assume(genuine and impostor)
-
-
-def model(identities: int, instances: int, seed: int, dimensions: int = 16) -> mb.Embeddings:
-    rng = np.random.default_rng(seed)
-    centre = rng.exponential(size=(identities, 1, dimensions))
-    vectors = (centre + rng.normal(scale=1.2, size=(identities, instances, dimensions))).reshape(-1, dimensions)
-    return mb.Embeddings(vectors, np.repeat(np.arange(identities), instances), "euclidean")
 
 
 @given(tables())

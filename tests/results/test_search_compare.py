@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 
 import matchbound as mb
+from cases import best_first, search_tables
 from matchbound import results
 from matchbound.stats.search.rates import Unmated, at_rank
-from test_search import best_first, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
 
-@given(tables(), st.integers(0, 10_000))
+@given(search_tables(), st.integers(0, 10_000))
 def test_a_difference_from_nothing_is_the_rate(given_table: tuple[np.ndarray, np.ndarray, float], seed: int) -> None:
     """Against a system that never errs, the variance of the difference is that of the rate."""
     table, person, threshold = given_table

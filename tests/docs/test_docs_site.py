@@ -18,7 +18,7 @@ from matchbound.cli.app import VERBS
 pytest.importorskip("sphinx")
 pytest.importorskip("latex2mathml")
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [*sorted(DOCS.rglob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))]
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))

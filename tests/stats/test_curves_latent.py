@@ -9,12 +9,12 @@ import pytest
 
 import matchbound as mb
 import naive_curves as naive
+from cases import quiet
 from conftest import golden_table
 from matchbound.results import latent
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import latent as curves_latent
 from matchbound.stats.curve.influence import point_influence
-from test_curves import quiet
 
 
 def models(curve: RocCurve, index: int) -> curves_latent.LatentPair:
