@@ -3,8 +3,8 @@
 In the folders named here, ``python`` blocks of a page run in order in one namespace, in a folder with the example
 files, and a ``text`` block right after one becomes what it printed. The lines under ``$ matchbound …`` in a
 ``console`` block become what the command prints. A block that fails is a warning, and with ``-W`` an error.
-`tests/docs/test_docs.py` checks that the text in the repository says the same; ``python docs/_ext/live_blocks.py`` brings
-it up to date.
+`tests/docs/test_docs.py` checks that the text in the repository says the same; ``python docs/_ext/live_blocks.py``
+brings it up to date.
 """
 
 from __future__ import annotations
