@@ -18,7 +18,6 @@ from pyarrow import parquet
 
 import matchbound as mb
 from matchbound.data import labels as labels_module
-from matchbound.data.attributes import identity_labels
 from matchbound.data.labels import (
     FIXED_WIDTH,
     Coded,
@@ -271,9 +270,9 @@ def test_digests_do_not_depend_on_how_labels_are_kept() -> None:
 
 def test_a_mapping_that_contradicts_itself() -> None:
     data = mb.Embeddings(np.eye(2), [1, 2])
-    assert identity_labels(data, {1: "x", "2": "y", "3": None}).tolist() == ["x", "y"]
+    assert data.identity_labels({1: "x", "2": "y", "3": None}).tolist() == ["x", "y"]
     with pytest.raises(mb.DataError, match="names 1 twice"):
-        identity_labels(data, {1: "x", "1": "z", 2: "y"})
+        data.identity_labels({1: "x", "1": "z", 2: "y"})
 
 
 @pytest.mark.filterwarnings("error")

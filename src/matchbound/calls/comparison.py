@@ -24,8 +24,7 @@ from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.matching import Matched, comparisons_of, match, rescored
-from matchbound.data.subsets import take, take_embeddings
+from matchbound.data.matching import Matched, match
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable, in_memory
@@ -467,9 +466,9 @@ class _Pair:
         which: Literal["impostor", "genuine"] = "impostor" if kind == "far" else "genuine"
         if isinstance(a, Comparisons) and isinstance(b, Comparisons):
             rows = np.flatnonzero(a.genuine == (which == "genuine"))
-            a = take(a, rows)
-            b = rescored(a, b.score[rows], b.distance)
-        ranks = paired_ranks(comparisons_of(a, which), kind)
+            a = a.take(rows)
+            b = a.with_fields(score=b.score[rows], distance=b.distance)
+        ranks = paired_ranks(a.n_impostor if which == "impostor" else a.n_genuine, kind)
         if not ranks.size:
             return None
         joint = _joint(a, b, rank_scores(a, ranks, which), rank_scores(b, ranks, which), self.how)
@@ -503,14 +502,14 @@ def _subset(a: Source, b: Source) -> tuple[Source, Source]:
             return a, b
         kept = _some_identities(a.n_identities, math.sqrt(MODEL_COMPARISONS / len(a)))
         rows = np.flatnonzero(kept[a.a] & kept[a.b])
-        part = take(a, rows)
-        return part, rescored(part, b.score[rows], b.distance)
+        part = a.take(rows)
+        return part, part.with_fields(score=b.score[rows], distance=b.distance)
     assert isinstance(a, Embeddings)
     assert isinstance(b, Embeddings)
     pairs = len(a) * (len(a) - 1) / 2.0
     kept = _some_identities(a.n_identities, min(math.sqrt(MODEL_COMPARISONS / pairs), 1.0))
     rows = np.flatnonzero(kept[a.codes])
-    return take_embeddings(a, rows).comparisons(), take_embeddings(b, rows).comparisons()
+    return a.take(rows).comparisons(), b.take(rows).comparisons()
 
 
 def _some_identities(size: int, share: float) -> BoolArray:

@@ -20,10 +20,8 @@ from matchbound.counting.recount import (
 )
 from matchbound.counting.running import How
 from matchbound.counts.tally import GenuineTally, ImpostorTally, PairTable, Tally, pair_moments
-from matchbound.data.attributes import identity_labels
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.matching import comparisons_of
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
 from matchbound.readers.loading import Readable
@@ -100,7 +98,7 @@ def by_group(
         group = scan_groups(data) if group is None else group
         labelled = None
     else:
-        labelled = identity_labels(data, group)
+        labelled = data.identity_labels(group)
     if threshold is None:
         assert far is not None
         threshold = _threshold_at_far(data, far)
@@ -174,7 +172,7 @@ def _leans(rates: ErrorRates, name: str) -> list[Note]:
 def _labels_of(tally: Tally, group: Any) -> LabelArray:
     """The group of each identity that was met in a table on disk."""
     none = np.empty(0, dtype=np.int64)
-    return identity_labels(Comparisons.from_codes(tally.identities, none, none, none), group)
+    return Comparisons.from_codes(tally.identities, none, none, none).identity_labels(group)
 
 
 def _rates_of_part(recount: Recount, grid: FloatArray, whole: Tally, members: BoolArray, weighting: str) -> ErrorRates:
@@ -249,7 +247,7 @@ def _threshold_at_far(data: AnySource, far: float) -> float:
             f"{data.path}: the threshold of a FAR needs the scores in order; give a threshold, or use read"
         )
     check_rate(far, "far")
-    total = comparisons_of(data, "impostor")
+    total = data.n_impostor
     count = int(far * total * (1.0 + 1e-12))
     if count < 1:
         raise DataError(

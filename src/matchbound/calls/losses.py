@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counting.recount import AnySource, Source, source_of
-from matchbound.data.attributes import comparison_units
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels
@@ -192,7 +191,7 @@ class _Units:
     def of(table: Comparisons, cluster: Any, keep_identity: bool) -> _Units:
         if cluster is None:
             return _Units(table, table.a, table.b, "identity")
-        a, b, nested = comparison_units(table, cluster)
+        a, b, nested = table.units(cluster)
         return _Units(table, a, b, "cluster" if nested or not keep_identity else "identity or cluster")
 
     def variance(self, residual: FloatArray, rows: IntArray | None = None) -> tuple[float, float, int]:

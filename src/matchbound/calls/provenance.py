@@ -10,7 +10,6 @@ import numpy as np
 
 from matchbound._version import __version__
 from matchbound.counting.recount import Source
-from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import label_bytes
 
 HASHED_BYTES = 2**30
@@ -29,7 +28,7 @@ def provenance_of(parameters: Mapping[str, Any], seed: int, data: Sequence[Sourc
 
 def data_digest(data: Source) -> str | None:
     """``"sha256:…"`` of identities and scores or vectors, as they were counted; None above a gigabyte."""
-    numbers = (data.a, data.b, data.score) if isinstance(data, Comparisons) else (data.codes, data.settled)
+    numbers = data.arrays
     if sum(array.nbytes for array in numbers) > HASHED_BYTES:
         return None
     total = hashlib.sha256()

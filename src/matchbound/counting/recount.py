@@ -20,8 +20,6 @@ from matchbound.counts.cells import cells_of_rows, tally_of_cells
 from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.subsets import among as subset
-from matchbound.data.subsets import take_embeddings
 from matchbound.errors import DataError, UsageError
 from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
@@ -147,7 +145,7 @@ class OfComparisons(Recount):
 
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
-        return recount_of(subset(self.source, identities), self.workers, self.executor)
+        return recount_of(self.source.among(identities), self.workers, self.executor)
 
 
 class OfEmbeddings(Recount):
@@ -219,11 +217,11 @@ class OfEmbeddings(Recount):
         ranked = source.codes[order]
         place = np.arange(order.size) - np.searchsorted(ranked, ranked)
         kept = np.sort(order[place < max(rows // max(chosen.size, 1), 3)])
-        return OfEmbeddings(take_embeddings(source, kept), self.workers, self.executor)
+        return OfEmbeddings(source.take(kept), self.workers, self.executor)
 
     def among(self, identities: IntArray) -> Recount:
         """The comparisons among some identities, given by their positions, sorted."""
-        return recount_of(subset(self.source, identities), self.workers, self.executor)
+        return recount_of(self.source.among(identities), self.workers, self.executor)
 
 
 class OfTable(Recount):

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import (
     Coded,
     as_text,
     coded_labels,
     distinct_integers,
+    encode,
     merge,
     missing_words,
     text_array,
 )
+from matchbound.data.source import Source, group_of_identity
 from matchbound.data.tensors import as_numpy
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.origin import Origin
@@ -29,6 +30,7 @@ from matchbound.notes import Note, as_notes
 
 Repeats = Literal["mean", "max", "first", "error"]
 REPEATS: tuple[Repeats, ...] = ("mean", "max", "first", "error")
+KEPT_SCORE = {"mean": "the mean of their scores", "max": "their best score", "first": "their first score"}
 
 UNSEEN = Note(
     "anonymous",
@@ -53,7 +55,7 @@ SURE = 4.0
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Comparisons:
+class Comparisons(Source):
     """Scored comparisons. A row joins two instances; it is genuine when both belong to one identity.
 
     Parameters
@@ -108,13 +110,15 @@ class Comparisons:
     b: IntArray
     score: FloatArray
     distance: bool
-    instances: LabelArray | None = field(repr=False)
-    instance_a: IntArray | None = field(repr=False)
-    instance_b: IntArray | None = field(repr=False)
-    group: LabelArray | None = field(repr=False)
-    notes: tuple[Note, ...] = field(repr=False)
-    origin: tuple[Origin, ...] = field(repr=False)
-    anonymous: bool = field(repr=False)
+    instances: LabelArray | None
+    instance_a: IntArray | None
+    instance_b: IntArray | None
+    group: LabelArray | None
+    notes: tuple[Note, ...]
+    origin: tuple[Origin, ...]
+    anonymous: bool
+    kind: ClassVar[Literal["comparisons"]] = "comparisons"
+    unit: ClassVar[str] = "comparisons"
 
     def __init__(
         self,
@@ -132,14 +136,20 @@ class Comparisons:
     ) -> None:
         left, right = coded_labels(identity_a, "identity_a"), coded_labels(identity_b, "identity_b")
         values = _scores(score)
-        _same_length({"identity_a": left.codes, "identity_b": right.codes, "score": values})
+        same_length(identity_a=left, identity_b=right, score=values)
         identities, (a, b) = merge(left, right)
         notes = [*notes, *left.notes("identity_a"), *right.notes("identity_b")]
-        instances = _instances(a, b, instance_a, instance_b)
-        groups = _group_columns(group_a, group_b)
-        made = object.__new__(Comparisons)
-        made._fill(identities, a, b, values, distance, instances, groups, notes)
-        self._set((made if repeats is None else made.without_repeats(repeats))._fields())
+        instances = None
+        sides = _both_sides("instance", instance_a, instance_b)
+        if sides is not None:
+            same_length(identity_a=a, instance_a=sides[0], instance_b=sides[1])
+            names, (one, two) = merge(*sides)
+            instances = names, one, two
+        groups = _both_sides("group", group_a, group_b)
+        self._set(_fields(identities, a, b, values, distance, instances, groups, notes))
+        if repeats is not None:
+            once = self.with_fields().without_repeats(repeats)
+            self._set({name: getattr(once, name) for name in self.__dataclass_fields__})
 
     @classmethod
     def from_codes(
@@ -166,28 +176,20 @@ class Comparisons:
         a, b
             Positions in `identities`, int64, shape (n,).
         names
-            The names of instances, shape (k,); `instance_a` and `instance_b` are positions in it.
-        score
-            Shape (n,).
-        distance
-            Whether small scores mean "same".
+            The names of instances, shape (k,).
         instance_a, instance_b
             Positions in `names`, int64, shape (n,).
-        group_a, group_b
-            An attribute of the identities, shape (n,).
-        notes
-            What a reader must know.
+        score, distance, group_a, group_b, notes
+            As for the class.
         """
         values = _scores(score, copy=False)
-        _same_length({"a": a, "b": b, "score": values})
-        made = cls.__new__(cls)
-        instances: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
+        same_length(a=a, b=b, score=values)
+        instances = None
         if names is not None and instance_a is not None and instance_b is not None:
-            _same_length({"a": a, "instance_a": instance_a, "instance_b": instance_b})
-            instances = _within_identities(a, b, names, instance_a, instance_b)
-        groups = _group_columns(group_a, group_b)
-        made._fill(identities, a, b, values, distance, instances, groups, notes)
-        return made
+            same_length(a=a, instance_a=instance_a, instance_b=instance_b)
+            instances = names, instance_a, instance_b
+        groups = _both_sides("group", group_a, group_b)
+        return cls.from_fields(**_fields(identities, a, b, values, distance, instances, groups, notes))
 
     @classmethod
     def from_scores(cls, genuine: ArrayLike, impostor: ArrayLike, *, distance: bool = False) -> Comparisons:
@@ -201,7 +203,7 @@ class Comparisons:
         genuine, impostor
             Scores of comparisons of the same and of different identities.
         distance
-            Whether small scores mean "same".
+            As for the class.
 
         Examples
         --------
@@ -210,7 +212,7 @@ class Comparisons:
         5
         """
         own, other = _scores(genuine), _scores(impostor)
-        kind = np.concatenate([np.ones(own.size, dtype=np.bool_), np.zeros(other.size, dtype=np.bool_)])
+        kind = np.repeat([True, False], [own.size, other.size])
         return cls.of_nobody(np.concatenate([own, other]), kind, distance=distance)
 
     @classmethod
@@ -230,7 +232,7 @@ class Comparisons:
             group may be dependent in any way, those of different groups are taken as independent. Without it every
             comparison counts as independent of all others, and every output says so.
         distance
-            Whether small scores mean "same".
+            As for the class.
 
         Examples
         --------
@@ -266,14 +268,10 @@ class Comparisons:
 
         Parameters
         ----------
-        score
-            Shape (n,).
         genuine
             Which are genuine, shape (n,).
-        distance
-            Whether small scores mean "same".
-        notes
-            What a reader must know.
+        score, distance, notes
+            As for the class.
         """
         first = np.arange(score.size, dtype=np.int64)
         impostors = int(np.count_nonzero(~genuine))
@@ -283,71 +281,12 @@ class Comparisons:
         made = cls.from_codes(identities, first, second, score, distance=distance, notes=[*notes, UNSEEN])
         return made.with_fields(anonymous=True)
 
-    def _fill(
-        self,
-        identities: LabelArray,
-        a: IntArray,
-        b: IntArray,
-        score: FloatArray,
-        distance: bool,
-        instances: tuple[LabelArray | None, IntArray | None, IntArray | None],
-        groups: tuple[Coded, Coded] | None,
-        notes: Sequence[str],
-    ) -> None:
-        group = None
-        if groups is not None:
-            _same_length({"identity_a": a, "group_a": groups[0].codes, "group_b": groups[1].codes})
-            labels, codes = merge(*groups)
-            group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
-            notes = [*notes, *missing_words(labels, "some groups")]
-        fields = {
-            "identities": identities,
-            "a": a,
-            "b": b,
-            "score": score,
-            "distance": bool(distance),
-            "instances": instances[0],
-            "instance_a": instances[1],
-            "instance_b": instances[2],
-            "group": group,
-            "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
-            "origin": (),
-            "anonymous": False,
-        }
-        self._set(fields)
-
     def _set(self, fields: dict[str, Any]) -> None:
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
                 value = value.view()
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    def with_fields(self, **changes: Any) -> Comparisons:
-        """The same comparisons with some fields changed, which are known to be good: nothing is checked or encoded.
-
-        Parameters
-        ----------
-        changes
-            Fields by name.
-        """
-        return Comparisons.from_fields(**{**self._fields(), **changes})
-
-    @classmethod
-    def from_fields(cls, **fields: Any) -> Comparisons:
-        """Comparisons of all their fields, which are known to be good: nothing is checked or encoded.
-
-        Parameters
-        ----------
-        fields
-            All fields by name.
-        """
-        made = object.__new__(cls)
-        made._set(fields)
-        return made
 
     def __repr__(self) -> str:
         kind = "distances" if self.distance else "scores"
@@ -357,14 +296,32 @@ class Comparisons:
         return int(self.score.size)
 
     @property
-    def n_identities(self) -> int:
-        """How many identities occur in the comparisons."""
-        return int(self.identities.size)
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The numbers that decide every answer, for digests."""
+        return self.a, self.b, self.score
 
     @cached_property
     def genuine(self) -> BoolArray:
         """Which rows compare an identity with itself, shape (n,)."""
         return np.asarray(self.a == self.b)
+
+    @cached_property
+    def n_genuine(self) -> int:
+        """How many comparisons are genuine."""
+        return int(np.count_nonzero(self.genuine))
+
+    @property
+    def n_impostor(self) -> int:
+        """How many comparisons are impostor ones."""
+        return len(self) - self.n_genuine
+
+    @property
+    def comparisons_by_identity(self) -> tuple[IntArray, IntArray]:
+        """Genuine and impostor comparisons that each identity takes part in, shape (G,) each."""
+        n = self.n_identities
+        genuine = np.bincount(self.a[self.genuine], minlength=n).astype(np.int64)
+        both = np.bincount(self.a, minlength=n) + np.bincount(self.b, minlength=n)
+        return genuine, both.astype(np.int64) - 2 * genuine
 
     @cached_property
     def similarity(self) -> FloatArray:
@@ -380,6 +337,59 @@ class Comparisons:
         owner[self.instance_a] = self.a
         owner[self.instance_b] = self.b
         return np.bincount(owner, minlength=self.n_identities).astype(np.int64)
+
+    def comparisons(self) -> Comparisons:
+        """These comparisons themselves."""
+        return self
+
+    def take(self, rows: IntArray) -> Comparisons:
+        """Some rows; identities and instances that no longer occur are gone.
+
+        Parameters
+        ----------
+        rows
+            Row numbers.
+        """
+        occurs, a, b = _compact(self.n_identities, self.a[rows], self.b[rows])
+        instances, one, two = self.instances, self.instance_a, self.instance_b
+        if instances is not None and one is not None and two is not None:
+            kept, one, two = _compact(instances.size, one[rows], two[rows])
+            instances = instances[kept]
+        return self.with_fields(
+            identities=self.identities[occurs],
+            a=a,
+            b=b,
+            score=self.score[rows],
+            instances=instances,
+            instance_a=one,
+            instance_b=two,
+            group=None if self.group is None else self.group[occurs],
+        )
+
+    def _rows_among(self, kept: BoolArray) -> BoolArray:
+        return kept[self.a] & kept[self.b]
+
+    def units(self, attribute: Any, name: str = "cluster") -> tuple[IntArray, IntArray, bool]:
+        """The unit on either side of each comparison, shape (n,) each, and whether each identity has one unit only.
+
+        Parameters
+        ----------
+        attribute
+            As for `identity_labels`; or a list of two columns with one label per comparison, for its two sides.
+        name
+            What messages call it.
+        """
+        if not (isinstance(attribute, list) and len(attribute) == 2):
+            _, (codes,) = encode(self.identity_labels(attribute, name))
+            return codes[self.a], codes[self.b], True
+        columns = [coded_labels(column, name) for column in attribute]
+        for column in columns:
+            if len(column) != len(self):
+                raise DataError(f"{name} has {len(column)} labels per side and there are {len(self)} comparisons")
+        _, (a, b) = merge(*columns)
+        identity, unit = np.concatenate([self.a, self.b]), np.concatenate([a, b])
+        pairs = np.unique(identity * np.int64(int(unit.max(initial=0)) + 1) + unit)
+        return a, b, bool(pairs.size == np.unique(identity).size)
 
     @cached_property
     def _pair_keys(self) -> IntArray | None:
@@ -399,12 +409,19 @@ class Comparisons:
         return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
     @cached_property
+    def _first_rows(self) -> tuple[IntArray, IntArray]:
+        """The first row of each pair of instances, and the place in that list of each row's pair."""
+        assert self._pair_keys is not None
+        _, first, pair = np.unique(self._pair_keys, return_index=True, return_inverse=True)
+        return first, pair.reshape(-1)
+
+    @cached_property
     def contradicting(self) -> int:
         """Rows whose pair of instances has another score in an earlier row; 0 without instances."""
-        if not self.repeated or self._pair_keys is None:
+        if not self.repeated:
             return 0
-        _, first, group = np.unique(self._pair_keys, return_index=True, return_inverse=True)
-        return int(np.count_nonzero(self.score != self.score[first][group.reshape(-1)]))
+        first, pair = self._first_rows
+        return int(np.count_nonzero(self.score != self.score[first][pair]))
 
     def without_repeats(self, how: Repeats) -> Comparisons:
         """One comparison for each pair of instances, in either order.
@@ -412,12 +429,11 @@ class Comparisons:
         Parameters
         ----------
         how
-            ``"mean"``, ``"max"`` (the score that is most alike: the largest similarity, the smallest distance) or
-            ``"first"`` of the scores of a pair; ``"error"`` refuses data that compare a pair twice.
+            As `repeats` of the class.
         """
         if how not in REPEATS:
             raise UsageError(f"repeats must be one of {', '.join(REPEATS)}; got {how!r}")
-        if self._pair_keys is None or self.instance_a is None or self.instance_b is None:
+        if self.instance_a is None or self.instance_b is None:
             if not len(self):
                 return self
             raise DataError(
@@ -425,41 +441,33 @@ class Comparisons:
             )
         if not self.repeated:
             return self
-        _, first, group = np.unique(self._pair_keys, return_index=True, return_inverse=True)
-        group = group.reshape(-1)
+        first, pair = self._first_rows
         if how == "error":
             row = int(np.setdiff1d(np.arange(len(self)), first)[0])
-            before = int(first[group[row]])
+            before = int(first[pair[row]])
             raise DataError(
                 f"row {row} compares the same two instances as row {before} (scores {self.score[row]:.6g} and "
                 f"{self.score[before]:.6g}; {self.repeated} such rows); keep one of each, or choose "
-                f"{argument('repeats', 'mean')}, "
-                "'max' or 'first'"
+                f"{argument('repeats', 'mean')}, 'max' or 'first'"
             )
         score = self.score[first]
         if how == "mean":
             low = score.copy()
-            np.minimum.at(low, group, self.score)
-            excess = np.bincount(group, weights=self.score - low[group], minlength=first.size)
-            score = low + excess / np.bincount(group, minlength=first.size)
+            np.minimum.at(low, pair, self.score)
+            excess = np.bincount(pair, weights=self.score - low[pair], minlength=first.size)
+            score = low + excess / np.bincount(pair, minlength=first.size)
         elif how == "max":
-            (np.minimum if self.distance else np.maximum).at(score, group, self.score)
+            (np.minimum if self.distance else np.maximum).at(score, pair, self.score)
         kept = np.argsort(first, kind="stable")
         rows = first[kept]
-        taken = {"mean": "the mean of their scores", "max": "their best score", "first": "their first score"}[how]
+        text = f"{self.repeated} comparisons repeat a pair of instances: each pair counts once, with {KEPT_SCORE[how]}"
         return self.with_fields(
             a=self.a[rows],
             b=self.b[rows],
             score=score[kept],
             instance_a=self.instance_a[rows],
             instance_b=self.instance_b[rows],
-            notes=(
-                *self.notes,
-                Note(
-                    "repeats-settled",
-                    f"{self.repeated} comparisons repeat a pair of instances: each pair counts once, with {taken}",
-                ),
-            ),
+            notes=(*self.notes, Note("repeats-settled", text)),
         )
 
     @cached_property
@@ -476,41 +484,52 @@ class Comparisons:
 
     def findings(self) -> tuple[Note, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
-        found = list(self.notes)
-        if self.with_itself:
-            found.append(
-                Note(
-                    "with-itself",
-                    f"{self.with_itself} comparisons are of an instance with itself: they always match, so FRR is "
-                    "underestimated. Drop them unless such pairs occur in use",
-                )
-            )
-        copies = self.repeated - self.contradicting
-        if copies:
-            found.append(
-                Note(
-                    "repeated",
-                    f"{copies} comparisons repeat a pair of instances compared before (in either order) with the same "
-                    "score: they add no information. Keep one of each",
-                )
-            )
-        if self.contradicting:
-            found.append(
-                Note(
-                    "repeated-otherwise",
-                    f"{self.contradicting} comparisons repeat a pair of instances compared before (in either order) "
-                    "with another score, as several attempts do, or a matcher that is not symmetric: each counts as a "
-                    f"comparison of its own. To count each pair once, choose {argument('repeats')} mean, max or first",
-                )
-            )
-        if len(self) > 1 and float(self.score.min()) == float(self.score.max()):
-            found.append(
-                Note("equal-scores", "all scores are equal: no threshold can tell genuine from impostor comparisons")
-            )
-        asked = self._direction
-        if asked is not None:
-            found.append(asked)
-        return tuple(found)
+        copies, equal = self.repeated - self.contradicting, len(self) > 1 and self.score.min() == self.score.max()
+        texts = {
+            "with-itself": f"{self.with_itself} comparisons are of an instance with itself: they always match, so FRR "
+            "is underestimated. Drop them unless such pairs occur in use",
+            "repeated": f"{copies} comparisons repeat a pair of instances compared before (in either order) with the "
+            "same score: they add no information. Keep one of each",
+            "repeated-otherwise": f"{self.contradicting} comparisons repeat a pair of instances compared before (in "
+            "either order) with another score, as several attempts do, or a matcher that is not symmetric: each counts "
+            f"as a comparison of its own. To count each pair once, choose {argument('repeats')} mean, max or first",
+            "equal-scores": "all scores are equal: no threshold can tell genuine from impostor comparisons",
+        }
+        occurs = (self.with_itself, copies, self.contradicting, equal)
+        notes = [Note(code, text) for (code, text), found in zip(texts.items(), occurs, strict=True) if found]
+        return (*self.notes, *notes, *([self._direction] if self._direction is not None else []))
+
+
+def _fields(
+    identities: LabelArray,
+    a: IntArray,
+    b: IntArray,
+    score: FloatArray,
+    distance: bool,
+    instances: tuple[LabelArray, IntArray, IntArray] | None,
+    groups: tuple[Coded, Coded] | None,
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """The fields of comparisons from clean columns; instances are (names, codes of a, codes of b)."""
+    group = None
+    if groups is not None:
+        same_length(identity_a=a, group_a=groups[0], group_b=groups[1])
+        labels, codes = merge(*groups)
+        group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
+        notes = [*notes, *missing_words(labels, "some groups")]
+    numbered = (None, None, None) if instances is None else _within_identities(a, b, *instances)
+    return {
+        "identities": identities,
+        "a": a,
+        "b": b,
+        "score": score,
+        "distance": bool(distance),
+        **dict(zip(("instances", "instance_a", "instance_b"), numbered, strict=True)),
+        "group": group,
+        "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
+        "origin": (),
+        "anonymous": False,
+    }
 
 
 def _scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
@@ -525,42 +544,36 @@ def _scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
         raise DataError(f"score must be one-dimensional, one number per row; it has shape {raw.shape}")
     try:
         with np.errstate(over="ignore"):
-            values = np.array(raw, dtype=np.float64) if copy else np.asarray(raw, dtype=np.float64)
+            values = raw.astype(np.float64, copy=copy)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"score must hold numbers: {error}") from None
     check_finite(values, lambda row: f"score: row {row} holds")
     return values
 
 
-def _group_columns(group_a: Coded | ArrayLike | None, group_b: Coded | ArrayLike | None) -> tuple[Coded, Coded] | None:
-    if (group_a is None) != (group_b is None):
-        raise DataError("give both group_a and group_b, or neither")
-    if group_a is None or group_b is None:
+def _both_sides(name: str, a: Coded | ArrayLike | None, b: Coded | ArrayLike | None) -> tuple[Coded, Coded] | None:
+    """The columns `name`_a and `name`_b, or None where neither is given."""
+    if (a is None) != (b is None):
+        raise DataError(f"give both {name}_a and {name}_b, or neither")
+    if a is None or b is None:
         return None
-    left = group_a if isinstance(group_a, Coded) else coded_labels(group_a, "group_a")
-    right = group_b if isinstance(group_b, Coded) else coded_labels(group_b, "group_b")
-    return left, right
+    return coded_labels(a, f"{name}_a"), coded_labels(b, f"{name}_b")
 
 
-def _same_length(columns: dict[str, NDArray[np.generic]]) -> None:
-    lengths = {name: column.shape[0] for name, column in columns.items()}
+def same_length(**columns: Sized) -> None:
+    """A DataError that names the columns, where they differ in length."""
+    lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise DataError(f"columns differ in length: {said}")
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise DataError(f"columns differ in length: {listed}")
 
 
-def _instances(
-    a: IntArray, b: IntArray, instance_a: ArrayLike | None, instance_b: ArrayLike | None
-) -> tuple[LabelArray | None, IntArray | None, IntArray | None]:
-    """Encode instances within their identities: (labels, codes of a, codes of b), or Nones."""
-    if instance_a is None and instance_b is None:
-        return None, None, None
-    if instance_a is None or instance_b is None:
-        raise DataError("give both instance_a and instance_b, or neither")
-    left, right = coded_labels(instance_a, "instance_a"), coded_labels(instance_b, "instance_b")
-    _same_length({"identity_a": a, "instance_a": left.codes, "instance_b": right.codes})
-    names, (name_a, name_b) = merge(left, right)
-    return _within_identities(a, b, names, name_a, name_b)
+def _compact(size: int, one: IntArray, two: IntArray) -> tuple[BoolArray, IntArray, IntArray]:
+    """Which of `size` labels occur, and the codes of both sides among those alone."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    occurs[one] = occurs[two] = True
+    new = np.cumsum(occurs, dtype=np.int64) - 1
+    return occurs, new[one], new[two]
 
 
 def _within_identities(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons, check_finite
-from matchbound.data.grouping import group_of_identity
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.data.source import Source, group_of_identity
 from matchbound.data.tensors import as_numpy
 from matchbound.errors import DataError, UsageError
 from matchbound.files.mapping import FileArray, blocks_of, check_unchanged, settled
@@ -33,7 +33,7 @@ def _place(row: int) -> str:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Embeddings:
+class Embeddings(Source):
     """Embedding vectors with their identities; the comparisons are all pairs of different rows.
 
     Parameters
@@ -76,14 +76,16 @@ class Embeddings:
     [0.8]
     """
 
-    vectors: NDArray[Any] = field(repr=False)
+    vectors: NDArray[Any]
     identities: LabelArray
-    codes: IntArray = field(repr=False)
+    codes: IntArray
     similarity: Similarity
-    group: LabelArray | None = field(repr=False)
-    instance: LabelArray | None = field(repr=False)
-    notes: tuple[Note, ...] = field(repr=False)
-    origin: tuple[Origin, ...] = field(repr=False)
+    group: LabelArray | None
+    instance: LabelArray | None
+    notes: tuple[Note, ...]
+    origin: tuple[Origin, ...]
+    kind: ClassVar[Literal["embeddings"]] = "embeddings"
+    unit: ClassVar[str] = "instances"
 
     def __init__(
         self,
@@ -96,13 +98,13 @@ class Embeddings:
         notes: Sequence[str] = (),
     ) -> None:
         array = _as_vectors(vectors, similarity)
-        labels = coded_labels(identity, "identity")
-        _same_rows(array, labels, "identity")
+        people = coded_labels(identity, "identity")
+        _same_rows(array, people, "identity")
         _check_rows(array, similarity, _place)
-        identities, (codes,) = merge(labels)
+        identities, (codes,) = merge(people)
         groups = None if group is None else coded_labels(group, "group")
         names = None if instance is None else coded_labels(instance, "instance")
-        self._fill(array, identities, codes, similarity, groups, names, [*notes, *labels.notes("identity")])
+        self._set(_fields(array, identities, codes, similarity, groups, names, [*notes, *people.notes("identity")]))
 
     @classmethod
     def from_codes(
@@ -127,68 +129,13 @@ class Embeddings:
             Positions in `identities`, int64, shape (n,).
         where
             From a row number to its place in the source, for messages.
-        vectors
-            Shape (n, d).
-        similarity
-            ``"cosine"``, ``"dot"`` or ``"euclidean"``.
-        group
-            An attribute of the identity of each row, shape (n,).
-        instance
-            The name of each row, shape (n,).
-        notes
-            What a reader must know.
+        vectors, similarity, group, instance, notes
+            As for the class.
         """
         array = _as_vectors(vectors, similarity)
-        _same_rows(array, Coded(identities, codes), "codes")
+        _same_rows(array, codes, "codes")
         _check_rows(array, similarity, where)
-        made = cls.__new__(cls)
-        made._fill(array, identities, codes, similarity, group, instance, notes)
-        return made
-
-    def _fill(
-        self,
-        vectors: NDArray[Any],
-        identities: LabelArray,
-        codes: IntArray,
-        similarity: Similarity,
-        group: Coded | None,
-        instance: Coded | None,
-        notes: Sequence[str],
-    ) -> None:
-        groups = None
-        if group is not None:
-            _same_rows(vectors, group, "group")
-            groups = group_of_identity(identities, codes, group)
-            notes = [*notes, *missing_words(np.unique(groups), "some groups")]
-        if instance is not None:
-            _same_rows(vectors, instance, "instance")
-        fields = {
-            "vectors": vectors,
-            "identities": identities,
-            "codes": codes,
-            "similarity": similarity,
-            "group": groups,
-            "instance": None if instance is None else instance.decoded(),
-            "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
-            "origin": (),
-        }
-        self._set(fields)
-
-    def _set(self, fields: dict[str, Any]) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-
-    def with_fields(self, **changes: Any) -> Embeddings:
-        """The same embeddings with some fields changed, which are known to be good: nothing is checked or encoded.
-
-        Parameters
-        ----------
-        changes
-            Fields by name.
-        """
-        made = object.__new__(Embeddings)
-        made._set({**{name: getattr(self, name) for name in self.__dataclass_fields__}, **changes})
-        return made
+        return cls.from_fields(**_fields(array, identities, codes, similarity, group, instance, notes))
 
     def __repr__(self) -> str:
         rows, width = self.vectors.shape
@@ -217,14 +164,30 @@ class Embeddings:
         return self.similarity == "euclidean"
 
     @property
-    def n_identities(self) -> int:
-        """How many identities there are."""
-        return int(self.identities.size)
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The numbers that decide every answer, for digests."""
+        return self.codes, self.settled
 
     @cached_property
     def instance_counts(self) -> IntArray:
         """M_i, the number of rows of each identity, shape (G,)."""
         return np.bincount(self.codes, minlength=self.n_identities).astype(np.int64)
+
+    @property
+    def comparisons_by_identity(self) -> tuple[IntArray, IntArray]:
+        """Genuine and impostor comparisons that each identity takes part in, shape (G,) each."""
+        sizes = self.instance_counts
+        return sizes * (sizes - 1) // 2, sizes * (len(self) - sizes)
+
+    @property
+    def n_genuine(self) -> int:
+        """How many pairs of rows show one identity."""
+        return int(self.comparisons_by_identity[0].sum())
+
+    @property
+    def n_impostor(self) -> int:
+        """How many pairs of rows show two identities."""
+        return len(self) * (len(self) - 1) // 2 - self.n_genuine
 
     @cached_property
     def repeated(self) -> int:
@@ -245,16 +208,54 @@ class Embeddings:
 
     def findings(self) -> tuple[Note, ...]:
         """What a careful reader would want to know about these data before trusting a number."""
-        found = list(self.notes)
-        if self.repeated:
-            found.append(
-                Note(
-                    "repeated",
-                    f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect "
-                    "genuine scores that mean nothing. Keep one of each",
-                )
+        if not self.repeated:
+            return self.notes
+        text = (
+            f"{self.repeated} rows repeat another row exactly: the same instance entered twice gives perfect genuine "
+            "scores that mean nothing. Keep one of each"
+        )
+        return (*self.notes, Note("repeated", text))
+
+    def take(self, rows: IntArray, identity: Coded | None = None) -> Embeddings:
+        """Some rows; identities that no longer occur are gone.
+
+        Parameters
+        ----------
+        rows
+            Row numbers.
+        identity
+            Other identities, one for each of `rows`, where they have other names.
+        """
+        identities, (codes,) = merge(Coded(self.identities, self.codes[rows]) if identity is None else identity)
+        group = None if self.group is None else Coded(self.group, self.codes[rows])
+        return self.with_fields(
+            vectors=self.settled[rows],
+            identities=identities,
+            codes=codes,
+            instance=None if self.instance is None else self.instance[rows],
+            group=None if group is None else group_of_identity(identities, codes, group),
+        )
+
+    def _rows_among(self, kept: BoolArray) -> BoolArray:
+        return kept[self.codes]
+
+    def group_of_rows(self, column: Any, name: str, remedy: str) -> LabelArray:
+        """The group of each identity, shape (G,), from one label per row.
+
+        Parameters
+        ----------
+        column
+            Labels, shape (n,).
+        name, remedy
+            What messages call it, and what to do where the column does not fit.
+        """
+        labels = coded_labels(column, name)
+        if len(labels) != len(self):
+            raise DataError(
+                f"{name} has {len(labels)} labels and the data have {len(self)} rows; a column holds one label per "
+                f"row. For labels of identities, {remedy}"
             )
-        return tuple(found)
+        return group_of_identity(self.identities, self.codes, labels)
 
     def comparisons(self) -> Comparisons:
         """All pairs of rows, scored one by one in float64: the reference that every fast path must equal.
@@ -323,7 +324,36 @@ def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _same_rows(vectors: NDArray[Any], column: Coded, name: str) -> None:
+def _fields(
+    vectors: NDArray[Any],
+    identities: LabelArray,
+    codes: IntArray,
+    similarity: Similarity,
+    group: Coded | None,
+    instance: Coded | None,
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """The fields of embeddings from clean columns."""
+    groups = None
+    if group is not None:
+        _same_rows(vectors, group, "group")
+        groups = group_of_identity(identities, codes, group)
+        notes = [*notes, *missing_words(np.unique(groups), "some groups")]
+    if instance is not None:
+        _same_rows(vectors, instance, "instance")
+    return {
+        "vectors": vectors,
+        "identities": identities,
+        "codes": codes,
+        "similarity": similarity,
+        "group": groups,
+        "instance": None if instance is None else instance.decoded(),
+        "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
+        "origin": (),
+    }
+
+
+def _same_rows(vectors: NDArray[Any], column: Sized, name: str) -> None:
     if len(column) != vectors.shape[0]:
         raise DataError(f"vectors has {vectors.shape[0]} rows and {name} has {len(column)}; they must agree")
 
@@ -337,14 +367,15 @@ def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[in
                 total = 4 * total  # no two rows are further apart than the sum of their lengths
         bad = np.flatnonzero(~np.isfinite(total))
         if bad.size:
-            row = start + int(bad[0])
+            problem = "holds NaN or infinity; drop it or embed it again"
             if np.isfinite(np.asarray(part[bad[0]], dtype=np.float64)).all():
-                if similarity == "euclidean":
-                    raise DataError(
-                        f"{where(row)} is so long that a distance may overflow float64; rescale the vectors"
-                    )
-                raise DataError(f"{where(row)} has a squared length that overflows float64; rescale the vectors")
-            raise DataError(f"{where(row)} holds NaN or infinity; drop it or embed it again")
+                long = (
+                    "is so long that a distance may overflow"
+                    if similarity == "euclidean"
+                    else ("has a squared length that overflows")
+                )
+                problem = f"{long} float64; rescale the vectors"
+            raise DataError(f"{where(start + int(bad[0]))} {problem}")
         if similarity == "cosine":
             zero = np.flatnonzero(~np.any(part, axis=1))
             if zero.size:

@@ -249,8 +249,10 @@ def _label(value: Any) -> tuple[int | str, str]:
     return str(value), ""
 
 
-def coded_labels(values: ArrayLike, name: str, said: Said | None = None) -> Coded:
+def coded_labels(values: Coded | ArrayLike, name: str, said: Said | None = None) -> Coded:
     """A column of labels from an array or a sequence, by the one rule; `name` is what messages call it."""
+    if isinstance(values, Coded):
+        return values
 
     def row_of_argument(row: int) -> str:
         return f"{name}: the label in row {row}"

@@ -9,11 +9,10 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import Coded, as_text, encode, merge
-from matchbound.data.subsets import take, take_embeddings
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 
@@ -42,22 +41,17 @@ class Matched:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the match; empty when everything matched by name."""
-        what = "instances" if isinstance(self.systems[0], Embeddings) else "comparisons"
         left = [f"{count} of system {place + 1}" for place, count in enumerate(self.unmatched) if count]
-        found = []
         if left:
-            found.append(
-                Note(
-                    "matched",
-                    f"{self.matched} {what} were matched by {self.how}; left out because another system lacks them: "
-                    f"{', '.join(left)}",
-                )
+            text = (
+                f"{self.matched} {self.systems[0].unit} were matched by {self.how}; left out because another system "
+                f"lacks them: {', '.join(left)}"
             )
         elif self.how == "row":
-            found.append(
-                Note("matched", "no instances are named: row n of one system was matched with row n of the others")
-            )
-        return tuple(found)
+            text = "no instances are named: row n of one system was matched with row n of the others"
+        else:
+            return ()
+        return (Note("matched", text),)
 
 
 def match(systems: Sequence[Source]) -> Matched:
@@ -79,11 +73,6 @@ def match(systems: Sequence[Source]) -> Matched:
     return _match_tables(_as_tables(systems))
 
 
-def rescored(source: Comparisons, score: FloatArray, distance: bool) -> Comparisons:
-    """The same comparisons with the scores of another system."""
-    return source.with_fields(score=score, distance=distance)
-
-
 def _match_embeddings(systems: list[Embeddings]) -> Matched:
     first = systems[0]
     if any(source.instance is None for source in systems):
@@ -95,11 +84,11 @@ def _match_embeddings(systems: list[Embeddings]) -> Matched:
                 "system so that they can be matched"
             )
         shown = Coded(first.identities, first.codes)
-        matched = [take_embeddings(source, np.arange(len(source)), shown) for source in systems[1:]]
+        matched = [source.take(np.arange(len(source)), shown) for source in systems[1:]]
         return Matched((first, *matched), len(first), (0,) * len(systems), "row")
     rows = _common(_instance_keys(systems), "instance")
     shown = Coded(first.identities, first.codes[rows[0]])
-    made = tuple(take_embeddings(source, row, shown) for source, row in zip(systems, rows, strict=True))
+    made = tuple(source.take(row, shown) for source, row in zip(systems, rows, strict=True))
     left = tuple(len(source) - rows[0].size for source in systems)
     return Matched(made, int(rows[0].size), left, "identity and instance")
 
@@ -147,9 +136,8 @@ def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
     kept = np.flatnonzero((row[table.instance_a] >= 0) & (row[table.instance_b] >= 0))
     if not kept.size:
         raise DataError("no comparison joins two instances that the embeddings have; check how instances are named")
-    part = take(table, kept)
     score = source.score_pairs(row[table.instance_a[kept]], row[table.instance_b[kept]])
-    return rescored(part, score, source.distance)
+    return table.take(kept).with_fields(score=score, distance=source.distance)
 
 
 def _owners(table: Comparisons) -> IntArray:
@@ -177,8 +165,11 @@ def _match_tables(systems: list[Comparisons]) -> Matched:
         rows, how = _by_identity_pair(systems), "identity pair"
     size = int(rows[0].size)
     whole = size == len(first) and np.array_equal(rows[0], np.arange(size))
-    base = first if whole else take(first, rows[0])
-    others = [rescored(base, s.score[row], s.distance) for s, row in zip(systems[1:], rows[1:], strict=True)]
+    base = first if whole else first.take(rows[0])
+    others = [
+        base.with_fields(score=other.score[row], distance=other.distance)
+        for other, row in zip(systems[1:], rows[1:], strict=True)
+    ]
     return Matched((base, *others), size, tuple(len(source) - size for source in systems), how)
 
 
@@ -251,13 +242,3 @@ def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:
         rows.append(order[np.searchsorted(key[order], shared)])
     place = np.argsort(rows[0], kind="stable")
     return [row[place] for row in rows]
-
-
-def comparisons_of(source: Source, kind: str) -> int:
-    """How many genuine or impostor comparisons a source makes."""
-    if isinstance(source, Comparisons):
-        genuine = int(np.count_nonzero(source.genuine))
-        return genuine if kind == "genuine" else len(source) - genuine
-    sizes = source.instance_counts
-    genuine = int((sizes * (sizes - 1) // 2).sum())
-    return genuine if kind == "genuine" else len(source) * (len(source) - 1) // 2 - genuine

@@ -15,7 +15,6 @@ from matchbound.arraytypes import IntArray
 from matchbound.calls.evaluate import evaluate
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.subsets import among
 from matchbound.errors import MatchboundWarning
 from matchbound.planning.known import NOWHERE, all_pairs
 from matchbound.results.description import Description
@@ -109,7 +108,7 @@ def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) ->
     impostor = data
     if isinstance(data, Embeddings) and len(data) > MOST_ROWS:
         rows = np.cumsum(data.instance_counts[order])
-        impostor = among(data, np.sort(order[rows <= max(MOST_ROWS, int(rows[1]))]))
+        impostor = data.among(np.sort(order[rows <= max(MOST_ROWS, int(rows[1]))]))
     lowest: dict[str, float | None] = {"far": None, "frr": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons, question
 from matchbound.data.embeddings import Embeddings
 from matchbound.notes import Note
@@ -104,42 +104,32 @@ def describe(data: Comparisons | Embeddings) -> Description:
     findings = list(data.findings())
     sizes = data.instance_counts
     n = data.n_identities
-    if isinstance(data, Embeddings):
-        rows = len(data)
-        counts = data.instance_counts.astype(np.int64)
-        genuine = int((counts * (counts - 1) // 2).sum())
-        impostor = rows * (rows - 1) // 2 - genuine
-        complete: bool | None = True
-        share = 1.0 if n > 1 else 0.0
-        scores: tuple[Summary, Summary] = (None, None)
-    else:
-        genuine = int(np.count_nonzero(data.genuine))
-        impostor = len(data) - genuine
+    complete: bool | None = True
+    share = 1.0 if n > 1 else 0.0
+    scores: tuple[Summary, Summary] = (None, None)
+    vectors = getattr(data, "vectors", None)
+    if isinstance(data, Comparisons):
         share = _share_of_pairs(data)
         complete = _complete(data)
         scores = (_summary(data.score[data.genuine]), _summary(data.score[~data.genuine]))
         if complete is False:
-            findings.append(
-                Note(
-                    "incomplete",
-                    "not every pair of instances was compared: the data are treated as incomplete",
-                )
-            )
+            text = "not every pair of instances was compared: the data are treated as incomplete"
+            findings.append(Note("incomplete", text))
         if scores[0] and scores[1] and (scores[0][1] > scores[1][1]) == data.distance:
             asked = question(data.distance)
             findings += [asked] if asked not in findings else []
-    if genuine == 0:
+    if data.n_genuine == 0:
         findings.append(Note("no-comparisons", "no genuine comparisons: FRR is not defined"))
-    if impostor == 0:
+    if data.n_impostor == 0:
         findings.append(Note("no-comparisons", "no impostor comparisons: FAR is not defined"))
     findings += few_identities(n)
-    for metric, each in zip(("far", "frr"), comparisons_of_each(data), strict=True):
+    for metric, each in zip(("far", "frr"), reversed(data.comparisons_by_identity), strict=True):
         findings += uneven_identities(metric, each)
     return Description(
-        kind="embeddings" if isinstance(data, Embeddings) else "comparisons",
+        kind=data.kind,
         n_identities=n,
-        n_genuine=genuine,
-        n_impostor=impostor,
+        n_genuine=data.n_genuine,
+        n_impostor=data.n_impostor,
         n_instances=None if sizes is None else int(sizes.sum()),
         instances_range=None
         if sizes is None or not n
@@ -149,22 +139,12 @@ def describe(data: Comparisons | Embeddings) -> Description:
         identity_pairs=share,
         genuine_scores=scores[0],
         impostor_scores=scores[1],
-        dimensions=data.vectors.shape[1] if isinstance(data, Embeddings) else None,
-        dtype=str(data.vectors.dtype) if isinstance(data, Embeddings) else None,
-        similarity=data.similarity if isinstance(data, Embeddings) else None,
+        dimensions=None if vectors is None else vectors.shape[1],
+        dtype=None if vectors is None else str(vectors.dtype),
+        similarity=None if vectors is None else str(data.similarity),
         distance=data.distance,
         findings=tuple(findings),
     )
-
-
-def comparisons_of_each(data: Comparisons | Embeddings) -> tuple[IntArray, IntArray]:
-    """Impostor and genuine comparisons that each identity takes part in, shape (G,) each."""
-    if isinstance(data, Embeddings):
-        counts = data.instance_counts.astype(np.int64)
-        return counts * (int(counts.sum()) - counts), counts * (counts - 1) // 2
-    genuine = np.bincount(data.a[data.genuine], minlength=data.n_identities).astype(np.int64)
-    both = np.bincount(data.a, minlength=data.n_identities) + np.bincount(data.b, minlength=data.n_identities)
-    return both.astype(np.int64) - 2 * genuine, genuine
 
 
 def _share_of_pairs(data: Comparisons) -> float:

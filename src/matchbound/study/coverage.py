@@ -14,7 +14,6 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.subsets import among, take_embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import check_level, check_whole, named
 from matchbound.show.shown import Shown
@@ -298,8 +297,8 @@ def split_identities(data: Data, *, seed: int, most: int = 10) -> tuple[Data, Da
         rows = rows[np.argsort(data.codes[rows], kind="stable")]
         starts = np.concatenate([[0], np.cumsum(data.instance_counts)])
         codes = data.codes
-        data = take_embeddings(data, rows[np.arange(rows.size) - starts[codes[rows]] < most])
-    return among(data, halves[0]), among(data, halves[1])
+        data = data.take(rows[np.arange(rows.size) - starts[codes[rows]] < most])
+    return data.among(halves[0]), data.among(halves[1])
 
 
 def _data_cells(set_on: Data, drawn_from: Data, far: Sequence[float], frr: Sequence[float]) -> tuple[Cell, ...]:

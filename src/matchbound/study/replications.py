@@ -23,7 +23,6 @@ from matchbound._version import __version__
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.subsets import among
 from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly
 from matchbound.files.writing import whole_file
 from matchbound.stats.resampling import BOOTSTRAPS
@@ -89,13 +88,12 @@ class DataSampler:
 
     def sample(self, rng: np.random.Generator) -> Data:
         """One data set."""
-        return among(self.data, np.sort(rng.choice(self.data.n_identities, self.n_identities, replace=False)))
+        return self.data.among(np.sort(rng.choice(self.data.n_identities, self.n_identities, replace=False)))
 
     def __repr__(self) -> str:
-        data = self.data
-        arrays = (data.vectors, data.codes) if isinstance(data, Embeddings) else (data.score, data.a, data.b)
-        digest = hashlib.sha256(b"".join(np.ascontiguousarray(values).tobytes() for values in arrays)).hexdigest()
-        return f"DataSampler({self.n_identities} of {data.n_identities} identities, {digest[:16]})"
+        arrays = (np.ascontiguousarray(values).tobytes() for values in self.data.arrays)
+        digest = hashlib.sha256(b"".join(arrays)).hexdigest()
+        return f"DataSampler({self.n_identities} of {self.data.n_identities} identities, {digest[:16]})"
 
 
 @dataclass(frozen=True)
