@@ -38,8 +38,8 @@ from matchbound.results.comparison import (
 )
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import check_rate, named
+from matchbound.results.rates import WEIGHTINGS
 from matchbound.results.systems import SystemsTable, systems_table
-from matchbound.results.weighted import WEIGHTINGS
 from matchbound.stats.differences import PointTerms
 from matchbound.stats.latent import unit_design
 from matchbound.stats.latent.differences import (

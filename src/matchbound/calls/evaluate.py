@@ -20,7 +20,7 @@ from matchbound.notes import Note
 from matchbound.readers.loading import Readable
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates
 from matchbound.results.interval import named
-from matchbound.results.weighted import WEIGHTINGS
+from matchbound.results.rates import WEIGHTINGS
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress

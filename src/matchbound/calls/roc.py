@@ -16,8 +16,8 @@ from matchbound.errors import MatchboundWarning
 from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.interval import few_identities, named
+from matchbound.results.rates import WEIGHTINGS
 from matchbound.results.roc import RocCurve
-from matchbound.results.weighted import WEIGHTINGS
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress

@@ -120,6 +120,24 @@ class CurveTally:
         """T, the genuine comparisons."""
         return int(self.genuine_comparisons.sum())
 
+    @cached_property
+    def far(self) -> FloatArray:
+        """FAR at each threshold, never decreasing, shape (K,)."""
+        return self.false_matches / self.n_impostor
+
+    @cached_property
+    def frr(self) -> FloatArray:
+        """FRR at each threshold, never increasing, shape (K,)."""
+        return self.false_nonmatches / self.n_genuine
+
+    def errors(self, metric: str) -> IntArray:
+        """The errors of one kind at each threshold, shape (K,): ``"far"`` or ``"frr"``."""
+        return self.false_matches if metric == "far" else self.false_nonmatches
+
+    def total(self, metric: str) -> int:
+        """The comparisons (units) of one kind."""
+        return self.n_impostor if metric == "far" else self.n_genuine
+
     @property
     def trials(self) -> tuple[int, int]:
         """Impostor and genuine comparisons, which bound how many independent trials a rate can be worth."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -100,27 +101,46 @@ class PairSizes:
 
 
 @dataclass(frozen=True, eq=False)
-class GenuineTally:
-    """Comparisons of identities with themselves.
+class Part:
+    """The comparisons of one kind, genuine or impostor, by identity.
 
     comparisons : int64 array, shape (G,)
-        g_i.
+        Comparisons that each identity takes part in.
     errors : int64 array, shape (K, G)
-        e_i at each threshold: comparisons that did not match.
+        Those that erred at each threshold.
     """
 
     comparisons: IntArray
     errors: IntArray
+    ends: ClassVar[int] = 1
+    """At how many identities a comparison counts."""
+
+    @property
+    def total(self) -> int:
+        """The comparisons, each once."""
+        return int(self.comparisons.sum()) // self.ends
+
+    def wrong(self, k: int) -> int:
+        """The comparisons that erred at threshold k, each once."""
+        return int(self.errors[k].sum()) // self.ends
+
+    @property
+    def taking_part(self) -> int:
+        """Identities that have comparisons of this kind."""
+        return int(np.count_nonzero(self.comparisons))
 
 
 @dataclass(frozen=True, eq=False)
-class ImpostorTally:
+class GenuineTally(Part):
+    """Comparisons of identities with themselves: `comparisons` are g_i, `errors` e_i, those that did not match."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImpostorTally(Part):
     """Comparisons between different identities. Sums over i≠j are over ordered pairs.
 
-    comparisons : int64 array, shape (G,)
-        m_i = Σ_j m_ij: each comparison is counted at both of its identities.
-    errors : int64 array, shape (K, G)
-        S_i = Σ_j n_ij at each threshold: comparisons that matched.
+    `comparisons` are m_i = Σ_j m_ij, `errors` S_i = Σ_j n_ij, those that matched.
+
     sum_mm : int
         Σ_{i≠j} m_ij².
     sum_nm, sum_nn : int64 arrays, shape (K,)
@@ -133,8 +153,7 @@ class ImpostorTally:
         How many pairs have each m_ij, where they were counted from a table.
     """
 
-    comparisons: IntArray
-    errors: IntArray
+    ends: ClassVar[int] = 2
     sum_mm: int
     sum_nm: IntArray
     sum_nn: IntArray
@@ -168,6 +187,17 @@ class Tally:
     def n_identities(self) -> int:
         """G, the identities in the data."""
         return int(self.identities.size)
+
+    def part(self, metric: str) -> GenuineTally | ImpostorTally:
+        """The comparisons that a rate is of: impostor ones for ``"far"``, genuine ones for ``"frr"``."""
+        return self.impostor if metric == "far" else self.genuine
+
+    def weights(self, metric: str) -> IntArray:
+        """What identities weigh in a rate: for FAR their instances, where these are known; else their comparisons."""
+        comparisons = self.part(metric).comparisons
+        if metric == "frr" or self.instances is None:
+            return comparisons
+        return np.where(comparisons > 0, self.instances, 0)
 
     @property
     def has_pairs(self) -> bool:

@@ -29,10 +29,9 @@ from matchbound.results.description import describe
 from matchbound.results.error_rates import ErrorRates, error_rates
 from matchbound.results.interval import named, tail_of
 from matchbound.results.number import Number
-from matchbound.results.rates import Rate
+from matchbound.results.rates import WEIGHTINGS, Rate
 from matchbound.results.roc import RocCurve
 from matchbound.results.searches import Searches
-from matchbound.results.weighted import WEIGHTINGS, IdentityRate
 from matchbound.show.histogram import score_histogram
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section
@@ -425,7 +424,7 @@ def _drivers(rate: Rate, show_labels: bool) -> Drivers:
     part = rate.tally.impostor if rate.metric == "far" else rate.tally.genuine
     errors, comparisons = part.errors[rate.index], part.comparisons
     units: Any = errors, comparisons
-    if isinstance(rate, IdentityRate):
+    if rate.weighting == "identities":
         unit = rate.unit
         units = unit.excess + unit.estimate * unit.partners, unit.partners  # shares of errors, and units
     found = contributions(*units, shared=rate.metric == "far")

@@ -21,8 +21,7 @@ from matchbound.results.claims import Judged
 from matchbound.results.failures import GeneralisedRate, GeneralisedRates
 from matchbound.results.interval import few_identities, named, uneven_identities
 from matchbound.results.linkage import HalfTotalError, LinkageMeasure, Recall, refuse_partial
-from matchbound.results.rates import Rate
-from matchbound.results.weighted import WEIGHTINGS, IdentityRate
+from matchbound.results.rates import WEIGHTINGS, IdentityRate, Rate
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
 from matchbound.stats.weighting import frr_by_identity

@@ -21,7 +21,6 @@ from matchbound.results.group_gaps import CrossRate, GroupGap, LargestGap
 from matchbound.results.interval import Interval, tail_of
 from matchbound.results.rates import Rate
 from matchbound.results.together import Together
-from matchbound.results.weighted import IdentityRate
 from matchbound.show.shown import Shown
 from matchbound.stats.dyadic import bias_factors
 from matchbound.stats.families.critical import Largest, gaussian_largest
@@ -383,7 +382,7 @@ class GroupRates(Judged, Shown):
 
     @staticmethod
     def _moments(rate: Rate) -> GroupMoments:
-        if isinstance(rate, IdentityRate):
+        if rate.weighting == "identities":
             return unit_moments(rate.unit, rate.metric)
         if rate.metric == "far":
             return far_moments(rate.tally.impostor, rate.index, rate.effective_identities)

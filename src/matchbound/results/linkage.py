@@ -181,7 +181,7 @@ class OfBothRates(AtThreshold):
     @cached_property
     def counts(self) -> LinkageCounts:
         """The decisions behind it."""
-        return linkage_counts(self.far.counted, 0 if self.far.weighting == "identities" else self.far.index)
+        return linkage_counts(*self.far.counted)
 
     @cached_property
     def effective_identities(self) -> float:

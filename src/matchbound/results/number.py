@@ -394,6 +394,28 @@ def bootstrap_rules(names: Iterable[str]) -> tuple[Rule, ...]:
     return tuple(Rule(name, bootstrap_limits(name), bootstrap=True) for name in names)
 
 
+def counted_fields(
+    threshold: float | None,
+    identities: int,
+    variance: float,
+    counts: tuple[int | None, int | None] = (None, None),
+    effective_n: float | None = None,
+    weighting: str = "comparisons",
+) -> dict[str, Any]:
+    """What the records of rates, points of a curve and costs have in common; `counts` are errors and comparisons."""
+    errors, comparisons = counts
+    return {
+        "threshold": threshold,
+        "errors": errors,
+        "comparisons": comparisons,
+        "identities": identities,
+        "variance": variance,
+        "effective_n": effective_n,
+        "design_effect": None if comparisons is None or not effective_n else comparisons / effective_n,
+        **({} if weighting == "comparisons" else {"weighting": weighting}),
+    }
+
+
 def records_of(
     numbers: Iterable[Number], method: str = "auto", level: float = 0.95, **options: Any
 ) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
-from matchbound.errors import DataError, MatchboundWarning, UsageError
+from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
 from matchbound.results.bootstraps import Bootstrap, overstated, scheme_of
 from matchbound.results.interval import check_whole, named
@@ -26,20 +26,57 @@ from matchbound.results.number import (
     Number,
     Rule,
     bootstrap_rules,
+    counted_fields,
     labels_notes,
 )
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.stats import fixed_sizes, resampling, variance
 from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS
+from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity, pooled_rate, unit_tally
 
 if TYPE_CHECKING:
     from matchbound.results.erring import Erring
-    from matchbound.show.tables import Table
     from matchbound.stats.latent import LatentModel, LatentSettings
 
 Metric = Literal["far", "frr"]
 VARIANCES = ("plug-in", "jackknife", "bias-corrected", "fixed-sizes")
+WEIGHTINGS = ("comparisons", "identities")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What differs between FAR and FRR besides their comparisons.
+
+    comparisons, error
+        In words.
+    jackknife, bias_factor
+        Of the variance.
+    least
+        Effective identities that the bias correction needs more than.
+    least_fixed
+        Identities that a variance given their sizes needs.
+    """
+
+    comparisons: str
+    meaning: str
+    error: str
+    jackknife: Callable[[Any, int], float]
+    bias_factor: Callable[[float], float]
+    least: int
+    least_fixed: int
+
+
+KINDS: dict[Metric, Kind] = {
+    "far": Kind(
+        "impostor", "two different identities", "false accept",
+        variance.far_jackknife, variance.far_bias_factor, 3, fixed_sizes.LEAST_FAR,
+    ),
+    "frr": Kind(
+        "genuine", "two instances of one identity", "false reject",
+        variance.frr_jackknife, variance.frr_bias_factor, 1, fixed_sizes.LEAST_FRR,
+    ),
+}  # fmt: skip
 
 
 def _latent(rate: Rate, ask: Ask) -> Limits:
@@ -48,14 +85,15 @@ def _latent(rate: Rate, ask: Ask) -> Limits:
     reason = latent.why_not(rate.recount)
     if reason is not None:
         raise CannotFit(reason)
-    model = rate.latent_model(ask.options.get("settings"))
-    return latent.limits(model, rate.units_erred, ask.level, ask.side)
+    found = rate.latent_model(ask.options.get("settings")).limits(rate.units_erred, ask.level, ask.side)
+    names = ("rho_identity", "rho_pair", "erring_pairs", "effective_identities")
+    return Limits(found.low, found.high, notes=found.notes, details={name: getattr(found, name) for name in names})
 
 
 def _fallback_wilson(rate: Rate, ask: Ask) -> Limits:
     """Wilson's formula with bias-corrected variance and Student's t, for data without identities."""
     identities = rate.effective_identities
-    factor = variance.far_bias_factor(identities) if rate.metric == "far" else variance.frr_bias_factor(identities)
+    factor = rate.kind.bias_factor(identities)
     spread = rate.variance * factor if np.isfinite(factor) else 0.0
     low, high = fallback_wilson(rate.estimate, spread, rate.floor, rate.units, ask.tail, identities - 1.0)
     return Limits(low, high, "wilson", (FALLBACK,))
@@ -87,15 +125,19 @@ def _effective(formula: Callable[[float, float, float], tuple[float, float]]) ->
 
 FALLBACK = Note("wilson", "Wilson's interval with bias-corrected variance and Student's t")
 OF_VARIANCE = frozenset({"variance"}) | SCHEME
-RATE_RULES = (
+UNIT_RULES = (
     Rule("latent", _latent, frozenset({"settings"})),
     Rule("wilson", _effective(wilson), OF_VARIANCE),
     Rule("wald", _wald, OF_VARIANCE, warns=True),
+    Rule("fallback-wilson", _fallback_wilson, hidden=True),
+)
+RATE_RULES = (
+    *UNIT_RULES[:3],
     Rule("agresti-coull", _effective(agresti_coull), OF_VARIANCE),
     Rule("jeffreys", _effective(jeffreys), OF_VARIANCE),
     Rule("naive-wilson", _naive_wilson),
     *bootstrap_rules(BOOTSTRAPS),
-    Rule("fallback-wilson", _fallback_wilson, hidden=True),
+    UNIT_RULES[3],
 )
 
 
@@ -109,7 +151,7 @@ def through_rate(limits: Callable[[str, Any, Ask], Limits]) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rate(Number):
-    """FAR or FRR at one threshold.
+    """FAR or FRR at one threshold: a mean over units, which are comparisons.
 
     metric
         ``"far"``: impostor comparisons that matched; ``"frr"``: genuine comparisons that did not.
@@ -124,20 +166,21 @@ class Rate(Number):
     recount: Recount | None = None
     rules: ClassVar[tuple[Rule, ...]] = RATE_RULES
     defaults: ClassVar[tuple[str, ...]] = ("latent", "fallback-wilson")
+    weighting: ClassVar[str] = "comparisons"
+    """What counts once: ``"comparisons"`` or ``"identities"``."""
 
     def __repr__(self) -> str:
         return f"Rate({self.metric}={self.estimate:.6g}, {self.errors}/{self.comparisons} at {self.threshold:g})"
 
     def __str__(self) -> str:
         counts = f"{count_text(self.errors)} of {count_text(self.comparisons)}"
-        return (
-            f"{self.metric.upper()} {percent(self.estimate)} ({counts} at threshold {threshold_text(self.threshold)})"
-        )
+        at = threshold_text(self.threshold)
+        return f"{self.metric.upper()} {percent(self.estimate)} ({counts} at threshold {at})"
 
-    def _tables(self) -> list[Table]:
-        from matchbound.show.records import number_table
-
-        return [number_table(self.to_records())]
+    @property
+    def kind(self) -> Kind:
+        """What FAR or FRR is called, and what its variances need."""
+        return KINDS[self.metric]
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -147,57 +190,58 @@ class Rate(Number):
     @cached_property
     def errors(self) -> int:
         """How many comparisons erred."""
-        if self.metric == "far":
-            return int(self.tally.impostor.errors[self.index].sum()) // 2
-        return int(self.tally.genuine.errors[self.index].sum())
+        return self.tally.part(self.metric).wrong(self.index)
 
     @cached_property
     def comparisons(self) -> int:
         """How many comparisons there were: N for FAR, T for FRR."""
-        if self.metric == "far":
-            return int(self.tally.impostor.comparisons.sum()) // 2
-        return int(self.tally.genuine.comparisons.sum())
-
-    @property
-    def weighting(self) -> str:
-        """``"comparisons"``: every comparison counts once."""
-        return "comparisons"
-
-    @property
-    def counted(self) -> Tally:
-        """The tally whose units the rate is a mean of."""
-        return self.tally
-
-    @property
-    def units(self) -> int:
-        """What the rate is a mean of: the comparisons."""
-        return self.comparisons
-
-    @property
-    def units_erred(self) -> float:
-        """Units that erred: the errors."""
-        return float(self.errors)
-
-    @property
-    def one_error(self) -> float:
-        """What one more error moves the rate by, on average over the units."""
-        return 1.0 / self.comparisons
-
-    @property
-    def estimate(self) -> float:
-        """errors / comparisons; NaN without comparisons."""
-        return self.errors / self.comparisons if self.comparisons else float("nan")
+        return self.tally.part(self.metric).total
 
     @cached_property
     def n_identities(self) -> int:
         """Identities that take part in these comparisons."""
-        part = self.tally.impostor if self.metric == "far" else self.tally.genuine
-        return int(np.count_nonzero(part.comparisons))
+        return self.tally.part(self.metric).taking_part
 
     @cached_property
+    def unit(self) -> UnitRate:
+        """The sums of the units that the rate is a mean of."""
+        if self.weighting == "comparisons":
+            return pooled_rate(self.tally, self.metric, self.index)
+        if self.metric == "frr":
+            return frr_by_identity(self.tally.genuine, self.index)
+        return far_by_pair(self._with_pairs.impostor, self.index)
+
+    @property
+    def counted(self) -> tuple[Tally, int]:
+        """The tally whose units the rate is a mean of, and the place of the threshold in it."""
+        if self.weighting == "comparisons":
+            return self.tally, self.index
+        return unit_tally(self._with_pairs, self.index), 0
+
+    @property
+    def units(self) -> int:
+        """What the rate is a mean of: comparisons; or identity pairs (FAR) and identities (FRR)."""
+        return self.unit.units
+
+    @property
+    def units_erred(self) -> float:
+        """Units that erred; Σ of their shares where a unit is a mean of comparisons."""
+        return float(self.errors) if self.weighting == "comparisons" else self.estimate * self.units
+
+    @property
+    def one_error(self) -> float:
+        """What one more error moves the rate by, on average over the units."""
+        return self.unit.alone / self.units
+
+    @property
+    def estimate(self) -> float:
+        """errors / comparisons, or the mean over identity pairs or identities; NaN without comparisons."""
+        return self.unit.estimate
+
+    @property
     def variance(self) -> float:
         """The paper's plug-in variance. It can be negative in small samples; NaN without comparisons."""
-        return self.variance_by("plug-in") if self.comparisons else float("nan")
+        return self.unit.variance
 
     def variance_by(self, kind: str = "plug-in") -> float:
         """Variance of the estimate by another estimator.
@@ -205,71 +249,50 @@ class Rate(Number):
         Parameters
         ----------
         kind
-            ``"plug-in"``; ``"jackknife"`` (delete one identity); ``"bias-corrected"`` (the plug-in is too low by a
-            known factor); ``"fixed-sizes"`` (given the number of instances of each identity).
+            ``"plug-in"``; ``"bias-corrected"`` (the plug-in is too low by a known factor); and of pooled rates
+            ``"jackknife"`` (delete one identity) or ``"fixed-sizes"`` (given the number of instances of each identity).
         """
         self._must_be_defined()
-        kind = named(kind, VARIANCES, "kind")
-        far = self.metric == "far"
+        kind = named(kind, VARIANCES if self.weighting == "comparisons" else VARIANCES[::2], "kind")
         if kind == "plug-in":
-            return (
-                variance.far_plug_in(self.tally.impostor, self.index)
-                if far
-                else variance.frr_plug_in(self.tally.genuine, self.index)
-            )
-        if kind == "jackknife":
-            value = (
-                variance.far_jackknife(self.tally.impostor, self.index)
-                if far
-                else variance.frr_jackknife(self.tally.genuine, self.index)
-            )
-            if np.isnan(value):
-                raise DataError(
-                    f"{self.metric}: one identity takes part in every comparison; nothing is left without it"
-                )
-            return value
+            return self.variance
         if kind == "bias-corrected":
-            factor = variance.far_bias_factor if far else variance.frr_bias_factor
-            corrected = factor(self.effective_identities)
-            if not np.isfinite(corrected):
-                raise DataError(
-                    f"{self.metric}: the bias correction needs more than {3 if far else 1} effective identities; "
-                    f"there are {self.effective_identities:.3g}"
-                )
-            return corrected * self.variance
-        if far:
+            factor, least = self.kind.bias_factor(self.effective_identities), self.kind.least
+            need = f"the bias correction needs more than {least} effective identities; there are "
+            self._finite(factor, f"{need}{self.effective_identities:.3g}")
+            return factor * self.variance if self.weighting == "comparisons" else self.unit.without_bias(self.metric)
+        if kind == "jackknife":
+            value = self.kind.jackknife(self.tally.part(self.metric), self.index)
+            return self._finite(value, "one identity takes part in every comparison; nothing is left without it")
+        if self.metric == "far":
             value = fixed_sizes.far_fixed_sizes(self._with_pairs.impostor, self.index, self._sizes())
         else:
             value = fixed_sizes.frr_fixed_sizes(self.tally.genuine, self.index)
-        if np.isnan(value):
-            least = fixed_sizes.LEAST_FAR if far else fixed_sizes.LEAST_FRR
-            raise DataError(f"{self.metric}: a variance given the sizes needs at least {least} identities")
+        return self._finite(value, f"a variance given the sizes needs at least {self.kind.least_fixed} identities")
+
+    def _finite(self, value: float, need: str) -> float:
+        if not np.isfinite(value):
+            raise DataError(f"{self.metric}: {need}")
         return value
 
-    @cached_property
+    @property
     def effective_identities(self) -> float:
         """How many equally large identities would weigh as much: (ΣM)²/ΣM² for FAR, T²/Σg² for FRR.
 
-        Where instances are unknown, FAR's identities are weighed by their comparisons.
+        Where instances are unknown, FAR's identities are weighed by their comparisons; where every identity counts
+        once, all weigh the same.
         """
-        if self.metric == "frr":
-            return variance.effective_identities(self.tally.genuine.comparisons)
-        sizes = self.tally.instances
-        if sizes is None:
-            return variance.effective_identities(self.tally.impostor.comparisons)
-        return variance.effective_identities(np.where(self.tally.impostor.comparisons > 0, sizes, 0))
+        return self.unit.identities
 
     @property
     def floor(self) -> int:
         """Least effective number of trials (the paper, below eq. 5): ⌊G/2⌋ pairs for FAR, identities for FRR."""
-        return self.n_identities // 2 if self.metric == "far" else self.n_identities
+        return self.n_identities // self.tally.part(self.metric).ends
 
     @property
     def effective_n(self) -> float:
         """N*: how many independent comparisons would be as informative; NaN without comparisons."""
-        if not self.comparisons:
-            return float("nan")
-        return effective_n(self.estimate, self.variance, self.floor)
+        return effective_n(self.estimate, self.variance, self.floor) if self.comparisons else float("nan")
 
     @property
     def design_effect(self) -> float:
@@ -314,23 +337,19 @@ class Rate(Number):
             Other numbers than the default ones; see docs/explanation/latent.md.
         """
         from matchbound.results import latent
+        from matchbound.stats.latent import of_units
 
         self._must_be_defined()
         if self.recount is None:
             raise DataError("the latent model counts errors at other thresholds too, and the data are not available")
-        return latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
+        model = latent.fit(self.metric, self.tally, self.errors, self.recount, settings)
+        return model if self.weighting == "comparisons" else of_units(model, [self.unit])
 
     def _fields(self) -> dict[str, Any]:
-        return {
-            "threshold": self.threshold,
-            "errors": self.errors,
-            "comparisons": self.comparisons,
-            "identities": self.tally.n_identities,
-            "variance": self.variance,
-            "effective_n": self.effective_n,
-            "design_effect": self.design_effect,
-            **({} if self.weighting == "comparisons" else {"weighting": self.weighting}),
-        }
+        return counted_fields(
+            self.threshold, self.tally.n_identities, self.variance,
+            (self.errors, self.comparisons), self.effective_n, self.weighting,
+        )  # fmt: skip
 
     def _defined(self) -> bool:
         return self.comparisons > 0
@@ -345,43 +364,33 @@ class Rate(Number):
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         scheme = scheme_of(method, n_resamples, options, self._sizes, self.tally.n_identities)
+        drawing = (self.index, scheme, n_resamples, seed)
         if self.metric == "frr":
-            drawn = resampling.frr_replicates(
-                self.tally.genuine, self.index, scheme, n_resamples, seed, workers=workers
-            )
+            drawn = resampling.frr_replicates(self.tally.genuine, *drawing, workers=workers)
         else:
             by_pair = method in ("vertex", "double-or-nothing")
             tally = self._with_pairs if by_pair else self.tally
             note = overstated(tally.impostor, self.index, method) if by_pair else None
             if note is not None:
                 warnings.warn(note, MatchboundWarning, stacklevel=4)
-            drawn = resampling.far_replicates(
-                tally.impostor,
-                self.index,
-                scheme,
-                n_resamples,
-                seed,
-                self_comparisons=self._self_comparisons(tally) if method == "vertex" else None,
-                workers=workers,
-            )
+            copies = self._self_comparisons(tally) if method == "vertex" else None
+            drawn = resampling.far_replicates(tally.impostor, *drawing, self_comparisons=copies, workers=workers)
         return Bootstrap(drawn, self.estimate, method, seed, scheme.tau, self.floor)
 
     def _spread(self, ask: Ask) -> float:
         """The variance that a closed form is asked to use."""
         options = dict(ask.options)
         kind = named(options.pop("variance", None) or "plug-in", (*VARIANCES, *BOOTSTRAPS), "variance")
-        if kind not in BOOTSTRAPS:
-            foreign = sorted(set(options) - DRAWING)
-            if foreign:
-                raise UsageError(f"unknown option {foreign[0]!r}")
-            return self.variance if kind == "plug-in" else self.variance_by(kind)
-        return self.bootstrap(kind, **options).variance
+        if kind in BOOTSTRAPS:
+            return self.bootstrap(kind, **options).variance
+        foreign = sorted(set(options) - DRAWING)
+        if foreign:
+            raise UsageError(f"unknown option {foreign[0]!r}")
+        return self.variance_by(kind)
 
     def _must_be_defined(self) -> None:
         if self.comparisons == 0:
-            kind = "impostor comparisons (of two different identities)"
-            if self.metric == "frr":
-                kind = "genuine comparisons (of two instances of one identity)"
+            kind = f"{self.kind.comparisons} comparisons (of {self.kind.meaning})"
             raise DataError(f"the data hold no {kind}, so {self.metric.upper()} is not defined")
 
     @cached_property
@@ -412,3 +421,18 @@ class Rate(Number):
         if compared.first.size == expected_pairs and np.array_equal(complete, compared.count):
             return sizes**2
         return np.minimum(sizes**2, resampling.configuration(tally.impostor.comparisons.astype(np.float64)))
+
+
+class IdentityRate(Rate):
+    """FAR or FRR at one threshold with every identity counted once: its units are identity pairs or identities.
+
+    FRR is the mean over identities of the share of an identity's comparisons that erred, FAR the mean over identity
+    pairs. `errors` and `comparisons` are counts of comparisons, as for a pooled rate.
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = UNIT_RULES
+    method_argument: ClassVar[str] = "method with weighting='identities'"
+    weighting: ClassVar[str] = "identities"
+
+    def _no_bootstrap(self) -> str:
+        return f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}"

@@ -16,12 +16,19 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counts.joint import JointTally
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Tally
-from matchbound.stats.variance import far_bias_factor, frr_bias_factor
+from matchbound.stats.variance import (
+    effective_identities,
+    far_bias_factor,
+    far_plug_in,
+    frr_bias_factor,
+    frr_plug_in,
+    impostor_sums,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class UnitRate:
-    """A rate whose units are identity pairs (FAR) or identities (FRR).
+    """A rate whose units are identity pairs (FAR) or identities (FRR), or of a pooled rate comparisons.
 
     units
         How many.
@@ -37,6 +44,8 @@ class UnitRate:
         r_i, or y_i − q.
     within
         Q/2, or Σ(y_i − q)²: the sum of squared deviations of units.
+    identities
+        How many equal identities weigh as much; where every identity counts once, those that take part.
     """
 
     units: int
@@ -47,6 +56,7 @@ class UnitRate:
     partners: FloatArray
     excess: FloatArray
     within: float
+    identities: float
 
     @property
     def people(self) -> int:
@@ -58,7 +68,7 @@ class UnitRate:
 
         0 with too few identities for the correction.
         """
-        factor = far_bias_factor(self.people) if metric == "far" else frr_bias_factor(self.people)
+        factor = far_bias_factor(self.identities) if metric == "far" else frr_bias_factor(self.identities)
         floor = self.within / float(self.units) ** 2 if metric == "far" else 0.0
         return max(self.variance * factor, floor) if np.isfinite(factor) else 0.0
 
@@ -102,6 +112,7 @@ def far_by_pair(tally: ImpostorTally, k: int) -> UnitRate:
         partners,
         excess,
         within,
+        float(np.count_nonzero(partners)),
     )
 
 
@@ -117,12 +128,29 @@ def frr_by_identity(tally: GenuineTally, k: int) -> UnitRate:
     excess = np.where(present, y - q, 0.0)
     within = float(excess @ excess)
     alone = float((1.0 / g[present]).sum()) / units
-    return UnitRate(units, q, within / units**2, alone, 0.0, present.astype(np.float64), excess, within)
+    return UnitRate(units, q, within / units**2, alone, 0.0, present.astype(np.float64), excess, within, float(units))
+
+
+def pooled_rate(tally: Tally, metric: str, k: int) -> UnitRate:
+    """A pooled rate at threshold k: its units are comparisons."""
+    part = tally.part(metric)
+    made, units = part.comparisons.astype(np.float64), part.total
+    if not units:
+        return _nothing(made.size)
+    p = part.wrong(k) / units
+    excess = part.errors[k] - p * made
+    identities = effective_identities(tally.weights(metric))
+    if isinstance(part, ImpostorTally):
+        within = float(impostor_sums(part, k)[1]) / 2.0
+        sharing, variance = float(made @ made) - float(part.sum_mm), far_plug_in(part, k)
+    else:
+        within, sharing, variance = float(excess @ excess), 0.0, frr_plug_in(part, k)
+    return UnitRate(units, p, variance, 1.0, sharing, made, excess, within, identities)
 
 
 def _nothing(size: int) -> UnitRate:
     """No unit was compared: there is no rate."""
-    return UnitRate(0, float("nan"), float("nan"), 1.0, 0.0, np.zeros(size), np.zeros(size), 0.0)
+    return UnitRate(0, float("nan"), float("nan"), 1.0, 0.0, np.zeros(size), np.zeros(size), 0.0, 0.0)
 
 
 def unit_joint(joint: JointTally) -> JointTally:
