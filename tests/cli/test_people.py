@@ -533,7 +533,7 @@ def test_verdicts_and_costs_in_latex() -> None:
 
 
 def test_check_begins_where_the_scores_of_embeddings_are(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from matchbound.planning.advice import typical_scores
+    from matchbound.planning.check import typical_scores
 
     data = mb.read(files / "faces.npz")
     pairs = data.comparisons()

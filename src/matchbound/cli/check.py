@@ -19,7 +19,7 @@ def check(
 
     Example: `matchbound check scores.csv`
     """
-    from matchbound.planning.advice import advice_text, advise
+    from matchbound.planning.check import advice_text, advise
     from matchbound.results.description import describe
     from matchbound.show.description import description_records, description_text
 

@@ -66,7 +66,7 @@ def with_plans(verdicts: Verdicts, data: object) -> Verdicts:
 
     It takes the place of the factor of `Claim.more_identities`: a plan accounts for correlated errors.
     """
-    from matchbound.planning.sample_size import people_for
+    from matchbound.planning.plan import people_for
 
     pilot = data if isinstance(data, Comparisons) and len(data) <= MOST_PILOT and not data.anonymous else None
     planned: Verdicts = []

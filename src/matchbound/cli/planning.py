@@ -52,7 +52,7 @@ def protocol(
     from matchbound.data.embeddings import Embeddings
     from matchbound.planning.protocol import design_protocol, score_protocol
     from matchbound.planning.protocol_files import read_instances, write_protocol
-    from matchbound.planning.words import protocol_record, protocol_text
+    from matchbound.planning.views import protocol_record, protocol_text
 
     if Path(output).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"--output must end in .csv or .parquet; got {output}")
@@ -97,7 +97,7 @@ def plan(
     Example: `matchbound plan --far 1e-3 --upper 2e-3 --instances 3`
     """
     from matchbound.planning.plan import plan as make
-    from matchbound.planning.words import plan_records, plan_text
+    from matchbound.planning.views import plan_records, plan_text
 
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".png", ".pdf"):
         raise UsageError(f"--plot must end in .svg, .png or .pdf; got {plot}")
@@ -120,7 +120,7 @@ def plan(
         import io
 
         from matchbound.files.writing import write_atomically
-        from matchbound.planning.plots import cost_figure
+        from matchbound.planning.views import cost_figure
 
         drawn = io.BytesIO()
         cost_figure(made, curve).savefig(drawn, format=Path(plot).suffix.lower().removeprefix("."))

@@ -304,6 +304,39 @@ def grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
     return Clusters(grid[spread > 0.0], spread[spread > 0.0])
 
 
+def all_pairs(
+    metric: Metric,
+    instances: Clusters,
+    correlations: tuple[float, float],
+    settings: LatentSettings = DEFAULT,
+    shown_by: float = 0.0,
+) -> LatentModel:
+    """The latent model of all pairs of instances, without data.
+
+    instances
+        Numbers of instances, and how many identities have each.
+    """
+    size, people = instances.size, instances.count
+    total, squares = float(people @ size), float(people @ size**2)
+    if metric == "far":
+        ordered, of_pairs = total**2 - squares, squares**2 - float(people @ size**4)
+        of_people = float(people @ (size * (total - size)) ** 2)
+        design = Design(ordered / 2.0, (of_pairs - ordered) / 2.0, of_people - of_pairs)
+        pairs = np.outer(people, people) - np.diag(people)
+        clusters = grouped(np.outer(size, size).reshape(-1), pairs.reshape(-1) / 2.0)
+        identities = total**2 / squares
+    else:
+        own = size * (size - 1.0) / 2.0
+        design = Design(float(people @ own), float(people @ own**2) - float(people @ own))
+        clusters = grouped(own[own > 0.0], people[own > 0.0])
+        identities = design.comparisons**2 / float(people @ own**2)
+    nothing = np.empty(0)
+    rho_identity = correlations[0] if design.sharing > 0.0 else 0.0
+    rho_pair = correlations[1] if design.within > 0.0 else 0.0
+    seen = Correlations(nothing, nothing, nothing, rho_identity, rho_pair, identities)
+    return LatentModel(metric, design, clusters, identities, seen, settings=settings, shown_by=shown_by)
+
+
 def own_variance(metric: Metric, tally: Tally, mirrored: bool) -> OwnVariance:
     """v̂ at each threshold, by increasing numbers of errors, each once, up to where the other side takes over.
 
