@@ -99,7 +99,7 @@ def test_a_claim_that_is_not_shown_is_exit_code_3(capsys: pytest.CaptureFixture[
     assert [row["verdict"] for row in document["claims"]] == ["refuted", "not shown"]
     assert main(["evaluate", FILE, "--threshold", "0.9", "--claim", "far<1e-4", "--quiet"]) == 3
     shown = capsys.readouterr()
-    assert shown.out.startswith("NOT SHOWN: FAR < 0.0001 at threshold 0.9. The one-sided upper bound")
+    assert shown.out.startswith("NOT SHOWN: FAR below 0.01% at threshold 0.9. The one-sided upper bound")
     assert "Rule of 3: no error in 4,009 comparisons" in shown.out
     assert shown.err == ""
     assert main(["roc", FILE, "--claim", "eer<1%", "--quiet"]) == 3
@@ -125,7 +125,7 @@ def test_terms(capsys: pytest.CaptureFixture[str]) -> None:
     assert "FNMR" in shown
     assert "FAR" not in shown
     assert "FRR" not in shown
-    assert shown.startswith("SHOWN: FMR < 0.5")
+    assert shown.startswith("SHOWN: FMR below 50%")
     assert main(["roc", FILE, "--far", "0.01", "--terms", "iso", "--quiet"]) == 0
     assert "FNMR at FMR 1%" in capsys.readouterr().out
     document = run_json(capsys, "roc", FILE, "--far", "0.01", "--terms", "iso")

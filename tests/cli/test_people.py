@@ -511,7 +511,7 @@ def test_a_report_says_what_it_wrote_and_judged(
     assert main(["report", str(files / "scores.csv"), "--far", "0.01", "--claim", "eer<0.1%", "-o", str(out)]) == 3
     told = capsys.readouterr()
     assert f"wrote {out}" in told.err
-    assert "REFUTED: EER < 0.001" in told.err
+    assert "REFUTED: EER below 0.1%" in told.err
     assert all(len(line) <= 80 for line in told.err.splitlines() if not line.startswith(("warning", "wrote")))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert main(["report", str(files / "scores.csv")]) == 2

@@ -21,7 +21,6 @@ def check(
     """
     from matchbound.planning.check import advice_text, advise
     from matchbound.results.description import describe
-    from matchbound.show.description import description_records, description_text
 
     with collecting() as found:
         data = reading.load(files)
@@ -29,9 +28,9 @@ def check(
         typed = ["-" if name == STDIN else name for name in files]
         advice = advise(data, description, typed, reading.words())
     notes = list(dict.fromkeys([*found, *description.findings]))
-    records = [{**description_records(description)[0], **advice.to_record()}]
+    records = [{**description.to_records()[0], **advice.to_record()}]
 
     def text(colour: bool) -> str:
-        return description_text(description, colour=colour) + advice_text([] if is_quiet() else notes, advice)
+        return description._section().text(colour=colour) + advice_text([] if is_quiet() else notes, advice)
 
     return Outcome(records, text, files, taken=reading.taken(data), notes=notes)

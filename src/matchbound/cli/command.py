@@ -26,8 +26,8 @@ from matchbound.files.origin import Origin
 from matchbound.files.writing import write_atomically
 from matchbound.notes import Note, heard
 from matchbound.results.claims import Claim
-from matchbound.show.claims import claim_lines, claim_record
 from matchbound.show.records import Record, to_csv, to_json
+from matchbound.show.section import claim_lines, claim_record
 from matchbound.show.terms import speaking, worded
 
 NOT_SHOWN = 3

@@ -59,7 +59,7 @@ def compare(
     from matchbound.calls.comparison import compare as compare_two
     from matchbound.calls.comparison import compare_all
     from matchbound.readers.loading import in_memory
-    from matchbound.show.comparison import comparison_records, comparison_section, systems_records
+    from matchbound.show.differences import comparison_records, comparison_section, systems_records
 
     if reading.reader in ("voxceleb", "kaldi", "sre") and len(files) >= 3:
         trials, files = files[0], files[1:]

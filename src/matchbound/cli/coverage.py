@@ -94,7 +94,7 @@ def coverage(
 def coverage_text(study: CoverageStudy, *, width: int | None = None, colour: bool = False) -> str:
     """The rows as a table for a terminal."""
     from matchbound.show.numbers import level_text, percent
-    from matchbound.show.tables import table_text as table
+    from matchbound.show.tables import as_table
 
     rows = [
         (
@@ -127,7 +127,7 @@ def coverage_text(study: CoverageStudy, *, width: int | None = None, colour: boo
         "coverage: share of data sets whose interval held the truth, with its 95% Wilson interval; below, above: the\n"
         "interval lay wholly below, or above, the truth.\n"
     )
-    return table(headings, rows, width=width, colour=colour) + note
+    return as_table(headings, rows).text(width, colour) + note
 
 
 def _draw(study: CoverageStudy, plot: str) -> None:

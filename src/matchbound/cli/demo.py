@@ -45,8 +45,8 @@ def demo(
     from matchbound.data.example import demo_data
     from matchbound.report.make import write_report
     from matchbound.results.number import records_of
+    from matchbound.show.columns import number_table
     from matchbound.show.numbers import percent
-    from matchbound.show.records import number_table
 
     data = demo_data(seed=seed)
     with collecting() as notes:

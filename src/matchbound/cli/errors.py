@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -33,8 +32,8 @@ def errors(
     Example: `matchbound errors scores.csv --threshold 0.5 --kind far --most 50`
     """
     from matchbound.calls.evaluate import evaluate
-    from matchbound.show.erring import erring_table
-    from matchbound.show.tables import joined
+    from matchbound.show.columns import erring_table
+    from matchbound.show.section import Section
 
     if threshold is None:
         raise UsageError("give --threshold")
@@ -44,5 +43,9 @@ def errors(
             rates = evaluate(data, threshold, **how)
             listed = [rate.erring(most) for rate in (rates.far, rates.frr) if kind in ("both", rate.metric)]
     records = [record for one in listed for record in one.to_records()]
-    tables = [erring_table(one.metric, one.to_records(), len(one), one.errors) for one in listed]
-    return Outcome(records, partial(joined, tables), files, taken=reading.taken(data, rates.distance), notes=notes)
+
+    def text(colour: bool) -> str:
+        tables = [erring_table(one.metric, one.to_records(), one.errors) for one in listed]
+        return Section("errors", "", tables=tuple(tables)).text(colour=colour)
+
+    return Outcome(records, text, files, taken=reading.taken(data, rates.distance), notes=notes)

@@ -68,7 +68,7 @@ def evaluate(
     from matchbound.calls.evaluate import evaluate as run
     from matchbound.calls.roc import roc
     from matchbound.results.number import records_of
-    from matchbound.show.records import number_table
+    from matchbound.show.columns import number_table
 
     claims = read_claims(claim, "rates", "curve")
     if threshold and threshold_from is not None:

@@ -48,7 +48,7 @@ def groups(
     Example: `matchbound groups faces.npz --threshold 0.6 --group gender`
     """
     from matchbound.calls.groups import by_group
-    from matchbound.show.groups import group_records, group_section
+    from matchbound.show.differences import group_records, group_section
 
     if (threshold is None) == (far is None):
         raise UsageError("give one of --threshold or --far")

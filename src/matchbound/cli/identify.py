@@ -109,8 +109,8 @@ def identify(
     from matchbound.calls.searching import search
     from matchbound.readers.candidates import read_candidates
     from matchbound.results.search_differences import compare_searches
-    from matchbound.show.searches import comparison_rows, groups_tables, hubs_table, searches_rows
-    from matchbound.show.tables import joined
+    from matchbound.show.columns import hubs_table, number_table, search_comparison_table, search_group_tables
+    from matchbound.show.section import Section
 
     at, ranks = threshold or [], rank or [1]
     if gallery_size and not at:
@@ -148,22 +148,18 @@ def identify(
     records = search_records(found, at, fpir or [], ranks, gallery_size or [], **asked)
     verdicts = [search_claim(found, statement, at, ranks[0], **asked) for statement in statements]
     judged = [(verdict, at[0] if verdict.metric in ("fpir", "fnir") else None) for verdict in verdicts]
-    tables, parts, options = [searches_rows(records)], dict[str, Any](), dict[str, Any]()
+    tables, parts, options = [number_table(records)], dict[str, Any](), dict[str, Any]()
     if hubs:
         listed = {t: found.hubs(t, hubs) for t in at}
         half = {t: found.people_with_half(t) for t in at}
         parts["hubs"] = [{"threshold": t, "people": half[t], "hubs": [asdict(h) for h in listed[t]]} for t in at]
-        tables += [
-            hubs_table(t, [(str(hub.identity), hub.hits, hub.share) for hub in listed[t]], half[t])
-            for t in at
-            if listed[t]
-        ]
+        tables += [hubs_table(t, part["hubs"], half[t]) for t, part in zip(at, parts["hubs"], strict=True) if listed[t]]
     if group or people:
         of_person = found.group if people is None else _of_people(found, people, group)
         by_group = found.by_group(at[0], ranks[0], group=of_person)
         parts["groups"] = by_group.to_records()
         parts["gaps"] = [gap.record(gap.interval(level=level)) for gap in by_group.gaps()]
-        tables += groups_tables(parts["groups"], parts["gaps"])
+        tables += search_group_tables(parts["groups"], parts["gaps"])
         options["group"] = of_person
     if against_gallery is not None and against_probes is not None:
         other = search(
@@ -175,7 +171,7 @@ def identify(
             found, other, fpir=(fpir or [0.01])[0], threshold=at[0] if at else None, rank=ranks[0], gallery=target
         ).to_records()
         first, second = own_names([probes[-1], against_probes])
-        tables.append(comparison_rows(parts["comparison"], (first, second)))
+        tables.append(search_comparison_table(parts["comparison"], (first, second)))
         options["against"] = other
     files = (candidates, failed_enrolments, failed_probes, people, against_gallery, against_probes)
     inputs = [*gallery, *probes, *(path for path in files if path is not None)]
@@ -194,7 +190,8 @@ def identify(
                 provenance=provenance(inputs, **taken), fpir=fpir, ranks=ranks, **options,
             )  # fmt: skip
         wrote(report)
-    return Outcome(records, lambda colour: joined(tables, None, colour), inputs, judged, parts, taken)
+    section = Section("searches", "", tables=tuple(tables))
+    return Outcome(records, section.text, inputs, judged, parts, taken)
 
 
 def _of_people(found: Searches, path: str, column: str | None) -> dict[Any, str]:

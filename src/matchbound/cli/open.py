@@ -24,7 +24,7 @@ from matchbound.data.missing import MISSING
 from matchbound.errors import MatchboundError, MatchboundWarning, UsageError, without_secrets
 from matchbound.notes import heard
 from matchbound.readers.read import READERS
-from matchbound.show.claims import required
+from matchbound.show.section import required
 from matchbound.show.terms import worded
 
 if TYPE_CHECKING:

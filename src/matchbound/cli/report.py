@@ -20,7 +20,7 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.files.names import own_names
-from matchbound.show.claims import claim_lines
+from matchbound.show.section import claim_lines
 from matchbound.show.terms import worded
 
 if TYPE_CHECKING:

@@ -76,7 +76,7 @@ def roc(
     from matchbound.calls.roc import roc as run
     from matchbound.files.writing import write_atomically
     from matchbound.results.number import records_of
-    from matchbound.show.records import number_table
+    from matchbound.show.columns import number_table
 
     claims = read_claims(claim, "curve")
     _of_method(method, level_far, smooth)

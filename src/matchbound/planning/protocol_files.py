@@ -22,7 +22,7 @@ from matchbound.notes import Note
 from matchbound.readers.roles import repeated
 from matchbound.readers.tables import Table
 from matchbound.readers.whole import load_table
-from matchbound.show.cells import is_formula
+from matchbound.show.records import is_formula
 
 if TYPE_CHECKING:
     from matchbound.planning.protocol import Protocol

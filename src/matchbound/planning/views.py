@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from matchbound.errors import MissingExtraError
@@ -11,7 +10,8 @@ from matchbound.planning.protocol import Protocol
 from matchbound.show.mpl import new_axes
 from matchbound.show.numbers import level_text, percent, points
 from matchbound.show.records import Record
-from matchbound.show.tables import table_text
+from matchbound.show.tables import as_table
+from matchbound.show.terms import metric_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def protocol_text(record: Record, *, width: int | None = None, colour: bool = Fa
         ("comparisons of an identity", f"{record['fewest_visits']:,} to {record['most_visits']:,}"),
         ("written to", str(record["file"])),
     ]
-    return table_text(("", ""), rows, width=width, colour=colour)
+    return as_table(("", ""), rows).text(width, colour)
 
 
 def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
@@ -77,7 +77,7 @@ def plan_records(plan: Plan, curve: CostCurve) -> list[Record]:
 def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour: bool = False) -> str:
     """The plan as tables and sentences."""
     target, expected, clean = plan.target, plan.expected, plan.clean
-    name, table = target.metric.upper(), partial(table_text, width=width, colour=colour)
+    name = metric_name(target.metric)
     wanted = f"{level_text(target.level)} interval of at most {points(target.value)} points"
     if target.goal == "upper":
         wanted = f"{level_text(target.level)} upper bound of {percent(target.value)} or less"
@@ -96,11 +96,14 @@ def plan_text(plan: Plan, curve: CostCurve, *, width: int | None = None, colour:
         rows.append((f"power to show {name} below {percent(plan.claim)}", percent(plan.claim_power)))
     costs = [tuple(f"{value:,}" for value in row.values()) for row in curve.to_records()]
     rules = [(r.name, f"{r.comparisons:,}", f"{r.n_identities:,}", percent(r.chance)) for r in plan.rules]
+    tables = (
+        as_table(("instances of each", "people", "recordings", "comparisons"), costs, "The same goal with"),
+        as_table(("rule of thumb", "comparisons", "people", "meets the goal"), rules),
+    )
     parts = [
         f"Goal: {wanted}, where {name} is {percent(target.rate)}, with probability {level_text(target.power)}.\n",
-        table(("", ""), rows),
-        table(("instances of each", "people", "recordings", "comparisons"), costs, title="The same goal with"),
-        *([table(("rule of thumb", "comparisons", "people", "meets the goal"), rules)] if rules else []),
+        as_table(("", ""), rows).text(width, colour),
+        *(table.text(width, colour) for table in tables if table.rows),
         f"No error at all would show {name} below {percent(clean.independent)} if comparisons were independent;\n"
         f"upper_bound() then gives {percent(clean.default)}, and comparisons that share nobody show\n"
         f"{percent(clean.disjoint)} whatever the dependence.\n"

@@ -340,7 +340,7 @@ class _Gather:
     def with_groups(self, report: Report, group: Any) -> Report:
         """The report with rates by group at the threshold of its summary."""
         from matchbound.calls.groups import by_group
-        from matchbound.show.groups import group_records
+        from matchbound.show.differences import group_records
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)  # they are in `warnings` of the result

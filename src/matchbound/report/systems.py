@@ -19,7 +19,7 @@ from matchbound.report.page import Systems
 from matchbound.report.slider import reading_of_number
 from matchbound.results.comparison import Comparison
 from matchbound.results.systems import SystemsTable
-from matchbound.show.comparison import difference_record, systems_records
+from matchbound.show.differences import difference_record, systems_records
 from matchbound.show.records import Record
 
 Against = AnySource | Mapping[str, AnySource] | Sequence[AnySource]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,14 +65,15 @@ class Description(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """One record with every field but the findings."""
-        from matchbound.show.description import description_records
-
-        return description_records(self)
+        record = asdict(self)
+        record.pop("findings")
+        return [record]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.description import description_table
+        from matchbound.show.columns import description_rows
+        from matchbound.show.tables import as_table
 
-        return [description_table(self)]
+        return [as_table(("", ""), description_rows(self))]
 
 
 Summary = tuple[float, float, float] | None

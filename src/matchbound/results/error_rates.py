@@ -29,7 +29,6 @@ from matchbound.stats.weighting import frr_by_identity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.show.tables import Table
 
 """Of at least so many identities, one that takes part in more than this share of the comparisons is named."""
 
@@ -146,11 +145,6 @@ class ErrorRates(Judged, Shown):
         """FAR and FRR, each with its default interval."""
         return [*self.far.to_records(), *self.frr.to_records()]
 
-    def _tables(self) -> list[Table]:
-        from matchbound.show.records import number_table
-
-        return [number_table(self.to_records())]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
@@ -165,11 +159,6 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR at each threshold, each with its default interval."""
         return [record for rates in self.rates for record in rates.to_records()]
-
-    def _tables(self) -> list[Table]:
-        from matchbound.show.records import number_table
-
-        return [number_table(self.to_records())]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """FAR and FRR over the thresholds, with their default intervals as bars.

@@ -64,7 +64,7 @@ from matchbound.stats.resampling import seed_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.show.frames import Library
+    from matchbound.show.records import Library
     from matchbound.show.tables import Table
 
 
@@ -136,7 +136,7 @@ class RocCurve(Judged, Shown):
             ``"pandas"``, ``"polars"`` or ``"pyarrow"``. By default the first of them that the program has imported
             already, else the first that is installed.
         """
-        from matchbound.show.frames import frame_of_columns
+        from matchbound.show.records import frame_of_columns
 
         columns = {
             "threshold": self.thresholds,

@@ -32,7 +32,6 @@ from matchbound.stats.search.sizes import HitList
 from matchbound.stats.variance import effective_identities
 
 if TYPE_CHECKING:
-    from matchbound.show.tables import Table
     from matchbound.stats.latent import LatentModel
 
 Gallery = Literal["random", "fixed"]
@@ -85,11 +84,6 @@ class SearchNumber(Number):
         names = {"threshold": "threshold", "rank": "rank", "errors": "errors", "searches": "searches"}
         names |= {"identities": "n_identities", "gallery": "gallery_size", "target": "gallery"}
         return {key: getattr(self, name) for key, name in names.items() if hasattr(self, name)}
-
-    def _tables(self) -> list[Table]:
-        from matchbound.show.searches import searches_rows
-
-        return [searches_rows(self.to_records())]
 
 
 def _latent(rate: SearchRate, ask: Ask) -> Limits:
