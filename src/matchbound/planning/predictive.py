@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import normal_quantile, wilson_limits
 from matchbound.stats.latent import Metric
 from matchbound.stats.normal import ndtri
-from matchbound.stats.variance import far_bias_factor, frr_bias_factor
 
 NODES = 41
 """Bins of an identity's effect, over ±5 standard deviations."""
@@ -95,7 +95,7 @@ def predictive(
     estimate = counts @ size / total
     variance = (counts @ square - estimate * estimate * g * g * n_identities) / float(total) ** 2
     variance = np.where(variance > 1e-12 * estimate * estimate, variance, 0.0)
-    return Predictive(estimate, variance, frr_bias_factor(float(n_identities)) * variance, n_identities)
+    return Predictive(estimate, variance, bias_factor("frr", n_identities) * variance, n_identities)
 
 
 def _far(
@@ -133,8 +133,7 @@ def _far(
     a2 = 2.0 * (errors + pairs_within)
     r = coincidences + a2 - size_g * (m * (size_g - 1.0) * estimate) ** 2
     q = a2 - estimate**2 * m * n2
-    factor = far_bias_factor(float(size_g))
-    unbiased = np.maximum((factor if np.isfinite(factor) else 1.0) * (4.0 * r - 2.0 * q), 2.0 * q)
+    unbiased = np.maximum(bias_factor("far", size_g, 1.0) * (4.0 * r - 2.0 * q), 2.0 * q)
     return Predictive(np.minimum(estimate, 1.0), (4.0 * r - 2.0 * q) / n2**2, unbiased / n2**2, size_g // 2)
 
 

@@ -36,7 +36,7 @@ from matchbound.show.histogram import score_histogram
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section
 from matchbound.show.terms import Terms
-from matchbound.stats.contributions import contributions
+from matchbound.stats.variance import contributions
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress

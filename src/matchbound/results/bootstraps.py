@@ -17,7 +17,7 @@ from matchbound.show.shown import Shown
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.resampling import Scheme, percentile
-from matchbound.stats.variance import impostor_sums
+from matchbound.stats.variance import residual_sums
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -202,7 +202,7 @@ def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
     size = int(np.count_nonzero(tally.comparisons))
     if not isinstance(compared, PairTable) or compared.first.size >= size * (size - 1) / 4.0:
         return None
-    r, q = impostor_sums(tally, k)
+    r, q = residual_sums(tally, k)
     ratio = float((4 * r + 2 * q) / max(4 * r - 2 * q, 2 * q)) if q > 0 else 1.0
     if ratio < OVERSTATED:
         return None

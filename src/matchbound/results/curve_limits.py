@@ -15,8 +15,8 @@ from matchbound.results.error_rates import error_rates
 from matchbound.results.interval import check_rate, named, tail_of
 from matchbound.show.shown import Shown
 from matchbound.stats.curve.rates import index_at_far
+from matchbound.stats.dyadic import bias_factor, effective_number
 from matchbound.stats.intervals import effective_n, fallback_wilson, wilson, wilson_limits
-from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
 
 if TYPE_CHECKING:
     from matchbound.results.roc import RocCurve
@@ -175,13 +175,12 @@ def _wilson_at(
     floor = int(np.count_nonzero(made)) // (2 if far else 1)
     total = t.n_impostor if far else t.n_genuine
     sizes = np.where(made > 0, t.instances, 0) if far and t.instances is not None else made
-    identities = effective_identities(sizes)
-    factor = far_bias_factor(identities) if far else frr_bias_factor(identities)
+    identities = effective_number(sizes)
+    factor = bias_factor(metric, identities, 0.0)
     limits = []
     for p, v in zip(estimate[points].tolist(), spread[points].tolist(), strict=True):
         if careful:
-            known = v * factor if np.isfinite(factor) else 0.0
-            limits.append(fallback_wilson(p, known, floor, total, tail, identities - 1.0))
+            limits.append(fallback_wilson(p, v * factor, floor, total, tail, identities - 1.0))
         else:
             limits.append(wilson(p, effective_n(p, v, floor), tail))
     low, high = np.array(limits).reshape(-1, 2).T

@@ -24,7 +24,7 @@ from matchbound.results.linkage import HalfTotalError, LinkageMeasure, Recall, r
 from matchbound.results.rates import WEIGHTINGS, IdentityRate, Rate
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
-from matchbound.stats.weighting import frr_by_identity
+from matchbound.stats.variance import frr_by_identity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -104,7 +104,7 @@ def of_unit_curve(
 ) -> tuple[LatentModel, LatentModel]:
     """The models of rates in which every identity counts once, from those of the pooled rates."""
     from matchbound.stats.latent import of_units
-    from matchbound.stats.weighting import far_by_pair, frr_by_identity
+    from matchbound.stats.variance import far_by_pair, frr_by_identity
 
     made: tuple[CurveTally, Tally] | None = recount.memo.get("units along")
     if made is None or made[0] is not curve:

@@ -30,10 +30,11 @@ from matchbound.results.number import (
     labels_notes,
 )
 from matchbound.show.numbers import count_text, percent, threshold_text
-from matchbound.stats import fixed_sizes, resampling, variance
+from matchbound.stats import fixed_sizes, resampling
+from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS
-from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity, pooled_rate, unit_tally
+from matchbound.stats.variance import UnitRate, far_by_pair, frr_by_identity, jackknife, pooled_rate, unit_tally
 
 if TYPE_CHECKING:
     from matchbound.results.erring import Erring
@@ -50,8 +51,6 @@ class Kind:
 
     comparisons, error
         In words.
-    jackknife, bias_factor
-        Of the variance.
     least
         Effective identities that the bias correction needs more than.
     least_fixed
@@ -61,22 +60,14 @@ class Kind:
     comparisons: str
     meaning: str
     error: str
-    jackknife: Callable[[Any, int], float]
-    bias_factor: Callable[[float], float]
     least: int
     least_fixed: int
 
 
 KINDS: dict[Metric, Kind] = {
-    "far": Kind(
-        "impostor", "two different identities", "false accept",
-        variance.far_jackknife, variance.far_bias_factor, 3, fixed_sizes.LEAST_FAR,
-    ),
-    "frr": Kind(
-        "genuine", "two instances of one identity", "false reject",
-        variance.frr_jackknife, variance.frr_bias_factor, 1, fixed_sizes.LEAST_FRR,
-    ),
-}  # fmt: skip
+    "far": Kind("impostor", "two different identities", "false accept", 3, fixed_sizes.LEAST_FAR),
+    "frr": Kind("genuine", "two instances of one identity", "false reject", 1, fixed_sizes.LEAST_FRR),
+}
 
 
 def _latent(rate: Rate, ask: Ask) -> Limits:
@@ -93,8 +84,7 @@ def _latent(rate: Rate, ask: Ask) -> Limits:
 def _fallback_wilson(rate: Rate, ask: Ask) -> Limits:
     """Wilson's formula with bias-corrected variance and Student's t, for data without identities."""
     identities = rate.effective_identities
-    factor = rate.kind.bias_factor(identities)
-    spread = rate.variance * factor if np.isfinite(factor) else 0.0
+    spread = rate.variance * bias_factor(rate.metric, identities, 0.0)
     low, high = fallback_wilson(rate.estimate, spread, rate.floor, rate.units, ask.tail, identities - 1.0)
     return Limits(low, high, "wilson", (FALLBACK,))
 
@@ -257,12 +247,12 @@ class Rate(Number):
         if kind == "plug-in":
             return self.variance
         if kind == "bias-corrected":
-            factor, least = self.kind.bias_factor(self.effective_identities), self.kind.least
+            factor, least = bias_factor(self.metric, self.effective_identities), self.kind.least
             need = f"the bias correction needs more than {least} effective identities; there are "
             self._finite(factor, f"{need}{self.effective_identities:.3g}")
             return factor * self.variance if self.weighting == "comparisons" else self.unit.without_bias(self.metric)
         if kind == "jackknife":
-            value = self.kind.jackknife(self.tally.part(self.metric), self.index)
+            value = jackknife(self.tally.part(self.metric), self.index)
             return self._finite(value, "one identity takes part in every comparison; nothing is left without it")
         if self.metric == "far":
             value = fixed_sizes.far_fixed_sizes(self._with_pairs.impostor, self.index, self._sizes())
