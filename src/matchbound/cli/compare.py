@@ -12,8 +12,9 @@ from matchbound.cli import options as opt
 from matchbound.cli.claims import read_claims
 from matchbound.cli.command import Outcome
 from matchbound.cli.reading import READING, Reading
-from matchbound.data.comparisons import Comparisons, direction_question
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.scores import direction_question
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.files.names import own_names
 from matchbound.notes import Note

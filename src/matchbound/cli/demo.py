@@ -82,7 +82,7 @@ def _write_files(target: Path) -> int:
     import shutil
     import tempfile
 
-    from matchbound.data.example_files import write_examples
+    from matchbound.data.example import write_examples
 
     with tempfile.TemporaryDirectory(prefix="matchbound-demo-") as place:
         examples = write_examples(Path(place))

@@ -20,7 +20,7 @@ from matchbound.cli.options import Files, GroupColumns, Quiet, Seed, Threshold, 
 from matchbound.cli.reading import READING, Reading
 from matchbound.cli.report import Targets, Title, grouped, in_options
 from matchbound.data.embeddings import SIMILARITIES
-from matchbound.data.missing import MISSING
+from matchbound.data.scores import MISSING
 from matchbound.errors import MatchboundError, MatchboundWarning, UsageError, without_secrets
 from matchbound.notes import heard
 from matchbound.readers.read import READERS
@@ -73,7 +73,7 @@ def open(
     """
     import webbrowser
 
-    from matchbound.data.example_files import audit_file
+    from matchbound.data.example import audit_file
     from matchbound.report.local.server import LocalPage
     from matchbound.report.local.work import Settings, Work
 

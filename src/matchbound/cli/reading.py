@@ -17,7 +17,7 @@ from matchbound.cli.progress import reading_bar
 from matchbound.counting.recount import AnySource
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.missing import Missing
+from matchbound.data.scores import Missing
 from matchbound.errors import DataError, UsageError
 from matchbound.files.opening import is_address, local_path, open_input, reporting
 from matchbound.readers.read import READERS

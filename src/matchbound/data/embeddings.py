@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.data.comparisons import Comparisons, check_finite
+from matchbound.data.arrays import as_numpy
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.data.scores import check_finite
 from matchbound.data.source import Source, group_of_identity
-from matchbound.data.tensors import as_numpy
 from matchbound.errors import DataError, UsageError
 from matchbound.files.mapping import FileArray, blocks_of, check_unchanged, settled
 from matchbound.files.origin import Origin
@@ -97,14 +98,18 @@ class Embeddings(Source):
         instance: ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        array = _as_vectors(vectors, similarity)
         people = coded_labels(identity, "identity")
-        _same_rows(array, people, "identity")
-        _check_rows(array, similarity, _place)
         identities, (codes,) = merge(people)
-        groups = None if group is None else coded_labels(group, "group")
-        names = None if instance is None else coded_labels(instance, "instance")
-        self._set(_fields(array, identities, codes, similarity, groups, names, [*notes, *people.notes("identity")]))
+        built = Embeddings.from_codes(
+            _as_vectors(vectors, similarity),
+            identities,
+            codes,
+            similarity,
+            group=None if group is None else coded_labels(group, "group"),
+            instance=None if instance is None else coded_labels(instance, "instance"),
+            notes=[*notes, *people.notes("identity")],
+        )
+        self.__dict__.update(vars(built))
 
     @classmethod
     def from_codes(
@@ -133,9 +138,24 @@ class Embeddings(Source):
             As for the class.
         """
         array = _as_vectors(vectors, similarity)
-        _same_rows(array, codes, "codes")
+        for name, column in (("identity", codes), ("group", group), ("instance", instance)):
+            if column is not None and len(column) != array.shape[0]:
+                raise DataError(f"vectors has {array.shape[0]} rows and {name} has {len(column)}; they must agree")
         _check_rows(array, similarity, where)
-        return cls.from_fields(**_fields(array, identities, codes, similarity, group, instance, notes))
+        groups = None
+        if group is not None:
+            groups = group_of_identity(identities, codes, group)
+            notes = [*notes, *missing_words(np.unique(groups), "some groups")]
+        return cls.from_fields(
+            vectors=array,
+            identities=identities,
+            codes=codes,
+            similarity=similarity,
+            group=groups,
+            instance=None if instance is None else instance.decoded(),
+            notes=(*as_notes(notes), *missing_words(identities, "some identities")),
+            origin=(),
+        )
 
     def __repr__(self) -> str:
         rows, width = self.vectors.shape
@@ -322,40 +342,6 @@ def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
     if array.dtype.kind != "f" or array.dtype.itemsize > 8:
         raise DataError(f"vectors must be float16, float32 or float64; got {array.dtype}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def _fields(
-    vectors: NDArray[Any],
-    identities: LabelArray,
-    codes: IntArray,
-    similarity: Similarity,
-    group: Coded | None,
-    instance: Coded | None,
-    notes: Sequence[str],
-) -> dict[str, Any]:
-    """The fields of embeddings from clean columns."""
-    groups = None
-    if group is not None:
-        _same_rows(vectors, group, "group")
-        groups = group_of_identity(identities, codes, group)
-        notes = [*notes, *missing_words(np.unique(groups), "some groups")]
-    if instance is not None:
-        _same_rows(vectors, instance, "instance")
-    return {
-        "vectors": vectors,
-        "identities": identities,
-        "codes": codes,
-        "similarity": similarity,
-        "group": groups,
-        "instance": None if instance is None else instance.decoded(),
-        "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
-        "origin": (),
-    }
-
-
-def _same_rows(vectors: NDArray[Any], column: Sized, name: str) -> None:
-    if len(column) != vectors.shape[0]:
-        raise DataError(f"vectors has {vectors.shape[0]} rows and {name} has {len(column)}; they must agree")
 
 
 def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[int], str]) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, LabelArray
-from matchbound.data.arrow import first_null, values_of
-from matchbound.data.comparisons import FAILED, Comparisons, check_finite
+from matchbound.data.arrays import first_null, values_of
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
 from matchbound.data.labels import Coded, coded_labels, coded_values, merge, text_array
-from matchbound.data.missing import check_missing, rejected_score
+from matchbound.data.scores import FAILED, check_finite, check_missing, rejected_score
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, default_limit
 from matchbound.notes import Note

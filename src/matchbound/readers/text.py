@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.data.arrow import in_one_piece, trim, values_of
-from matchbound.data.comparisons import FAILED, Comparisons, check_finite
+from matchbound.data.arrays import in_one_piece, trim, values_of
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings, Similarity
-from matchbound.data.missing import check_missing
+from matchbound.data.scores import FAILED, check_finite, check_missing
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import BLANKS, MAX_LINE, Input, report_progress
 from matchbound.notes import Note

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchbound.data.arrow import first_null, values_of
+from matchbound.data.arrays import first_null, values_of
 from matchbound.errors import DataError
 from matchbound.readers.roles import RowRoles
 

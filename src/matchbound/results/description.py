@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.data.comparisons import Comparisons, question
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.scores import question
 from matchbound.notes import Note
 from matchbound.results.interval import few_identities, uneven_identities
 from matchbound.show.shown import Shown

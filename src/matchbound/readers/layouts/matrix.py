@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.data.comparisons import Comparisons, check_finite
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import merge
+from matchbound.data.scores import check_finite
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.opening import Input
 from matchbound.notes import Note

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.data.comparisons import Comparisons, check_finite
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, distinct_integers, label_mapping, merge
+from matchbound.data.scores import check_finite
 from matchbound.errors import DataError, UsageError, argument, plainly, shorten
 from matchbound.files.opening import Input, open_input
 from matchbound.readers.npy import load_npy
