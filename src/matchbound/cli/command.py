@@ -28,7 +28,7 @@ from matchbound.notes import Note, heard
 from matchbound.results.claims import Claim
 from matchbound.show.records import Record, to_csv, to_json
 from matchbound.show.section import claim_lines, claim_record
-from matchbound.show.terms import speaking, worded
+from matchbound.show.terms import speaking
 
 NOT_SHOWN = 3
 """The exit code when a claim is not shown."""
@@ -90,22 +90,30 @@ def remember(files: Sequence[str], origin: Callable[[], Sequence[Origin]]) -> No
 
 
 def execute(command: Callable[..., Outcome | int], bound: inspect.BoundArguments) -> int:
-    """Run a verb and write its answer; the exit code."""
+    """Run a verb and write its answer, in the terms asked for where people read it; the exit code."""
     _read.clear()
     bound.apply_defaults()
     _check_places(bound)
     arguments = dict(_flat(bound.arguments))
+    for_programs = arguments.get("format") in ("json", "csv")
     token = _arguments.set({"verb": command.__name__, **arguments})
     try:
-        with collecting() as found:
-            outcome = command(*bound.args, **bound.kwargs)
-        if not quiet():
-            sys.stderr.write("".join(f"warning: {text}\n" for text in found))
-        if isinstance(outcome, int):
-            return outcome
-        source = provenance(outcome.inputs, **outcome.taken)
+        with speaking("plain" if for_programs else arguments.get("terms", "plain")):
+            return _executed(command, bound, arguments)
     finally:
         _arguments.reset(token)
+
+
+def _executed(
+    command: Callable[..., Outcome | int], bound: inspect.BoundArguments, arguments: Mapping[str, Any]
+) -> int:
+    with collecting() as found:
+        outcome = command(*bound.args, **bound.kwargs)
+    if not quiet():
+        sys.stderr.write("".join(f"warning: {text}\n" for text in found))
+    if isinstance(outcome, int):
+        return outcome
+    source = provenance(outcome.inputs, **outcome.taken)
     answer = next((group for group in bound.arguments.values() if isinstance(group, Answer)), ANSWER)
     answer = answer if answer is not ANSWER else Answer(arguments.get("format", "table"))
     _deliver(outcome, answer, [*found, *outcome.notes], source)
@@ -181,8 +189,7 @@ def _deliver(outcome: Outcome, answer: Answer, notes: Sequence[str], source: Map
         content = to_csv(outcome.records)
     else:
         colour = answer.output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        with speaking(answer.terms):
-            content = worded(claim_lines(outcome.claims) + outcome.text(colour=colour), answer.terms)
+        content = claim_lines(outcome.claims) + outcome.text(colour=colour)
     write_out(content, answer.output)
 
 

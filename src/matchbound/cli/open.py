@@ -24,8 +24,8 @@ from matchbound.data.scores import MISSING
 from matchbound.errors import MatchboundError, MatchboundWarning, UsageError, without_secrets
 from matchbound.notes import heard
 from matchbound.readers.read import READERS
-from matchbound.show.section import required
-from matchbound.show.terms import worded
+from matchbound.show.section import verdict_of
+from matchbound.show.terms import speaking
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Progress
@@ -118,15 +118,9 @@ def maker(reading: Reading, seed: int) -> Make:
         except MatchboundError as error:
             raise type(error)(in_page_words(error)) from None
         terms: Any = "iso" if settings.iso else "plain"
-        verdicts = [
-            {
-                "claim": required(claim) + ("" if at is None else f" at threshold {at:g}"),
-                "verdict": claim.verdict,
-                "reason": claim.reason,
-            }
-            for claim, at in report.verdicts
-        ]
-        verdicts = [{name: worded(text, terms) for name, text in item.items()} for item in verdicts]
+        with speaking(terms):
+            judged = [verdict_of(claim, at) for claim, at in report.verdicts]
+        verdicts = [{"claim": v.requirement, "verdict": v.verdict, "reason": v.reason} for v in judged]
         notes = [without_secrets(in_page_words(note)) for note in heard(caught)]
         return Made(render(in_options(report), "html", terms), verdicts, notes)
 

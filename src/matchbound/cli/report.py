@@ -21,7 +21,6 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
 from matchbound.files.names import own_names
 from matchbound.show.section import claim_lines
-from matchbound.show.terms import worded
 
 if TYPE_CHECKING:
     from matchbound.report.page import Report
@@ -113,7 +112,7 @@ def report(
         wrote(output)
     judged = list(made.verdicts)
     if not is_quiet() and judged:
-        sys.stderr.write(worded(claim_lines(judged), terms))
+        sys.stderr.write(claim_lines(judged))
     return 0 if all(claim.shown for claim, _ in judged) else NOT_SHOWN
 
 

@@ -20,6 +20,7 @@ from matchbound.planning.study import NOWHERE
 from matchbound.results.description import Description
 from matchbound.show.numbers import count_text, level_text, percent
 from matchbound.show.tables import terminal_width, wrapped
+from matchbound.show.terms import metric_name, say
 from matchbound.stats.latent import Clusters, all_pairs
 
 MOST_ROWS = 2000
@@ -143,11 +144,11 @@ def advise(
         people = d.n_identities - (d.n_single or 0) if metric == "frr" else d.n_identities
         bound = lowest[metric]
         if bound is None or people < 2:
-            supports.append(f"{metric.upper()} cannot be estimated: there are no such comparisons.")
+            supports.append(f"{metric_name(metric)} cannot be estimated: there are no such comparisons.")
             continue
         surest[metric] = exact_bound(disjoint_comparisons(metric, people), level)
         supports.append(
-            f"{metric.upper()}: without a single {name} in {count_text(comparisons)} comparisons of "
+            f"{metric_name(metric)}: without a single {say(name)} in {count_text(comparisons)} comparisons of "
             f"{count_text(people)} people, upper_bound() would be {percent(bound)}, and "
             f"{percent(surest[metric])} from comparisons that share nobody ({level_text(level)} confidence)."
         )
