@@ -83,7 +83,7 @@ def test_frr_variance_is_unbiased_with_one_draw_fewer_and_by_rescaling() -> None
         assert np.var(means) == pytest.approx(target)
     weights = identity_weights(Scheme("subsets", drop_one=True), 4, 50, np.random.default_rng(0))
     assert np.all(weights.sum(axis=1) == 3)
-    rescaled = scheme_of("subsets", 10, {"correction": "rescale"}, lambda: np.ones(4, dtype=int), 4)
+    rescaled = scheme_of("subsets", 10, {"correction": "rescale"}, np.ones(4, dtype=int))
     assert unbiased * (size - 1) / size / rescaled.tau == pytest.approx(unbiased)
 
 

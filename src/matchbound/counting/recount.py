@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -82,8 +82,6 @@ class Recount:
     source: AnySource
     workers: int | None = None
     executor: Executor | None = None
-    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-    """What results made from these data once and may ask for again, such as a fitted model; not used by counting."""
 
     @property
     def all_pairs(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -165,10 +164,16 @@ class Bootstrap(Shown):
         return Interval(low, high, level, self.method, side, notes)
 
 
-def scheme_of(
-    method: str, n_resamples: int, options: dict[str, Any], sizes: Callable[[], IntArray], n_identities: int
-) -> Scheme:
-    """How to draw, from a bootstrap's name and its options; `sizes` gives the M_i where they matter."""
+def instance_counts(instances: IntArray | None, genuine: IntArray) -> IntArray:
+    """M_i, shape (G,); from genuine comparisons where instances are not named."""
+    if instances is not None:
+        return instances
+    return np.asarray(((1.0 + np.sqrt(1.0 + 8.0 * genuine)) / 2.0).round(), dtype=np.int64)
+
+
+def scheme_of(method: str, n_resamples: int, options: dict[str, Any], sizes: IntArray) -> Scheme:
+    """How to draw, from a bootstrap's name and its options; `sizes` are the M_i."""
+    n_identities = sizes.size
     check_whole(n_resamples, "n_resamples")
     left = dict(options)
     correction = named(left.pop("correction", "none"), CORRECTIONS, "correction")
@@ -188,7 +193,7 @@ def scheme_of(
         raise DataError("with one identity there is no variance to correct")
     if correction == "rescale":
         tau = (n_identities - 1) / n_identities  # the variance of multinomial weights
-    strata = pooled_sizes(sizes(), LEAST_DRAWN) if fixed else None
+    strata = pooled_sizes(sizes, LEAST_DRAWN) if fixed else None
     return Scheme(method, weights, tau, strata, correction == "drop-one")
 
 

@@ -95,7 +95,7 @@ class ErrorRates(Judged, Shown):
         prior
             The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
-        return LinkageMeasure("precision", self.far, self.frr, prior)
+        return LinkageMeasure(self.far, self.frr, "precision", prior)
 
     def recall(self) -> Recall:
         """The share of genuine comparisons that match: 1 − FRR."""
@@ -111,7 +111,7 @@ class ErrorRates(Judged, Shown):
             The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
         refuse_partial(self.frr.recount, "F1")
-        return LinkageMeasure("f1", self.far, self.frr, prior)
+        return LinkageMeasure(self.far, self.frr, "f1", prior)
 
     def hter(self) -> HalfTotalError:
         """The half total error rate, (FAR + FRR)/2, at this threshold.

@@ -15,7 +15,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap, overstated, scheme_of
+from matchbound.results.bootstraps import Bootstrap, instance_counts, overstated, scheme_of
 from matchbound.results.interval import check_whole, named
 from matchbound.results.number import (
     DRAWING,
@@ -86,7 +86,7 @@ def _fallback_wilson(rate: Rate, ask: Ask) -> Limits:
     identities = rate.effective_identities
     spread = rate.variance * bias_factor(rate.metric, identities, 0.0)
     low, high = fallback_wilson(rate.estimate, spread, rate.floor, rate.units, ask.tail, identities - 1.0)
-    return Limits(low, high, "wilson", (FALLBACK,))
+    return Limits(float(low), float(high), "wilson", (FALLBACK,))
 
 
 def _naive_wilson(rate: Rate, ask: Ask) -> Limits:
@@ -353,7 +353,7 @@ class Rate(Number):
         return "no comparison erred" if self.errors == 0 else "every comparison erred"
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
-        scheme = scheme_of(method, n_resamples, options, self._sizes, self.tally.n_identities)
+        scheme = scheme_of(method, n_resamples, options, self._sizes())
         drawing = (self.index, scheme, n_resamples, seed)
         if self.metric == "frr":
             drawn = resampling.frr_replicates(self.tally.genuine, *drawing, workers=workers)
@@ -393,11 +393,7 @@ class Rate(Number):
         return self.recount.tally(self.tally.thresholds, pairs=True)
 
     def _sizes(self) -> IntArray:
-        """M_i; from genuine comparisons where instances are not named."""
-        if self.tally.instances is not None:
-            return self.tally.instances
-        sizes = (1.0 + np.sqrt(1.0 + 8.0 * self.tally.genuine.comparisons)) / 2.0
-        return np.asarray(sizes.round(), dtype=np.int64)
+        return instance_counts(self.tally.instances, self.tally.genuine.comparisons)
 
     def _self_comparisons(self, tally: Tally) -> FloatArray:
         """Comparisons that two copies of an identity stand for: M_i² in complete data, fewer where fewer were made."""

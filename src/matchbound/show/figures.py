@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from matchbound.results import bands
-    from matchbound.results.linkage_curve import LinkageCurve
+    from matchbound.results.linkage import LinkageCurve
     from matchbound.results.roc import RocCurve
     from matchbound.results.searches import SearchCurve
     from matchbound.show.histogram import Histogram
