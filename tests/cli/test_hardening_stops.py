@@ -259,7 +259,7 @@ def test_an_interrupt_that_became_an_error(monkeypatch: pytest.MonkeyPatch, caps
         def __set_name__(self, owner: type, name: str) -> None:
             raise KeyboardInterrupt
 
-    def build() -> object:
+    def build(verb: str) -> object:
         return type("Made", (), {"field": Stopped()})
 
     monkeypatch.setattr(app, "build", build)

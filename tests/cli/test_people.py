@@ -13,6 +13,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli import main
+from matchbound.cli.command import in_options
 from matchbound.data.scores import direction_question, question
 from matchbound.report import render
 
@@ -58,7 +59,7 @@ def test_a_distance_is_asked_about_everywhere(
 ) -> None:
     assert main([str(distances) if word == "FILE" else word for word in command]) == 0
     shown = capsys.readouterr()
-    assert question(False)[1:] in " ".join((shown.err + shown.out).split())
+    assert in_options(question(False))[1:] in " ".join((shown.err + shown.out).split())
     assert main([*(str(distances) if word == "FILE" else word for word in command), "--distance"]) == 0
     shown = capsys.readouterr()
     assert "is the score" not in shown.err + shown.out
@@ -71,7 +72,7 @@ def test_groups_ask_too(files: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     path = tmp_path / "other.csv"
     path.write_text("\n".join(",".join(row) for row in rows))
     assert main(["groups", str(path), "--threshold", "0.5", "--group", "sex"]) == 0
-    assert question(False) in capsys.readouterr().err
+    assert in_options(question(False)) in capsys.readouterr().err
 
 
 def test_the_system_that_points_the_other_way_is_named(
@@ -482,7 +483,7 @@ def test_rates_may_be_typed_in_percent(files: Path, capsys: pytest.CaptureFixtur
         (["evaluate", "scores.csv", "--threshold", "0.5", "--prior", "5"], "--prior must lie between 0 and 1"),
         (["plan", "--far", "1e-4", "--upper", "1e-5"], "--upper must lie between the rate"),
         (["plan"], "give one of --far and --frr"),
-        (["roc", "scores.csv", "--min-dcf", "vox"], "'vox' is neither a prior nor an evaluation"),
+        (["roc", "scores.csv", "--min-dcf", "vox"], "--min-dcf: prior, where it is not a number, must be one of sre08"),
     ],
 )
 def test_the_command_line_speaks_of_options(

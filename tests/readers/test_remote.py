@@ -17,7 +17,7 @@ import pytest
 
 import matchbound as mb
 from matchbound import scratch as room
-from matchbound.cli import main, reading
+from matchbound.cli import main, options
 from matchbound.counting.recount import tally_source
 from matchbound.errors import DataError, MissingExtraError
 from matchbound.files import remote
@@ -173,7 +173,7 @@ def test_the_command_line(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     address = put("scores.parquet", content)
     answers = []
     for name, rows in ((str(tmp_path / "scores.parquet"), 10**6), (address, 10**6), (address, 100)):
-        monkeypatch.setattr(reading, "LARGE_ROWS", rows)
+        monkeypatch.setattr(options, "LARGE_ROWS", rows)
         assert main(["evaluate", name, "--threshold", "0.5", "--format", "json"]) == 0
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0]["results"] == answers[1]["results"] == answers[2]["results"]
@@ -181,7 +181,7 @@ def test_the_command_line(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not any("in batches" in text for text in answers[1]["warnings"])
     assert any("in batches" in text for text in answers[2]["warnings"])
     text = put("scores.csv", table_bytes(scores(), "csv"))
-    monkeypatch.setattr(reading, "LARGE_BYTES", 100)
+    monkeypatch.setattr(options, "LARGE_BYTES", 100)
     assert main(["evaluate", text, "--threshold", "0.5"]) == 0
     assert "in batches" in capsys.readouterr().err
     assert main(["evaluate", "memory://matchbound-test/none.csv", "--threshold", "0.5"]) == 1

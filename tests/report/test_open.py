@@ -25,7 +25,7 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli.open import CHOICES, in_page_words, maker
-from matchbound.cli.reading import READING
+from matchbound.cli.options import READING
 from matchbound.data.example import audit_file, scores_files
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.report.local import server

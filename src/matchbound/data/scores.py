@@ -131,12 +131,13 @@ def question(distance: bool) -> Note:
     if distance:
         return Note(
             "direction",
-            "genuine distances are higher than impostor ones: is the score a similarity? If so, leave out --distance "
-            "(distance=False)",
+            "genuine distances are higher than impostor ones: is the score a similarity? If so, leave out "
+            f"{argument('distance', True)}",
         )
     return Note(
         "direction",
-        "genuine scores are lower than impostor ones: is the score a distance? If so, use --distance (distance=True)",
+        "genuine scores are lower than impostor ones: is the score a distance? If so, use "
+        f"{argument('distance', True)}",
     )
 
 

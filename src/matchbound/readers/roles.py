@@ -194,7 +194,7 @@ def find_roles(
     role, lacks = _missing(by_plain, given)
     raise UnknownColumnsError(
         f"{source}: the columns {_say(names)} are not recognised: {lacks}; rename the columns, give "
-        f"{argument(f'columns.{role}', ...)}, or name the reader of the tool that wrote the file"
+        f"{argument(f'columns.{role}', ...)}, or name the {argument('reader')} of the tool that wrote the file"
     )
 
 

@@ -59,7 +59,7 @@ def weights_of(
 ) -> tuple[tuple[CostWeights, ...], str | None]:
     """(weights, name of the preset), checked; `prior` may be the name of a preset."""
     if isinstance(prior, str):
-        name = named(prior, tuple(PRESETS), "prior, where it is no number,")
+        name = named(prior, tuple(PRESETS), "prior, where it is not a number,")
         if (cost_miss, cost_false_accept) != (1.0, 1.0):
             raise UsageError(f"{prior} sets the costs too; give a number as prior to choose costs")
         return PRESETS[name], name
