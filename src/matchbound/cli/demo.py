@@ -1,18 +1,17 @@
-"""``matchbound demo`` and ``matchbound warm``: the main workflow on synthetic data, and compiling before it."""
+"""``matchbound demo``: the main workflow on synthetic data."""
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
-import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
-from matchbound.cli.command import Outcome, collecting, wrote
+from matchbound.cli.command import Outcome, collecting
+from matchbound.cli.progress import quiet as is_quiet
+from matchbound.cli.progress import wrote
 from matchbound.errors import UsageError
 
 TEXT = """150 people made from seed {seed}, several images each, {pairs:,} comparisons. A few people are hard.
@@ -25,41 +24,43 @@ An interval that treats the comparisons as independent would be {ratio:.1f} time
 
 def demo(
     *,
-    threshold: float = 0.6,
-    report: str | None = None,
-    folder: Annotated[str | None, Parameter(name="--files")] = None,
+    threshold: Annotated[float, Parameter(help="Decision threshold.")] = 0.6,
+    report: Annotated[str | None, Parameter(help="Also write a report to this file.")] = None,
+    files: Annotated[
+        str | None, Parameter(help="Write the files that README and the documentation use to this folder, and stop.")
+    ] = None,
     level: opt.Level = 0.95,
     seed: opt.Seed = 7,
     workers: opt.Workers = None,
     answer: opt.Answer = opt.ANSWER,
-) -> Outcome | None:
+    quiet: opt.Quiet = False,
+) -> Outcome | int:
     """The main workflow on synthetic data: 150 people made from a seed, FAR and FRR with intervals.
 
-    Args:
-        threshold: Decision threshold.
-        report: Also write a report to this file.
-        folder: Write the files that README and the documentation use to this folder, and stop.
-        workers: Threads; by default one per core.
+    Example: `matchbound demo --files .`
     """
-    if folder is not None:
-        _write_files(Path(folder))
-        return None
+    if files is not None:
+        return _write_files(Path(files))
     from matchbound.calls.evaluate import evaluate
     from matchbound.data.example import demo_data
     from matchbound.report.make import write_report
     from matchbound.results.number import records_of
-    from matchbound.show.columns import number_table
     from matchbound.show.numbers import percent
+    from matchbound.show.records import number_table
 
     data = demo_data(seed=seed)
-    rates = evaluate(data, threshold, workers=workers)
     with collecting() as notes:
-        own, naive = (rates.far.interval(method, level) for method in ("auto", "naive-wilson"))
-        records = [r for m in ("auto", "naive-wilson") for r in records_of([rates.far, rates.frr], m, level)]
+        rates = evaluate(data, threshold, workers=workers)
+        methods = ("auto", "naive-wilson")
+        records = [record for m in methods for record in records_of([rates.far, rates.frr], m, level)]
+        own, naive = (rates.far.interval(m, level) for m in methods)
         if report is not None:
-            options: dict[str, Any] = {"threshold": threshold, "level": level, "workers": workers, "rng": seed}
-            write_report(report, data, title="Demonstration", **options)
+            write_report(
+                report, data, threshold=threshold, level=level, title="Demonstration", workers=workers, rng=seed
+            )
             wrote(report)
+    if not is_quiet():
+        sys.stderr.write("".join(f"warning: {note}\n" for note in rates.warnings))
 
     def text(colour: bool) -> str:
         return TEXT.format(
@@ -76,9 +77,12 @@ def demo(
     return Outcome(records, text, notes=notes)
 
 
-def _write_files(target: Path) -> None:
+def _write_files(target: Path) -> int:
     """Write the example files; where another file has the name of one, nothing is written."""
-    from matchbound.data.example import write_examples
+    import shutil
+    import tempfile
+
+    from matchbound.data.example_files import write_examples
 
     with tempfile.TemporaryDirectory(prefix="matchbound-demo-") as place:
         examples = write_examples(Path(place))
@@ -93,13 +97,4 @@ def _write_files(target: Path) -> None:
             if not (target / path.name).exists():
                 shutil.copyfile(path, target / path.name)
     wrote(f"{len(examples)} files to {target}: {', '.join(path.name for path in examples)}")
-
-
-def warm(*, quiet: opt.Quiet = False) -> None:
-    """Compile the kernels, once per installation."""
-    from matchbound.counting import warming
-
-    start = time.perf_counter()
-    warming.warm()
-    if not quiet:
-        sys.stderr.write(f"compiled in {time.perf_counter() - start:.0f} s; later runs start at once\n")
+    return 0

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
+from matchbound.data.comparisons import check_finite
 from matchbound.data.labels import as_labels
-from matchbound.data.scores import check_finite
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note, as_notes
 
@@ -47,30 +47,27 @@ class Scored(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class CandidateLists:
-    """Searches with their candidate lists: those for a mate, or those without one.
+class NonMated:
+    """Searches of people who are not enrolled, or whose own enrolment was left out.
 
     people : array, shape (J,)
-        Labels of the people searched; of everybody enrolled, for searches with a mate.
-    enrolled : int64 array, shape (J,)
-        The position in the gallery of each person, −1 for people who are not enrolled.
+        Labels of the people searched.
     person : int64 array, shape (n,)
         Who was searched for, positions in `people`.
-    mate : float64 array, shape (n,)
-        The oriented score of the mate; −∞ where there is none, or where it is behind the end of the list.
+    enrolled : int64 array, shape (J,)
+        The position in the gallery of each person, −1 for people who are not enrolled. Where one is not −1, the
+        protocol is rotating: that person's own enrolment was left out of the search.
     row : int64 array, shape (n,)
         The number of each search among all of them.
     holder, score : int64 and float64 arrays, shape (n, k)
-        Positions in the gallery of the best candidates other than the mate, the best one first, and their oriented
-        scores.
+        Positions in the gallery of the best candidates, the best one first, and their oriented scores.
     end : float64 array, shape (n,)
         Nobody behind the end of a list has a larger oriented score; −∞ for complete lists.
     """
 
     people: LabelArray = field(repr=False)
-    enrolled: IntArray = field(repr=False)
     person: IntArray = field(repr=False)
-    mate: FloatArray = field(repr=False)
+    enrolled: IntArray = field(repr=False)
     row: IntArray = field(repr=False)
     holder: IntArray = field(repr=False)
     score: FloatArray = field(repr=False)
@@ -83,21 +80,33 @@ class CandidateLists:
 
     @property
     def rotating(self) -> bool:
-        """Whether some people are enrolled: of searches without a mate, their own enrolment was left out."""
+        """Whether some people are both searched for and enrolled."""
         return bool(np.any(self.enrolled >= 0))
 
-    def of(self, people: Collection[Any]) -> CandidateLists:
-        """The searches for some people."""
-        rows = np.array([label in people for label in self.people.tolist()], dtype=bool)[self.person]
-        own = {name: getattr(self, name)[rows] for name in ("person", "mate", "row", "holder", "score", "end")}
-        return replace(self, **own)
 
-    def reaching(self, least: FloatArray, strict: bool) -> Reached:
-        """Who reaches (or exceeds) the least score of each search; the lists hold all of them."""
-        cut = least[:, None]
-        probe, place = np.nonzero(self.score > cut if strict else self.score >= cut)
-        hits = np.bincount(probe, minlength=self.searches).astype(np.int64)
-        return Reached(hits, probe, self.holder[probe, place])
+@dataclass(frozen=True, eq=False)
+class Mated:
+    """Searches of people who are enrolled.
+
+    person : int64 array, shape (T,)
+        Who was searched for, positions in the gallery.
+    mate : float64 array, shape (T,)
+        The oriented score of the mate; −∞ where there is none, or where it is behind the end of the list.
+    row, holder, score, end
+        The candidates that are not the mate, as in `NonMated`.
+    """
+
+    person: IntArray = field(repr=False)
+    mate: FloatArray = field(repr=False)
+    row: IntArray = field(repr=False)
+    holder: IntArray = field(repr=False)
+    score: FloatArray = field(repr=False)
+    end: FloatArray = field(repr=False)
+
+    @property
+    def searches(self) -> int:
+        """T."""
+        return int(self.person.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +115,6 @@ class SearchTally:
 
     gallery : array, shape (N,)
         Labels of the enrolled people.
-    nonmated
-        Searches of people who are not enrolled, or whose own enrolment was left out (a rotating protocol).
-    mated
-        Searches of people who are enrolled.
     distance : bool
         Whether scores are distances; oriented scores are then negated distances.
     ranks : int
@@ -121,8 +126,8 @@ class SearchTally:
     """
 
     gallery: LabelArray = field(repr=False)
-    nonmated: CandidateLists
-    mated: CandidateLists
+    nonmated: NonMated
+    mated: Mated
     distance: bool = False
     ranks: int = 1
     floor: float = -np.inf
@@ -142,45 +147,48 @@ class SearchTally:
                 raise DataError(
                     f"{person!r} is {given}, and the identities of these searches are {own}; name people as they do"
                 )
-        if people and {*self.gallery.tolist(), *self.nonmated.people.tolist()}.isdisjoint(people):
+        known = {*self.gallery.tolist(), *self.nonmated.people.tolist()}
+        if people and known.isdisjoint(people):
             raise DataError(f"none of the {len(people)} people given is enrolled or searched for")
 
     def among(self, people: Collection[Any]) -> SearchTally:
         """The searches for some people only, in the same gallery."""
-        chosen, nonmated = set(people), self.nonmated
-        kept = np.array([label in chosen for label in nonmated.people.tolist()], dtype=bool)
-        part = nonmated.of(chosen)
+        chosen, searched, mated = set(people), self.nonmated, self.mated
+        kept = np.array([label in chosen for label in searched.people.tolist()], dtype=bool)
+        enrolled = np.array([label in chosen for label in self.gallery.tolist()], dtype=bool)
+        rows, own = kept[searched.person], enrolled[mated.person]
+        place = np.cumsum(kept) - 1
+
+        def part(of: Any, some: Any) -> list[Any]:
+            return [getattr(of, name)[some] for name in ("row", "holder", "score", "end")]
+
         return replace(
             self,
-            nonmated=replace(
-                part,
-                people=part.people[kept],
-                enrolled=part.enrolled[kept],
-                person=(np.cumsum(kept) - 1)[part.person],
+            nonmated=NonMated(
+                searched.people[kept], place[searched.person[rows]], searched.enrolled[kept], *part(searched, rows)
             ),
-            mated=self.mated.of(chosen),
+            mated=Mated(mated.person[own], mated.mate[own], *part(mated, own)),
         )
 
     def reaching(self, threshold: float) -> Reached:
         """Who reaches an oriented threshold in the searches without a mate."""
         part = self.nonmated
-        least = np.full(part.searches, threshold)
-        if not np.any(part.end >= threshold):
-            return part.reaching(least, False)
-        return self._beyond(
-            part.row,
-            least,
-            False,
-            f"at threshold {-threshold if self.distance else threshold:g} some candidate lists end before the scores "
-            "do: how many more people reach it is not known. Give longer lists, or a stricter threshold",
-        )
+        if np.any(part.end >= threshold):
+            return self._beyond(
+                part.row,
+                np.full(part.searches, threshold),
+                False,
+                f"at threshold {-threshold if self.distance else threshold:g} some candidate lists end before the "
+                "scores do: how many more people reach it is not known. Give longer lists, or a stricter threshold",
+            )
+        return _listed(part, np.full(part.searches, threshold), False)
 
     def ahead_of_mates(self) -> Reached:
         """The non-mates that are ahead of the mate in each search; all of them where the mate has no score."""
         part, lost = self.mated, np.isneginf(self.mated.mate)
         mate = np.where(lost, np.inf, part.mate)
         if np.any(part.end > mate) or (self.source is None and np.any(lost & np.isfinite(part.end))):
-            reached = self._beyond(
+            found = self._beyond(
                 part.row,
                 mate,
                 True,
@@ -188,24 +196,32 @@ class SearchTally:
                 "non-mates ahead of each mate. Give longer lists",
             )
         else:
-            reached = part.reaching(mate, True)
-        return reached._replace(hits=np.where(lost, self.size - 1, reached.hits))
+            found = _listed(part, mate, True)
+        return found._replace(hits=np.where(lost, self.size - 1, found.hits))
 
     def _beyond(self, row: IntArray, least: FloatArray, strict: bool, why_not: str) -> Reached:
         """Who reaches the least score of some searches, from the data themselves."""
         if self.source is None:
             raise DataError(why_not)
-        scored = row < self.source.searches
+        known = row < self.source.searches
         wanted = np.full(self.source.searches, np.inf)
-        wanted[row[scored]] = least[scored]
-        reached = self.source.reached(wanted, strict)
+        wanted[row[known]] = least[known]
+        found = self.source.reached(wanted, strict)
         hits = np.zeros(row.size, dtype=np.int64)
-        hits[scored] = reached.hits[row[scored]]
-        if reached.probe is None:
+        hits[known] = found.hits[row[known]]
+        if found.probe is None:
             return Reached(hits, None, None)
         place = np.full(self.source.searches, -1, dtype=np.int64)
-        place[row[scored]] = np.flatnonzero(scored)
-        return Reached(hits, place[reached.probe], reached.holder)
+        place[row[known]] = np.flatnonzero(known)
+        return Reached(hits, place[found.probe], found.holder)
+
+
+def _listed(part: NonMated | Mated, least: FloatArray, strict: bool) -> Reached:
+    """Who reaches the least score of each search, from lists that hold all of them."""
+    score = part.score
+    probe, place = np.nonzero(score > least[:, None] if strict else score >= least[:, None])
+    hits = np.bincount(probe, minlength=part.searches).astype(np.int64)
+    return Reached(hits, probe, part.holder[probe, place])
 
 
 ROWS_AT_ONCE = 1024
@@ -356,14 +372,13 @@ class Candidates:
         if self.source is not None and np.isfinite(self.end).any():
             ranks = min(ranks, self.score.shape[1] - 1)
 
-        def lists(rows: IntArray) -> tuple[Any, ...]:
-            return self.mate[rows], rows, self.holder[rows], self.score[rows], self.end[rows]
+        def part(rows: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+            return rows, self.holder[rows], self.score[rows], self.end[rows]
 
-        everybody = np.arange(self.gallery_size)
         return SearchTally(
             self.gallery,
-            CandidateLists(people, enrolled, person, *lists(rest)),
-            CandidateLists(self.gallery, everybody, self.own[mated], *lists(mated)),
+            NonMated(people, person, enrolled, *part(rest)),
+            Mated(self.own[mated], self.mate[mated], *part(mated)),
             self.distance,
             ranks,
             self.floor,
@@ -422,16 +437,19 @@ class Candidates:
             Whom each search shows; searches that returned nobody have no rows.
         gallery : array
             All enrolled identities, also those who were never returned.
+        distance
+            Whether small scores mean "same".
         floor
             The threshold below (for distances, above) which nobody was returned, where there was one.
-        distance, notes
-            As for the class.
+        notes
+            What a reader must know.
         """
         people = np.unique(as_labels(gallery, "gallery"))
-        shown = as_labels(identity, "identity")
-        own = _positions(people, shown)
+        if not people.size:
+            raise DataError("the gallery is empty: nobody is enrolled")
+        shown, own = _found(people, as_labels(identity, "identity"))
         returned = as_labels(candidate, "candidate") if np.size(candidate) else people[:0]
-        holder = _positions(people, returned)
+        returned, holder = _found(people, returned)
         unknown = np.flatnonzero(holder < 0)
         if unknown.size:
             raise DataError(
@@ -443,46 +461,46 @@ class Candidates:
         rows = np.asarray(search, dtype=np.int64).reshape(-1)
         if rows.size and not (int(rows.min()) >= 0 and int(rows.max()) < own.size):
             raise UsageError(f"search must hold numbers from 0 to {own.size - 1}")
-        sign = -1.0 if distance else 1.0
-        oriented = sign * values
+        oriented = -values if distance else values
         lengths = np.bincount(rows, minlength=own.size)
         longest = int(lengths.max(initial=0))
+        uneven = bool(np.any(lengths != longest))
         bottom = -np.inf
         if floor is not None:
-            bottom = sign * float(floor)
-        elif np.any(lengths != longest) and oriented.size:
+            bottom = -float(floor) if distance else float(floor)
+        elif uneven and oriented.size:
             bottom = float(oriented.min())
+        order = np.lexsort((-oriented, holder, rows))
+        first = np.append(True, (rows[order][1:] != rows[order][:-1]) | (holder[order][1:] != holder[order][:-1]))
+        kept = np.sort(order[first[: order.size]]) if order.size else order
+        listed = np.bincount(rows[kept], minlength=own.size)
         least = np.full(own.size, np.inf)
         np.minimum.at(least, rows, oriented)
-
-        order = np.lexsort((-oriented, rows))  # by search, the best first; ties stay in their order
-        _, best = np.unique(rows[order] * people.size + holder[order], return_index=True)
-        order = order[np.sort(best)]  # each identity once, with its best score
-        rows, holder, oriented = rows[order], holder[order], oriented[order]
-        listed = np.bincount(rows, minlength=own.size).astype(np.int64)
         cut = (lengths == longest) & (listed < people.size)
         end = np.where(cut & (lengths > 0), least, -np.inf)
-        mated = holder == own[rows]
+        mated = holder[kept] == own[rows[kept]]
         mate = np.full(own.size, -np.inf)
-        mate[rows[mated]] = oriented[mated]
-        rows, holder, oriented = rows[~mated], holder[~mated], oriented[~mated]
-        place = np.arange(rows.size) - np.searchsorted(rows, rows)
-        others, scores = _empty_lists(own.size, max(2, longest))
-        others[rows, place], scores[rows, place] = holder, oriented
-        every_note = list(as_notes(notes))
+        mate[rows[kept[mated]]] = oriented[kept[mated]]
+        rest = kept[~mated]
+        others, scores = _as_lists(rows[rest], holder[rest], oriented[rest], own.size, max(2, longest))
         if np.any(cut):
             short = cut & np.isneginf(scores[:, 1])
             scores[short, 1] = end[short]
-            text = (
+            note = Note(
+                "short-lists",
                 f"lists end at {longest} candidates of {people.size:,} enrolled people: ranks to {longest} and FPIR at "
                 "any threshold can be counted; how many people reach a threshold, and so selectivity and other gallery "
-                "sizes, only above the end of every list"
+                "sizes, only above the end of every list",
             )
-            every_note.append(Note("short-lists", text))
+            notes = (*notes, note)
         if np.isfinite(bottom):
-            text = f"nobody beyond a score of {sign * bottom:g} was listed: thresholds beyond it are refused"
-            every_note.append(Note("listed-from", text))
-        return cls(people, shown, own, mate, others, scores, end, listed, bottom, distance, None, tuple(every_note))
+            shown_floor = -bottom if distance else bottom
+            text = f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused"
+            notes = (*notes, Note("listed-from", text))
+        return cls(
+            people, shown, own, mate, others, scores, end, listed.astype(np.int64), bottom, distance,
+            notes=as_notes(notes),
+        )  # fmt: skip
 
     @classmethod
     def from_arrays(
@@ -563,11 +581,15 @@ class Candidates:
         if fuse not in ("max", "mean"):
             raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
         people, owner = np.unique(templates, return_inverse=True)
-        own, owner = _positions(people, shown), owner.astype(np.int64).reshape(-1)
-        matrix = ScoreMatrix(table, owner, own, int(people.size), -1.0 if distance else 1.0, fuse)
+        if not people.size:
+            raise DataError("the gallery is empty: nobody is enrolled")
+        shown, own = _found(people, shown)
+        matrix = ScoreMatrix(
+            table, owner.astype(np.int64).reshape(-1), own, int(people.size), -1.0 if distance else 1.0, fuse
+        )
         depth = max(2, min(int(candidates) + 1, people.size))
         mate = np.empty(own.size)
-        holder, score = _empty_lists(own.size, depth)
+        holder, score = np.full((own.size, depth), -1, dtype=np.int64), np.full((own.size, depth), -np.inf)
         for start in range(0, own.size, ROWS_AT_ONCE):
             rows = np.arange(start, min(start + ROWS_AT_ONCE, own.size))
             bad = np.argwhere(~np.isfinite(np.asarray(table[rows], dtype=np.float64)))
@@ -580,18 +602,22 @@ class Candidates:
         return cls.from_scores(people, shown, own, (mate, holder, score), distance, matrix)
 
 
-def _positions(people: LabelArray, labels: LabelArray) -> IntArray:
-    """Positions of labels in the gallery, −1 where they are not enrolled."""
-    if not people.size:
-        raise DataError("the gallery is empty: nobody is enrolled")
+def _found(people: LabelArray, labels: LabelArray) -> tuple[LabelArray, IntArray]:
+    """Labels, as the gallery has them, and their positions in it, −1 where they are not enrolled."""
     if labels.size and (people.dtype.kind in "iu") != (labels.dtype.kind in "iu"):
         raise DataError("identities are whole numbers on one side and text on the other; write them alike")
     if not labels.size:
-        return np.empty(0, dtype=np.int64)
+        return labels, np.empty(0, dtype=np.int64)
     at = np.minimum(np.searchsorted(people, labels), people.size - 1)
-    return np.where(people[at] == labels, at, -1).astype(np.int64)
+    return labels, np.where(people[at] == labels, at, -1).astype(np.int64)
 
 
-def _empty_lists(n: int, depth: int) -> tuple[IntArray, FloatArray]:
-    """Holders and scores of lists without candidates, shape (n, depth) each."""
-    return np.full((n, depth), -1, dtype=np.int64), np.full((n, depth), -np.inf)
+def _as_lists(rows: IntArray, holder: IntArray, score: FloatArray, n: int, depth: int) -> tuple[IntArray, FloatArray]:
+    """Lists in descending order, shape (n, depth), from rows in any order; ties stay in their order."""
+    order = np.lexsort((np.arange(rows.size), -score, rows))
+    rows, holder, score = rows[order], holder[order], score[order]
+    begins = np.searchsorted(rows, np.arange(n))
+    place = np.arange(rows.size) - begins[rows]
+    lists, scores = np.full((n, depth), -1, dtype=np.int64), np.full((n, depth), -np.inf)
+    lists[rows, place], scores[rows, place] = holder, score
+    return lists, scores

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.data.comparisons import Comparisons
+from matchbound.data.comparisons import Comparisons, question
 from matchbound.data.embeddings import Embeddings
-from matchbound.data.scores import question
 from matchbound.notes import Note
 from matchbound.results.interval import few_identities, uneven_identities
 from matchbound.show.shown import Shown
@@ -66,15 +65,14 @@ class Description(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """One record with every field but the findings."""
-        record = asdict(self)
-        record.pop("findings")
-        return [record]
+        from matchbound.show.description import description_records
+
+        return description_records(self)
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.columns import description_rows
-        from matchbound.show.tables import as_table
+        from matchbound.show.description import description_table
 
-        return [as_table(("", ""), description_rows(self))]
+        return [description_table(self)]
 
 
 Summary = tuple[float, float, float] | None
