@@ -317,9 +317,7 @@ def labels(folder: Path, rng: Rng) -> Any:
     from matchbound.report import render
     from matchbound.report.make import make_report
     from matchbound.results.description import describe
-    from matchbound.show.cells import is_formula
-    from matchbound.show.description import description_records
-    from matchbound.show.records import to_csv, to_json
+    from matchbound.show.records import is_formula, to_csv, to_json
 
     people = [label(rng) for _ in range(5)]
     group = {name: label(rng) for name in people}
@@ -338,7 +336,7 @@ def labels(folder: Path, rng: Rng) -> Any:
         rates = mb.evaluate(data, 0.5)
         told = [label(rng), *rates.warnings]
         source = {"version": label(rng), "input": label(rng), "parameters": {label(rng): label(rng)}}
-        for records in (rates.far.to_records(), description_records(describe(data))):
+        for records in (rates.far.to_records(), describe(data).to_records()):
             text = to_json(records, told, source)
             text.encode()
             json.loads(text, parse_constant=_refuse)

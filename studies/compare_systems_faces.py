@@ -21,9 +21,9 @@ import numpy as np
 from default_coverage import FILES, MOST
 from numpy.typing import NDArray
 
+from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.families import systems
 from matchbound.stats.families.critical import Largest, gaussian_largest
-from matchbound.stats.variance import far_bias_factor
 
 Array = NDArray[Any]
 RATES, PEOPLE, SYSTEMS, DRAWS = (1e-3, 1e-2), 50, 5, 300
@@ -110,7 +110,7 @@ def main() -> None:
         m = np.outer(sizes, sizes).astype(np.float64)
         np.fill_diagonal(m, 0.0)
         effective = float(sizes.sum() ** 2 / (sizes @ sizes))
-        factor, freedom = far_bias_factor(effective), effective - 1.0
+        factor, freedom = bias_factor("far", effective), effective - 1.0
         between = [distances(view[np.concatenate(chosen)]) for view in views]
         for k, rate in enumerate(RATES):
             match = [(d <= t[k]).astype(np.float64) for d, t in zip(between, thresholds, strict=True)]

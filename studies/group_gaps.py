@@ -40,6 +40,7 @@ import matchbound as mb
 from matchbound.counts.tally import GenuineTally, ImpostorTally
 from matchbound.results.rates import Rate
 from matchbound.stats.differences import mover, t_tails
+from matchbound.stats.dyadic import bias_factor, effective_number
 from matchbound.stats.gaps import (
     GroupMoments,
     decided,
@@ -51,7 +52,6 @@ from matchbound.stats.gaps import (
 )
 from matchbound.stats.group_differences import welch
 from matchbound.stats.intervals import t_quantile
-from matchbound.stats.variance import effective_identities, frr_bias_factor
 
 Array = NDArray[Any]
 FAR, FRR = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1), (1e-2, 3e-2, 1e-1, 3e-1)
@@ -218,9 +218,9 @@ class Group:
         rate, m = self.rates[k], self.moments(k)
         if rate.metric == "far":
             plain = float(m.personal + m.clustered) / finite_factor(rate.effective_identities)
-            corrected = plain * finite_factor(effective_identities(rate.tally.impostor.comparisons))
+            corrected = plain * finite_factor(effective_number(rate.tally.impostor.comparisons))
             return max(corrected, float(m.clustered), 1.0) / float(m.comparisons) ** 2
-        factor = frr_bias_factor(rate.effective_identities)
+        factor = bias_factor("frr", rate.effective_identities)
         return max(rate.variance * (factor if np.isfinite(factor) else 1.0), float(m.least))
 
 
@@ -281,7 +281,7 @@ def counted(half: Half, sizes: tuple[int, int], rng: np.random.Generator) -> dic
         starts, vectors = np.concatenate([[0], np.cumsum(m)[:-1]]), half.vectors[np.concatenate(rows)]
         scores = similarity(vectors, vectors, half.distance)
         pairs = np.outer(m, m) - np.diag(m * m)
-        people = effective_identities(m)
+        people = effective_number(m)
         one = np.add.reduceat(np.add.reduceat(scores[None] >= half.far[:, None, None], starts, 1, int), starts, 2)
         one[:, np.arange(m.size), np.arange(m.size)] = 0
         impostor = ImpostorTally(
@@ -292,7 +292,7 @@ def counted(half: Half, sizes: tuple[int, int], rng: np.random.Generator) -> dic
         missed = np.add.reduceat(np.add.reduceat(scores[None] < half.frr[:, None, None], starts, 1, int), starts, 2)
         genuine = GenuineTally(m * (m - 1) // 2, missed[:, np.arange(m.size), np.arange(m.size)] // 2)
         if genuine.comparisons.any():
-            people = effective_identities(genuine.comparisons)
+            people = effective_number(genuine.comparisons)
             made["frr"].append([frr_moments(genuine, k, people) for k in range(len(FRR))])
     return made
 

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from coverage_panels import new_figure
 
 import matchbound as mb
 from matchbound._version import __version__
 from matchbound.files.writing import write_atomically
-from matchbound.stats.variance import impostor_sums
+from matchbound.stats.variance import residual_sums
 from matchbound.study.coverage import rows_csv
-from matchbound.study.plots import new_figure
 
 DEPENDENCE_IDENTITIES = 400
 DEPENDENCE_FARS = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.3)
@@ -86,7 +86,7 @@ def dependence_rows(replications: int, seed: int, n_identities: int = DEPENDENCE
 
 def _moments(tally: Any, k: int, size: int) -> tuple[float, float]:
     """Var(Ȳ12) and Cov(Ȳ12, Ȳ13) of a balanced table."""
-    exact_r, exact_q = impostor_sums(tally, k)
+    exact_r, exact_q = residual_sums(tally, k)
     m = float(tally.comparisons[0]) / (size - 1)
     return pair_moments(float(exact_r) / m**2, float(exact_q) / m**2, size)
 

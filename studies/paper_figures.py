@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from coverage_panels import STYLES, draw_lines, legend_below, new_figure, panel_title, plot_study, split
 from real_sets import SETS, load
 
 from matchbound._version import __version__
 from matchbound.files.writing import write_atomically
 from matchbound.study.coverage import CURVE_METHODS, CoverageRow, CoverageStudy, coverage_study, rows_csv
 from matchbound.study.models import SyntheticModel
-from matchbound.study.plots import STYLES, draw_lines, legend_below, new_figure, panel_title, plot_study, split
 
 PAPER_METHODS = ("naive-wilson", "wilson", "wald", "subsets", "two-level", "vertex", "double-or-nothing")
 REAL_METHODS = ("naive-wilson", "wilson", "vertex", "double-or-nothing", "latent")

@@ -25,7 +25,7 @@ import argparse
 import csv
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,8 @@ from numpy.typing import NDArray
 from real_sets import SETS
 
 import matchbound as mb
-from matchbound.planning.goal import one_thread, smallest
-from matchbound.planning.known import known_from
 from matchbound.planning.plan import Plan
+from matchbound.planning.study import known_from
 
 Array = NDArray[Any]
 NAMES = {"voices": "speakers"}
@@ -174,8 +173,8 @@ def planned(people: People, asked: Asked, method: str, pilot: int | None, pilots
             first = mb.plan(**asked.arguments, pilot=known, method=method)
             sizes.append(first.n_identities)
         else:
-            with one_thread():
-                sizes.append(smallest(first.target, known_from(first.target.metric, known, None), asked.instances, 0))
+            study = replace(first.study, known=known_from(first.target.metric, known, None))
+            sizes.append(study.smallest())
     wanted = np.log(sizes)
     return first, np.exp(stretched(wanted, pilot / people.size) if pilot else wanted)
 

@@ -13,15 +13,14 @@ def verbs() -> dict[str, str]:
     """Each verb with its help as Markdown, as the application itself describes it."""
     from matchbound.cli.app import VERBS, build
 
-    app = build()
     made = {}
     for verb in VERBS:
-        whole = app[verb].generate_docs(output_format="markdown", recursive=False)
+        whole = build(verb)[verb].generate_docs(output_format="markdown", recursive=False)
         lines = whole.splitlines()
         while lines and (not lines[0].strip() or lines[0].startswith("#")):
             lines.pop(0)
         lines = [f"matchbound {line}" if line.startswith(f"{verb} ") else line for line in lines]
-        made[verb] = "\n".join(lines) + f"\n\nExample: `matchbound {VERBS[verb][2]}`\n"
+        made[verb] = "\n".join(lines) + f"\n\nExample: `matchbound {verb} {VERBS[verb][2]}`\n"
     return made
 
 

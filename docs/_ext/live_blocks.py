@@ -80,7 +80,7 @@ def _source_read(app: Sphinx, docname: str, content: list[str]) -> None:
 
 
 def _write_examples(app: Sphinx) -> None:
-    from matchbound.data.example_files import write_examples
+    from matchbound.data.example import write_examples
 
     if not app.config.make_outputs:
         return
@@ -100,7 +100,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def write_all(pages: list[Path]) -> None:
     """Bring the outputs in the pages themselves up to date."""
-    from matchbound.data.example_files import write_examples
+    from matchbound.data.example import write_examples
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")

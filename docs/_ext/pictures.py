@@ -144,7 +144,7 @@ def draw_gallery() -> None:
     """Run the blocks of the gallery in one namespace, in a folder with the example files, and keep their axes."""
     from matplotlib import pyplot as plt
 
-    from matchbound.data.example_files import write_examples
+    from matchbound.data.example import write_examples
 
     space: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

@@ -34,6 +34,8 @@ from matchbound.errors import (
 )
 from matchbound.notes import Note as Note
 from matchbound.planning.plan import plan as plan
+from matchbound.planning.plan import plan_for as plan_for
+from matchbound.planning.plan import zero_errors as zero_errors
 from matchbound.planning.protocol import (
     design_protocol as design_protocol,
 )
@@ -43,8 +45,6 @@ from matchbound.planning.protocol import (
 from matchbound.planning.protocol import (
     score_protocol as score_protocol,
 )
-from matchbound.planning.rules import zero_errors as zero_errors
-from matchbound.planning.sample_size import plan_for as plan_for
 from matchbound.planning.searches import plan_search as plan_search
 from matchbound.readers.candidates import read_candidates as read_candidates
 from matchbound.readers.failures import read_failures as read_failures

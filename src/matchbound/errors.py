@@ -59,7 +59,7 @@ def in_python(name: str, value: str) -> str:
     if name == "read":
         files, _, reader = value.partition("; ")
         return f"read([{files}], reader={reader!r})"
-    plain = value in ("…", "None") or value.isupper() or value.lstrip("-").isdigit()
+    plain = value in ("…", "None", "True") or value.isupper() or value.lstrip("-").isdigit()
     written = value if plain else repr(value)
     if "." in name:
         name, _, keys = name.partition(".")

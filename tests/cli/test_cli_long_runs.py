@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from matchbound.cli import main, options
-from matchbound.cli.progress import COMMAND
+from matchbound.cli.command import RUN, Run
 from matchbound.counting import curves as curve_points
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -191,7 +191,7 @@ def test_the_bar_shows_share_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setenv("TERM", "xterm")
-    COMMAND.set(("evaluate",))
+    RUN.set(Run())
     with options.RUNNING.started() as how:
         executor, progress = how["executor"], how["progress"]
         assert executor is None
@@ -200,11 +200,11 @@ def test_the_bar_shows_share_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
             progress(done, 40)
     assert "75%" in shown.getvalue()
     assert re.search(r"\d/s", shown.getvalue())
-    COMMAND.set(("evaluate", "--quiet"))
+    RUN.set(Run(arguments={"quiet": True}))
     with options.RUNNING.started() as how:
         progress = how["progress"]
         assert progress is None
-    COMMAND.set(("evaluate",))
+    RUN.set(Run())
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with options.RUNNING.started() as how:
         progress = how["progress"]

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 import matchbound as mb
 from matchbound.cli import main
 from matchbound.errors import DataError, UsageError, without_secrets
+from matchbound.files.names import own_name, own_names
 from matchbound.files.opening import Input
-from matchbound.files.origin import Remote, own_name, own_names
+from matchbound.files.remote import Remote
 from matchbound.planning.protocol_files import write_protocol
 from matchbound.report.latex import text as latex_text
-from matchbound.show.cells import inert, is_formula
-from matchbound.show.records import to_csv
+from matchbound.show.records import inert, is_formula, to_csv
 
 ROWS = [("a", "b", 0.1), ("a", "a", 0.9), ("b", "b", 0.4), ("a", "c", 0.6), ("c", "c", 0.7), ("b", "c", 0.2)]
 

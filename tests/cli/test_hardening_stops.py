@@ -147,11 +147,10 @@ def test_protocol_into_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     data = mb.Embeddings(np.eye(4) + 1.0, ["a", "a", "b", "c"])
     made = mb.design_protocol(data.identities[data.codes], budget=3, rng=0)
 
-    def full(path: Path, batches: Any) -> None:
-        path.write_bytes(b"id_a")
+    def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("matchbound.planning.protocol_files._csv", full)
+    monkeypatch.setattr("pyarrow.csv.CSVWriter", full)
     with pytest.raises(mb.DataError, match="No space left"):
         write_protocol(made, tmp_path / "p.csv")
     assert list(tmp_path.iterdir()) == []
@@ -260,7 +259,7 @@ def test_an_interrupt_that_became_an_error(monkeypatch: pytest.MonkeyPatch, caps
         def __set_name__(self, owner: type, name: str) -> None:
             raise KeyboardInterrupt
 
-    def build() -> object:
+    def build(verb: str) -> object:
         return type("Made", (), {"field": Stopped()})
 
     monkeypatch.setattr(app, "build", build)

@@ -51,7 +51,7 @@ def test_table_hubs_and_claims(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, err) == (0, "")
     assert "FPIR" in out
     assert "receive half of the false hits" in out
-    assert "SHOWN: FPIR < 0.9 at threshold 0.6" in out  # in the words of evaluate --claim
+    assert "SHOWN: FPIR below 90% at threshold 0.6" in out  # in the words of evaluate --claim
     assert run(capsys, *words, "--claim", "fpir<0.01", "--claim", "cmc>0.5")[0] == 3
     assert run(capsys, *words, "--claim", "fnir@fpir=0.05<0.9", "--target", "fixed", "--method", "Wilson")[0] == 0
 

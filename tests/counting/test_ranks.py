@@ -8,7 +8,7 @@ import pytest
 import matchbound as mb
 from matchbound.counting.curves import AlongCurve
 from matchbound.counting.recount import rank_scores, recount_of, settle_ranks
-from matchbound.results.latent_pair import CurveModels
+from matchbound.results.latent import CurveModels
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 

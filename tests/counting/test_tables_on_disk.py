@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbound as mb
-from matchbound.cli import main, reading
-from matchbound.readers import read as loading
+from matchbound.cli import main, options
+from matchbound.readers import loading
 from matchbound.readers.scan import scan_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
@@ -215,9 +215,9 @@ def test_the_commands_give_the_same_for_large_tables(
         return json.loads(capsys.readouterr().out)
 
     expected = [run(command) for command in commands]
-    monkeypatch.setattr(reading, "LARGE_ROWS", 10)
-    monkeypatch.setattr(reading, "LARGE_BYTES", 10)
-    assert reading.is_large(one)
+    monkeypatch.setattr(options, "LARGE_ROWS", 10)
+    monkeypatch.setattr(options, "LARGE_BYTES", 10)
+    assert options.is_large(one)
     for command, document in zip(commands, expected, strict=True):
         made = run(command)
         assert made["provenance"] == document["provenance"]

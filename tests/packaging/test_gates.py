@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from matchbound.data.example_files import scores_file
+from matchbound.data.example import scores_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = """
@@ -31,7 +31,7 @@ def test_without_threshold(matchbound_claims):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    scores_file(tmp_path / "scores.csv")
+    scores_files(tmp_path)
     return tmp_path
 
 

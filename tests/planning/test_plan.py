@@ -17,15 +17,13 @@ from scipy.special import ndtr, ndtri
 import matchbound as mb
 import naive_plan
 from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.planning.advice import lowest_rates
-from matchbound.planning.goal import StudyDraws, Target, draws, smallest
-from matchbound.planning.known import NOWHERE, all_pairs, balanced, design_effect, known_from
-from matchbound.planning.plan import plan
+from matchbound.planning.check import lowest_rates
+from matchbound.planning.plan import identities_for, plan, zero_errors
 from matchbound.planning.predictive import n_comparisons, predictive
-from matchbound.planning.rules import identities_for, zero_errors
+from matchbound.planning.study import NOWHERE, Draws, Study, Target, balanced, design_effect, known_from
 from matchbound.stats.intervals import effective_n, wilson
-from matchbound.stats.latent import fit_far, fit_frr
-from matchbound.stats.latent.model import Clusters, LatentSettings, OwnVariance
+from matchbound.stats.latent import Clusters, LatentSettings, all_pairs, fit_far, fit_frr
+from matchbound.stats.latent.model import OwnVariance
 
 MIDDLE = (0.06, 0.60)
 """(ρ_s, ρ_w) of a matcher."""
@@ -175,7 +173,7 @@ def test_limits_of_draws_are_those_of_the_model() -> None:
     model = balanced("far", 60, 2, MIDDLE)
     part = predictive("far", 0.01, 60, 2, MIDDLE, n_draws=20, rng=np.random.default_rng(5))
     target = Target("far", 0.01, "width", 0.02, 0.95, 0.95)
-    low, high = StudyDraws(target, ((part, model),)).limits(0.025)
+    low, high = Draws(target, ((part, model),)).limits(0.025)
     for k in range(20):
         x = float(part.estimate[k] * model.comparisons)
         own = OwnVariance(np.array([max(x, 1.0)]), np.array([part.relative[k]]))
@@ -186,10 +184,8 @@ def test_limits_of_draws_are_those_of_the_model() -> None:
 @pytest.mark.parametrize("metric", ["far", "frr"])
 def test_limits_of_draws_in_which_nearly_everything_errs(metric: Any) -> None:
     """A warning of numpy would reach the user, and a limit that is NaN would count as one that was missed."""
-    found = draws(Target(metric, 0.9, "width", 0.5, 0.95, 0.95), known_from(metric, None, None), 5, 3, 0, 200)
-    low, high = found.limits(0.025)
-    assert np.isfinite(low).all()
-    assert np.isfinite(high).all()
+    study = Study(Target(metric, 0.9, "width", 0.5, 0.95, 0.95), known_from(metric, None, None), 3)
+    low, high = study.draws(5, 200).limits(0.025)
     assert (low <= high).all()
 
 
@@ -237,17 +233,14 @@ def test_more_dependence_needs_more_people() -> None:
 def test_the_chance_of_a_pilots_plan_is_the_average_over_what_may_be() -> None:
     known = known_from("far", latent_scores(40, 2, MIDDLE, np.random.default_rng(3)), None)
     target = Target("far", 0.01, "width", 0.02, 0.95, 0.95)
-    each = []
-    for scenario in known.scenarios(0.01, 80, 2):
-        part = predictive(
-            "far", 0.01, 80, 2, scenario.true, n_draws=round(1000 * scenario.weight), rng=np.random.default_rng(3)
-        )
-        each.append((scenario.weight, StudyDraws(target, ((part, known.study(scenario, 80, 2)),)).met()))
-    mixed = draws(target, known, 80, 2, 3).met()
-    assert mixed == pytest.approx(sum(weight * chance for weight, chance in each), abs=2e-3)
-    assert each[1][1] < mixed < each[2][1], "stronger correlations meet the goal less often"
-    certain = replace(known, model=replace(known.model, shown_by=math.inf))
-    assert smallest(target, known, 2, 0) > smallest(target, certain, 2, 0), "a pilot's own uncertainty costs people"
+    study = Study(target, known, 2, seed=3)
+    each = [Draws(target, (part,)).met() for part in study.draws(80).parts]
+    mixed = study.chance(80)
+    weights = [scenario.weight for scenario in study.scenarios(80)]
+    assert mixed == pytest.approx(np.dot(weights, each), abs=2e-3)
+    assert each[1] < mixed < each[2], "stronger correlations meet the goal less often"
+    certain = replace(study, known=replace(known, model=replace(known.model, shown_by=math.inf)))
+    assert study.smallest() > certain.smallest(), "a pilot's own uncertainty costs people"
 
 
 def test_pilots_of_several_kinds() -> None:
@@ -405,7 +398,7 @@ def test_wrong_arguments(asked: dict[str, Any], message: str) -> None:
 
 
 def test_pictures() -> None:
-    from matchbound.planning.plots import cost_figure
+    from matchbound.planning.views import cost_figure
 
     made = plan(frr=0.05, width=0.2)
     left, right = cost_figure(made).axes

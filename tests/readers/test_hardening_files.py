@@ -311,7 +311,7 @@ def test_long_paths_are_told_whole(tmp_path: Path) -> None:
 
 
 PROTOCOLS: dict[str, tuple[dict[str, Any], str]] = {
-    "lists": ({name: [["a"]] for name in ("id_a", "instance_a", "id_b", "instance_b")}, "must hold text or whole"),
+    "lists": ({name: [["a"]] for name in ("id_a", "instance_a", "id_b", "instance_b")}, "must be text or int"),
     "long labels": ({"id_a": ["x" * 9000], "instance_a": ["1"], "id_b": ["b"], "instance_b": ["1"]}, "no instance"),
 }
 

@@ -17,13 +17,12 @@ import pytest
 
 import matchbound as mb
 from matchbound import scratch as room
-from matchbound.cli import main, reading
+from matchbound.cli import main, options
 from matchbound.counting.recount import tally_source
 from matchbound.errors import DataError, MissingExtraError
-from matchbound.files import opening
+from matchbound.files import remote
 from matchbound.files.opening import file_digest, is_address, open_input
-from matchbound.files.origin import Remote, find_remote
-from matchbound.readers import arrays, scan
+from matchbound.readers import npy, scan
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -145,7 +144,7 @@ def test_a_large_array_from_elsewhere_goes_to_a_file(put: Put, monkeypatch: pyte
     whole, packed = array_bytes(embeddings=vectors, identity=who), io.BytesIO()
     np.savez_compressed(packed, embeddings=vectors, identity=who)
     monkeypatch.setattr(room, "MEMORY_BYTES", 10_000)
-    monkeypatch.setattr(arrays, "PIECE_BYTES", 999)
+    monkeypatch.setattr(npy, "PIECE_BYTES", 999)
     for name, content in (("e.npz", whole), ("packed.npz", packed.getvalue())):
         found = mb.read(put(name, content))
         same_vectors(found, vectors, who.tolist())
@@ -174,7 +173,7 @@ def test_the_command_line(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     address = put("scores.parquet", content)
     answers = []
     for name, rows in ((str(tmp_path / "scores.parquet"), 10**6), (address, 10**6), (address, 100)):
-        monkeypatch.setattr(reading, "LARGE_ROWS", rows)
+        monkeypatch.setattr(options, "LARGE_ROWS", rows)
         assert main(["evaluate", name, "--threshold", "0.5", "--format", "json"]) == 0
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0]["results"] == answers[1]["results"] == answers[2]["results"]
@@ -182,7 +181,7 @@ def test_the_command_line(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not any("in batches" in text for text in answers[1]["warnings"])
     assert any("in batches" in text for text in answers[2]["warnings"])
     text = put("scores.csv", table_bytes(scores(), "csv"))
-    monkeypatch.setattr(reading, "LARGE_BYTES", 100)
+    monkeypatch.setattr(options, "LARGE_BYTES", 100)
     assert main(["evaluate", text, "--threshold", "0.5"]) == 0
     assert "in batches" in capsys.readouterr().err
     assert main(["evaluate", "memory://matchbound-test/none.csv", "--threshold", "0.5"]) == 1
@@ -237,12 +236,13 @@ class Broken(io.BytesIO):
 def test_a_connection_that_is_lost(kind: str, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     content = table_bytes(scores(20_000), kind)
     address = put(f"scores.{kind}", content)
+    find = remote.find_remote
 
-    def found(name: str) -> Remote:
-        looked = find_remote(name)
-        return Remote(looked.address, looked.size, looked.files, lambda: Broken(content))
+    def found(name: str) -> remote.Remote:
+        looked = find(name)
+        return remote.Remote(looked.address, looked.size, looked.files, lambda: Broken(content))
 
-    monkeypatch.setattr(opening, "find_remote", found)
+    monkeypatch.setattr(remote, "find_remote", found)
     for call in (lambda: mb.read(address), lambda: mb.evaluate(mb.scan(address), 0.5)):
         with pytest.raises(DataError, match=r"the connection.*was lost") as caught:
             call()

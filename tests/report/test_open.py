@@ -25,8 +25,8 @@ import pytest
 
 import matchbound as mb
 from matchbound.cli.open import CHOICES, in_page_words, maker
-from matchbound.cli.reading import READING
-from matchbound.data.example_files import audit_file, scores_file
+from matchbound.cli.options import READING
+from matchbound.data.example import audit_file, scores_files
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.report.local import server
 from matchbound.report.local.server import LocalPage
@@ -356,7 +356,7 @@ def test_what_a_killed_command_left_goes_with_the_next(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_an_address_and_its_browser_gets_another(tmp_path: Path) -> None:
-    scores_file(tmp_path / "scores.csv")
+    scores_files(tmp_path)
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words\n')
     browser.chmod(0o755)

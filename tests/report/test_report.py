@@ -24,7 +24,7 @@ from matchbound.report.page import Point, Report, Stated
 from matchbound.report.slider import make_slider
 from matchbound.results.roc import RocCurve
 from matchbound.show.histogram import panel_points, score_histogram
-from matchbound.stats.contributions import contributions
+from matchbound.stats.variance import contributions
 from strategies import comparisons, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")

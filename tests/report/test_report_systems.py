@@ -20,7 +20,7 @@ from matchbound.report import render
 from matchbound.report.make import make_report
 from matchbound.report.page import Report
 from matchbound.report.svg import draw
-from matchbound.show.comparison import comparison_section
+from matchbound.show.differences import comparison_section
 from matchbound.show.numbers import percent, points, ratio_text
 from matchbound.show.records import Record
 from matchbound.show.section import Section
@@ -238,7 +238,7 @@ def row(estimate: float, low: float, high: float, **changes: object) -> Record:
 
 
 def verdict(*rows: Record) -> tuple[str, ...]:
-    return comparison_section(rows).said
+    return comparison_section(rows).prose
 
 
 def test_a_verdict_of_difference_names_the_better_one() -> None:
@@ -350,7 +350,7 @@ def test_every_form_has_the_section(form: str, which: str, request: pytest.Fixtu
             "systems-det",
         ]
         records = report.systems.records
-        assert told.count("cannot tell") >= sum(r["low"] <= 0.0 <= r["high"] for r in records)
+        assert told.count("not shown") >= sum(r["low"] <= 0.0 <= r["high"] for r in records)
         identifiers = [a["id"] for _, a in page.tags if "id" in a]
         assert len(identifiers) == len(set(identifiers))
     else:
@@ -553,7 +553,7 @@ def test_groups_without_enough_people_and_all_of_it() -> None:
     section = few._section()
     assert [item.verdict for item in section.verdicts] == ["too few people"] * 2
     assert len(section.tables) == 1
-    from matchbound.show.groups import group_section
+    from matchbound.show.differences import group_section
 
     many = mb.by_group(demo, 0.5, group={name: f"g{k % 3}" for k, name in enumerate(demo.identities.tolist())})
     brief, whole = (group_section(many, many.to_records(), everything=e) for e in (False, True))

@@ -163,7 +163,7 @@ def test_results_are_records() -> None:
 
 def test_a_plan_takes_the_place_of_the_factor():
     """One number says how many people would settle a claim: that of the plan, where there is one."""
-    from matchbound.cli.claims import with_plans
+    from matchbound.cli.command import with_plans
 
     data = mb.demo_data(n_identities=40).comparisons()
     rate = mb.evaluate(data, 0.6).frr

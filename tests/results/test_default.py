@@ -18,7 +18,7 @@ from matchbound.show.numbers import percent
 from matchbound.stats.intervals import fallback_wilson, wilson
 from matchbound.stats.latent.fit import grouped
 from matchbound.stats.latent.model import Correlations, Design, LatentModel, OwnVariance
-from matchbound.stats.weighting import far_by_pair, frr_by_identity
+from matchbound.stats.variance import far_by_pair, frr_by_identity
 from matchbound.study.models import Geometric
 from strategies import comparisons, tables
 

@@ -142,9 +142,9 @@ def test_closed_forms_of_replicate_variances(method: str) -> None:
 def test_double_or_nothing_approaches_its_linearised_variance() -> None:
     """(4R + 2Q)/N2²: within 5% (plus Monte Carlo error) with 150 identities; the exact one is larger at small G."""
     far = mb.evaluate(mb.demo_data(), 0.5).far
-    from matchbound.stats.variance import impostor_sums
+    from matchbound.stats.variance import residual_sums
 
-    r, q = impostor_sums(far.tally.impostor, 0)
+    r, q = residual_sums(far.tally.impostor, 0)
     linear = float((4 * r + 2 * q) / int(far.tally.impostor.comparisons.sum()) ** 2)
     made = far.bootstrap("double-or-nothing", 20_000, rng=1).variance
     assert linear * 0.97 < made < linear * 1.10
@@ -212,11 +212,11 @@ def test_any_variance_feeds_wilson() -> None:
 )
 def test_weights_of_any_variance(options: dict, tau: float) -> None:
     """Divided by τ, the replicates' variance is (4R + 2τQ)/N2² up to terms of order 1/G: 8% for 600 identities."""
-    from matchbound.stats.variance import impostor_sums
+    from matchbound.stats.variance import residual_sums
 
     far = mb.evaluate(mb.demo_data(n_identities=600), 0.4).far
     made = far.bootstrap("double-or-nothing", 8000, rng=1, **options)
-    r, q = impostor_sums(far.tally.impostor, 0)
+    r, q = residual_sums(far.tally.impostor, 0)
     linear = float(4 * r + 2 * tau * q) / float(far.tally.impostor.comparisons.sum()) ** 2
     assert made.variance == pytest.approx(linear, rel=0.08)
     assert made.interval(0.9).width == pytest.approx(2 * 1.645 * np.sqrt(linear), rel=0.08)

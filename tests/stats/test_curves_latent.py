@@ -11,16 +11,13 @@ import matchbound as mb
 import naive_curves as naive
 from cases import quiet
 from conftest import golden_table
-from matchbound.results import latent
 from matchbound.results.roc import RocCurve
 from matchbound.stats.curve import latent as curves_latent
 from matchbound.stats.curve.influence import point_influence
 
 
 def models(curve: RocCurve, index: int) -> curves_latent.LatentPair:
-    near = latent.tally_along(curve.tally, curve.recount)
-    far = latent.fit("far", near, int(curve.tally.false_matches[index]), curve.recount)
-    frr = latent.fit("frr", near, int(curve.tally.false_nonmatches[index]), curve.recount, both=True)
+    far, frr = curve.models.at(index).models
     r = curves_latent.estimate_correlation(curve.tally, far, curve.far[index], curve.frr[index])
     return curves_latent.LatentPair(far, frr, r)
 

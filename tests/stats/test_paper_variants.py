@@ -22,7 +22,7 @@ from matchbound.stats.curve.bootstrap import curve_replicates, in_blocks
 from matchbound.stats.fixed_sizes import kept_share, pooled_sizes
 from matchbound.stats.intervals import agresti_coull, jeffreys, normal_quantile
 from matchbound.stats.resampling import Scheme, identity_weights
-from matchbound.stats.variance import impostor_sums
+from matchbound.stats.variance import residual_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 
@@ -83,7 +83,7 @@ def test_frr_variance_is_unbiased_with_one_draw_fewer_and_by_rescaling() -> None
         assert np.var(means) == pytest.approx(target)
     weights = identity_weights(Scheme("subsets", drop_one=True), 4, 50, np.random.default_rng(0))
     assert np.all(weights.sum(axis=1) == 3)
-    rescaled = scheme_of("subsets", 10, {"correction": "rescale"}, lambda: np.ones(4, dtype=int), 4)
+    rescaled = scheme_of("subsets", 10, {"correction": "rescale"}, np.ones(4, dtype=int))
     assert unbiased * (size - 1) / size / rescaled.tau == pytest.approx(unbiased)
 
 
@@ -328,7 +328,7 @@ def test_the_literal_sum_of_the_closed_form() -> None:
     data = balanced(3)
     y = errors_of(data, 0.3)
     far = mb.evaluate(data, 0.3).far
-    r, q = impostor_sums(far.tally.impostor, 0)
+    r, q = residual_sums(far.tally.impostor, 0)
     d = y - far.estimate
     np.fill_diagonal(d, 0.0)
     assert float(r) == pytest.approx(16 * (d.sum(axis=1) ** 2).sum())

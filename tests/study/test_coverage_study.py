@@ -15,7 +15,7 @@ import matchbound as mb
 import naive_lab
 from matchbound.study import CoverageStudy, SyntheticModel, coverage_study
 from matchbound.study.coverage import METHODS, _threshold, split_identities, stretched_truth, summary
-from matchbound.study.replications import BLOCK, Cell, DataSampler, ModelSampler, NamedMethod, Outcomes, Setup
+from matchbound.study.replications import BLOCK, Cell, NamedMethod, Outcomes, Sampler, Setup
 
 MODEL = SyntheticModel(dimensions=16)
 
@@ -98,7 +98,7 @@ def test_summary_counts_one_by_one(seed: int, fraction: float) -> None:
     if seed % 3 == 0:
         limits[4] = np.nan
     errors, comparisons = rng.integers(0, 50, (15, 1)).astype(float), np.full((15, 1), 100.0)
-    setup = Setup(ModelSampler(MODEL, 5), (cell,), (("wilson", lambda *_: []),), np.array([0.9]), 10, 0)
+    setup = Setup(Sampler(MODEL, 5), (cell,), (("wilson", lambda *_: []),), np.array([0.9]), 10, 0)
     (row,) = summary(setup, Outcomes(limits, errors, comparisons), 5, fraction)
     kept = [r for r in range(15) if not np.isnan(limits[r]).any()]
     pairs = [(float(limits[r, 0, 0, 0, 0]), float(limits[r, 0, 0, 0, 1])) for r in kept]
@@ -154,7 +154,7 @@ def test_plots(kind: str) -> None:
     study = small(replications=3, G=[5, 8])
     panels = study.plot(kind)  # type: ignore[arg-type]
     drawn = {line.get_label() for line in panels[0].get_lines()}
-    assert {"Wilson", "vertex", "two-level"} <= drawn
+    assert {"wilson", "vertex", "two-level"} <= drawn
 
 
 def test_plots_of_nothing_are_errors() -> None:
@@ -181,7 +181,7 @@ def test_limits_are_those_of_the_library() -> None:
     """A study calls the methods, and neither changes nor repeats them."""
     cells = (Cell("far", 0.1, 1.25, 0.1), Cell("frr", 0.2, 1.3, 0.2))
     methods = tuple((name, NamedMethod(name)) for name in METHODS)
-    setup = Setup(ModelSampler(MODEL.with_sizes(4), 12), cells, methods, np.array([0.8, 0.95]), 39, 7)
+    setup = Setup(Sampler(MODEL.with_sizes(4), 12), cells, methods, np.array([0.8, 0.95]), 39, 7)
     found = setup.replicate([3])
     stream = [np.random.default_rng(np.random.SeedSequence(7, spawn_key=(3, which))) for which in (0, 1)]
     data, seed = MODEL.with_sizes(4).sample(12, stream[0]), int(stream[1].integers(0, 2**62))
@@ -196,7 +196,7 @@ def test_limits_are_those_of_the_library() -> None:
 @pytest.mark.filterwarnings("ignore::matchbound.MatchboundWarning")
 def test_rates_without_comparisons_have_no_limits() -> None:
     setup = Setup(
-        ModelSampler(MODEL.with_sizes(1), 6),
+        Sampler(MODEL.with_sizes(1), 6),
         (Cell("frr", 0.1, 1.0, 0.1),),
         tuple((name, NamedMethod(name)) for name in METHODS),
         np.array([0.9]),
@@ -225,10 +225,10 @@ def test_halves_share_nobody(as_scores: bool) -> None:
         rows = {row.tobytes() for row in people(31).vectors}
         assert {row.tobytes() for row in one.vectors} | {row.tobytes() for row in other.vectors} <= rows
     again, _ = split_identities(data, seed=3, most=10)
-    assert repr(DataSampler(again, 5)) == repr(DataSampler(one, 5)) != repr(DataSampler(other, 5))
-    sample = DataSampler(one, 6).sample(np.random.default_rng(1))
+    assert repr(Sampler(again, 5)) == repr(Sampler(one, 5)) != repr(Sampler(other, 5))
+    sample = Sampler(one, 6).sample(np.random.default_rng(1))
     assert sample.n_identities == 6
-    whole = DataSampler(one, one.n_identities).sample(np.random.default_rng(1))
+    whole = Sampler(one, one.n_identities).sample(np.random.default_rng(1))
     assert len(whole) == len(one)
 
 

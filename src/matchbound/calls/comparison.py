@@ -27,7 +27,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.matching import Matched, match
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.readers.read import Readable, in_memory
+from matchbound.readers.loading import Readable, in_memory
 from matchbound.results.comparison import (
     Comparison,
     Difference,
@@ -41,6 +41,7 @@ from matchbound.results.interval import check_rate, named
 from matchbound.results.rates import WEIGHTINGS
 from matchbound.results.systems import SystemsTable, systems_table
 from matchbound.stats.differences import PointTerms
+from matchbound.stats.dyadic import effective_number
 from matchbound.stats.latent import unit_design
 from matchbound.stats.latent.differences import (
     DifferenceModel,
@@ -50,8 +51,7 @@ from matchbound.stats.latent.differences import (
 )
 from matchbound.stats.latent.fit import genuine_design, impostor_design
 from matchbound.stats.latent.model import Design
-from matchbound.stats.variance import effective_identities
-from matchbound.stats.weighting import far_by_pair, frr_by_identity, unit_joint
+from matchbound.stats.variance import far_by_pair, frr_by_identity, unit_joint
 
 __all__ = ["Where", "by_group", "compare", "compare_all", "compare_points", "compare_thresholds"]
 
@@ -437,7 +437,7 @@ class _Pair:
         values, thresholds = [one.value for one in read], [one.threshold for one in read]
         joint = self._units_of(self._joint_at(thresholds[0], thresholds[1]))
         g = joint.a.genuine.comparisons
-        size = max(effective_identities(g), 4.0)
+        size = max(effective_number(g), 4.0)
         terms = PointTerms(
             joint,
             (read[0].share_frr, read[1].share_frr),

@@ -14,9 +14,10 @@ from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import AnySource, recount_of, source_of, tally_source
 from matchbound.counting.running import How
 from matchbound.counts.tally import Tally
+from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.readers.read import Readable
+from matchbound.readers.loading import Readable
 from matchbound.results.error_rates import ErrorRates, ErrorRatesSeries, error_rates
 from matchbound.results.interval import named
 from matchbound.results.rates import WEIGHTINGS
@@ -149,7 +150,7 @@ def evaluate(
     weighting = named(weighting, WEIGHTINGS, "weighting")
     source = source_of(data)
     how = How(workers, executor, progress, checkpoint, checkpoint_every)
-    counted = tally_source(source, grid, pairs=True if weighting == "identities" else pairs, how=how)
+    counted = _counted(source, grid, True if weighting == "identities" else pairs, how)
     series = ErrorRatesSeries(error_rates(counted, source.findings(), recount_of(source, workers, executor), weighting))
     for text in series.warnings:
         warnings.warn(text, MatchboundWarning, stacklevel=2)
@@ -201,8 +202,15 @@ def tally(
     [1173, 189]
     """
     grid = _thresholds(thresholds)
-    how = How(workers, executor, progress, checkpoint, checkpoint_every)
-    return tally_source(source_of(data), grid, pairs=pairs, how=how)
+    return _counted(source_of(data), grid, pairs, How(workers, executor, progress, checkpoint, checkpoint_every))
+
+
+def _counted(source: AnySource, grid: FloatArray, pairs: bool | None, how: How) -> Tally:
+    """The tally of a source, whose file must not have changed meanwhile."""
+    made = tally_source(source, grid, pairs=pairs, how=how)
+    if isinstance(source, Embeddings):
+        source.check_unchanged()
+    return made
 
 
 def _thresholds(threshold: Any) -> FloatArray:

@@ -13,7 +13,7 @@ from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.counts.unit_curve import sorted_curve, too_many_steps, unit_curve
 from matchbound.data.comparisons import Comparisons
 from matchbound.errors import MatchboundWarning
-from matchbound.readers.read import Readable
+from matchbound.readers.loading import Readable
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.interval import few_identities, named
 from matchbound.results.rates import WEIGHTINGS
@@ -76,6 +76,7 @@ def roc(
         counted = curve_of_table(source, how)
     else:
         counted = curve_of_embeddings(source, how, every=weighting == "identities")
+        source.check_unchanged()
     notes = (*source.findings(), *few_identities(counted.n_identities))
     for text in notes:
         warnings.warn(text, MatchboundWarning, stacklevel=2)

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         from matchbound.cli.app import run
 
-        code = run([STDIN if token == "-" else token for token in tokens])
+        code = run(_without_dashes(tokens))
     except KeyboardInterrupt as stop:
         _forget_the_interrupt()
         sys.stderr.write("matchbound: interrupted\n")
@@ -42,6 +42,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         sys.exit(code)
     return code
+
+
+def _without_dashes(tokens: Sequence[str]) -> list[str]:
+    """Without ``--output -``, which is the default; other dashes stand for standard input."""
+    words: list[str] = []
+    for token in tokens:
+        if token == "-" and words and words[-1] in ("--output", "-o"):
+            words.pop()
+        elif token != "--output=-":
+            words.append(STDIN if token == "-" else token)
+    return words
 
 
 def _fill_closed_streams() -> None:

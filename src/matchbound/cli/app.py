@@ -1,21 +1,18 @@
-"""The verbs, and what happens when one of them fails."""
+"""The verbs, the words that people type for them, and what happens when one of them fails."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 import cyclopts
 
 from matchbound._version import __version__
-from matchbound.cli.command import execute
-from matchbound.cli.messages import in_options, without_percent, wrong_usage
-from matchbound.cli.progress import COMMAND
+from matchbound.cli.command import execute, in_options
 from matchbound.errors import MatchboundError, UsageError, shorten, without_secrets
-
-HELP = "Honest error bars for matching systems."
 
 CODE = "markdown.code"
 """The style of what somebody types, as in the help of the verbs, which is Markdown."""
@@ -28,76 +25,100 @@ EXAMPLES = f"""Examples:
 
 [{CODE}]matchbound VERB --help[/] tells more, [{CODE}]matchbound --install-completion[/] sets up the shell.
 """
-
 VERBS = {
-    "plan": ("planning", "How many people a bound or a width needs.", "plan --far 0.0001 --upper 0.0002"),
+    "plan": ("planning", "How many people a bound or a width needs.", "--far 0.0001 --upper 0.0002"),
     "protocol": (
         "planning",
         "Which comparisons to make with a given budget.",
-        "protocol faces.npz --budget 10000 --output pairs.csv",
+        "faces.npz --budget 10000 --output pairs.csv",
     ),
-    "check": ("check", "What the data are, and what they can support.", "check scores.csv"),
+    "check": ("check", "What the data are, and what they can support.", "scores.csv"),
     "evaluate": (
         "evaluate",
         "FAR and FRR at given thresholds, with intervals.",
-        "evaluate scores.csv --threshold 0.5 --format json",
+        'scores.csv --threshold 0.5 --claim "far<1e-3"',
     ),
-    "roc": (
-        "roc",
-        "FRR at a given FAR, EER, AUC, and pictures of the curve.",
-        "roc faces.npz --far 0.001 --plot det.png",
-    ),
+    "roc": ("roc", "FRR at a given FAR, EER, AUC, and pictures of the curve.", "faces.npz --far 0.001 --plot det.png"),
     "identify": (
         "identify",
         "Searches in a gallery (1:N): FPIR, FNIR and CMC.",
-        "identify --gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01",
+        "--gallery g.npz --probes p.npz --threshold 0.6 --fpir 0.01",
     ),
     "errors": (
-        "errors",
+        "check",
         "Which comparisons erred, worst first: where wrong labels hide.",
-        "errors scores.csv --threshold 0.5 --most 50",
+        "scores.csv --threshold 0.5 --most 50",
     ),
-    "groups": ("groups", "Rates by group, and the gaps between groups.", "groups faces.npz --threshold 0.6"),
-    "compare": (
-        "compare",
-        "Two systems on the same comparisons: is one better?",
-        "compare old.csv new.csv --far 0.001",
-    ),
-    "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "report faces.npz --output report.html"),
-    "open": ("open", "The report in a browser, from a page on this machine.", "open scores.csv --threshold 0.5"),
-    "demo": ("demo", "The main workflow on synthetic data.", "demo --report demo-report.html"),
+    "groups": ("groups", "Rates by group, and the gaps between groups.", "faces.npz --threshold 0.6 --group sex"),
+    "compare": ("compare", "Two systems on the same comparisons: is one better?", "old.csv new.csv --far 0.001"),
+    "report": ("report", "One page for an auditor: HTML, Markdown or LaTeX.", "faces.npz --output report.html"),
+    "open": ("open", "The report in a browser, from a page on this machine.", "scores.csv --threshold 0.5"),
+    "demo": ("demo", "The main workflow on synthetic data.", "--report demo-report.html"),
     "coverage": (
         "coverage",
-        "How often intervals cover the true rate, on a model or on your own data.\n\n"
-        "The paper's experiments are scripts of the source repository: studies/paper_figures.py (fig1, fig2, fig3, "
-        "fig4, fig5, width, roc, diverse, table) and studies/paper_claims.py (dependence, bias, protocol).",
-        "coverage --data faces.npz --far 0.01 --identities 50",
+        "How often intervals cover the true rate, on a model or on your own data.",
+        "--data faces.npz --far 0.01 --identities 50",
     ),
-    "warm": ("warm", "Compile now, so that the first evaluation need not wait.", "warm"),
+    "warm": ("demo", "Compile now, so that the first evaluation need not wait.", ""),
 }
 """Each verb, in the order of work: the module of this package that holds it, its purpose, and an example."""
+HINTS = {
+    "use --level, which is 1 - alpha": "--alpha",
+    "use --level": "--confidence --confidence-level --conf",
+    "use --seed": "--random-state --rng",
+    "use --resamples": "--n-resamples --n-boot",
+    "use --method vertex and --resamples": "--bootstrap",
+    "use --far; TAR is 1 - FRR": "--tar",
+    "use --far (a false positive rate of comparisons)": "--fpr",
+    "use --frr (a false negative rate of comparisons)": "--fnr",
+    "matchbound roc prints the EER": "--eer",
+    "matchbound roc prints the AUC": "--auc",
+    "use --threshold, once for each": "--thresholds",
+    "use --group COLUMN": "--groups",
+    "use --format json": "--json",
+    "use --format csv": "--csv",
+    "use --workers": "--n-jobs --jobs --threads",
+}
+"""What to type here, and the words of other tools for it."""
+VERBS_WITH = {
+    "evaluate or report": "--fta --fte --failures",
+    "evaluate": "--threshold --prior --linkage",
+    "roc": "--far --frr --fmr --fnmr --plot --min-dcf --cllr",
+    "evaluate or roc": "--claim",
+    "identify": "--fpir",
+    "groups": "--people --group",
+}
+"""Options that only some verbs have."""
+RATES = "--far --frr --fmr --fnmr --fpir --upper --width --prior --claim --level --min-dcf --act-dcf"
+"""Options that take a rate, which may be typed in percent."""
+_PERCENT = re.compile(r"([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)%", re.IGNORECASE)
 
 
-def build() -> cyclopts.App:
+def build(verb: str = "") -> cyclopts.App:
     """The command-line application; a verb's module is imported when the verb is called.
 
-    The first page is not Markdown, since loading what reads that takes a quarter of the time that it takes to show it.
+    The help of `verb` is its docstring; the others have their purpose only. The first page is not Markdown, since
+    loading what reads that takes a quarter of the time that it takes to show it.
     """
+    plain = cyclopts.Parameter(
+        negative="", negative_iterable="", show_default=lambda value: None if value is False else value
+    )
     app = cyclopts.App(
         name="matchbound",
-        help=HELP,
+        help="Honest error bars for matching systems.",
         help_epilogue=EXAMPLES,
         version=__version__,
         help_format="rich",
         suppress_keyboard_interrupt=False,
+        default_parameter=plain,
     )
     app.register_install_completion_command()
-    for order, (verb, (module, purpose, example)) in enumerate(VERBS.items(), start=1):
+    for order, (name, (module, purpose, example)) in enumerate(VERBS.items(), start=1):
         app.command(
-            f"matchbound.cli.{module}:{verb}",
-            name=verb,
-            help=purpose,
-            help_epilogue=f"Example: `matchbound {example}`",
+            f"matchbound.cli.{module}:{name}",
+            name=name,
+            help=None if name == verb else purpose,
+            help_epilogue=f"Example: `matchbound {name}{' ' if example else ''}{example}`",
             help_format="markdown",
             sort_key=order,
         )
@@ -106,18 +127,30 @@ def build() -> cyclopts.App:
 
 def run(tokens: Sequence[str]) -> int:
     """Parse and run; every failure that a user can cause is one line on stderr."""
-    COMMAND.set(tuple(tokens))
+    verb = tokens[0] if tokens and tokens[0] in VERBS else ""
     try:
-        command, bound, _ = build().parse_args(without_percent(tokens), exit_on_error=False, print_error=False)
+        command, bound, _ = build(verb).parse_args(without_percent(tokens), exit_on_error=False, print_error=False)
         if command.__module__.startswith("matchbound."):
-            return execute(command, bound)
+            return execute(command, bound, tokens)
         command(*bound.args, **bound.kwargs)  # help, version, completion
     except Exception as error:
         stop = _interrupt_behind(error)
         if stop is not None:
             raise stop from None
-        return _explain(error)
+        return _explain(error, verb)
     return 0
+
+
+def without_percent(tokens: Sequence[str]) -> list[str]:
+    """What was typed, with rates in percent as plain numbers: ``--far 0.1%`` is ``--far 0.001``."""
+    plain: list[str] = []
+    for token in tokens:
+        option, equals, value = token.partition("=") if token.startswith("--") else ("", "", token)
+        percent = _PERCENT.fullmatch(value)
+        if percent and (option if equals else plain[-1] if plain else "") in RATES.split():
+            token = f"{option}{equals}{float(percent[1]) / 100.0!r}"
+        plain.append(token)
+    return plain
 
 
 def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
@@ -127,22 +160,20 @@ def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
     return error
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, verb: str) -> int:
     """Write on stderr what failed, and choose the exit code."""
     match error:
         case cyclopts.CycloptsError():
-            return _fail(wrong_usage(error, _verb()), 2)
-        case UsageError():
-            return _fail(in_options(error), 2)
+            return _fail(_wrong_usage(error, verb), 2)
         case MatchboundError():
-            return _fail(in_options(error), 1)
+            return _fail(in_options(error), 2 if isinstance(error, UsageError) else 1)
         case MemoryError():
             return _fail("not enough memory for these data", 1)
-        case BrokenPipeError():
-            _forget_output()
-            return 0
         case OSError():
-            _forget_output()
+            with contextlib.suppress(OSError, ValueError):  # or Python would complain of what is still to be written
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):
+                return 0
             return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
     if os.environ.get("MATCHBOUND_TRACEBACK"):
         raise error
@@ -150,16 +181,18 @@ def _explain(error: Exception) -> int:
     return _fail(f"{what}; please report it with the command. MATCHBOUND_TRACEBACK=1 shows where it happened", 70)
 
 
-def _verb() -> str:
-    """The verb that was typed; nothing where there is none."""
-    typed = COMMAND.get()
-    return typed[0] if typed and typed[0] in VERBS else ""
-
-
-def _forget_output() -> None:
-    """Nobody takes what is still to be written; without this Python would complain about it at the end."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _wrong_usage(error: cyclopts.CycloptsError, verb: str) -> str:
+    """What is wrong with the words typed, with a hint where they are another tool's or another verb's."""
+    ending = f"(see matchbound {verb}{' ' if verb else ''}--help)"
+    if isinstance(error, cyclopts.UnknownOptionError):
+        option = (error.token.keyword or error.token.value).partition("=")[0].lower()
+        for hint, words in HINTS.items():
+            if option in words.split():
+                return f"{option} is not an option of matchbound; {hint} {ending}"
+        for verbs, words in VERBS_WITH.items():
+            if option in words.split():
+                return f"{option} is an option of matchbound {verbs}, not of {verb} {ending}"
+    return f"{error} {ending}"
 
 
 def _fail(message: str, code: int) -> int:

@@ -1,8 +1,9 @@
-"""One command: its arguments checked, its verb run, and the answer written with what it was made from."""
+"""One command: what it was given, the verb run, and the answer written with what it was made from."""
 
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import shlex
 import sys
@@ -12,34 +13,78 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matchbound._version import __version__
 from matchbound.cli import STDIN
-from matchbound.cli.messages import in_options
-from matchbound.cli.options import ANSWER, LABORATORY, Answer, Laboratory
-from matchbound.cli.progress import COMMAND, quiet
-from matchbound.errors import DataError, MatchboundError, MatchboundWarning, UsageError, without_secrets
-from matchbound.files.opening import is_address, local_path
-from matchbound.files.origin import Origin, own_name, own_names
+from matchbound.data.comparisons import Comparisons
+from matchbound.errors import DataError, MatchboundError, MatchboundWarning, UsageError, spelled, without_secrets
+from matchbound.files.names import own_name, own_names
+from matchbound.files.opening import file_digest, is_address, local_path
+from matchbound.files.origin import Origin
 from matchbound.files.writing import write_atomically
-from matchbound.notes import Note, heard
-from matchbound.results.claims import Claim
-from matchbound.show.claims import claim_lines, claim_record
+from matchbound.metrics import METRICS, Home
+from matchbound.notes import heard
+from matchbound.results.claims import Claim, Statement, check_statement, parse_claim
 from matchbound.show.records import Record, to_csv, to_json
-from matchbound.show.terms import speaking, worded
+from matchbound.show.section import claim_lines, claim_record
+from matchbound.show.terms import Terms, speaking
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NOT_SHOWN = 3
 """The exit code when a claim is not shown."""
+MOST_PILOT = 2_000_000
+"""Comparisons up to which the data are a pilot of the study that would settle a claim."""
 WRITTEN = ("output", "plot", "report", "checkpoint")
 """Arguments that name a file to write."""
 READ = (
-    *("file", "files", "gallery", "probes", "candidates", "against", "against_gallery", "against_probes", "pilot"),
-    *("protocol", "failures", "failed_enrolments", "failed_probes", "threshold_from", "people", "option"),
+    "file files data gallery probes candidates against against_gallery against_probes pilot protocol failures "
+    "failed_enrolments failed_probes threshold_from people"
 )
-"""Arguments that name files to read; an option of a reader may."""
-NO_PARAMETERS = {*WRITTEN, "format", "terms", "quiet", "workers", "dask", "checkpoint_every", "option", "seed", "title"}
+"""Arguments that name files to read; an option of a reader may, too."""
+LABORATORY = ("system", "operator", "test_id", "date", "note")
+NO_PARAMETERS = {
+    *(*WRITTEN, *LABORATORY, "format", "terms", "quiet", "workers", "dask", "checkpoint_every", "option", "seed"),
+    *("title", "search_protocol"),
+}
 """Arguments that change no number, or that may hold secrets: provenance leaves them out."""
+OPTIONS = (
+    "reader similarity distance missing repeats weighting far frr fpir upper width prior power level instances budget "
+    "rank group people failures threshold method"
+)
+"""Arguments of Python that are options of the same name; the others go to readers with ``--option``."""
+Verdicts = list[tuple[Claim, float | None]]
+
+
+@dataclass
+class Run:
+    """The command that is running.
+
+    words
+        As they were typed.
+    arguments
+        By name; groups of options are taken apart.
+    origins
+        What was read: files, as they were when they were opened.
+    decided
+        Parameters whose value the data decided; they take the place of what was typed.
+    """
+
+    words: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    origins: list[Callable[[], Sequence[Origin]]] = field(default_factory=list)
+    decided: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing but the answer and errors is wanted."""
+        return bool(self.arguments.get("quiet"))
+
+
+RUN: ContextVar[Run] = ContextVar("RUN")
 
 
 @dataclass
@@ -50,25 +95,22 @@ class Outcome:
         One per number, for JSON and CSV.
     text
         Makes the table for people; called with ``colour=``.
-    inputs
-        The files that were read.
     claims
         Verdicts, each with its threshold (None for a curve).
     parts
         Further parts of the JSON document, such as groups.
-    taken
-        Parameters whose value was decided by the data; they take the place of what was typed.
     notes
         Warnings that the text shows itself; they go into JSON and not to stderr.
+    document
+        A whole report, written in place of records and text.
     """
 
-    records: Sequence[Record]
-    text: Callable[..., str]
-    inputs: Sequence[str] = ()
+    records: Sequence[Record] = ()
+    text: Callable[..., str] = str
     claims: Sequence[tuple[Claim, float | None]] = ()
     parts: Mapping[str, Any] = field(default_factory=dict)
-    taken: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    document: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -76,39 +118,36 @@ class Outcome:
         return all(claim.shown for claim, _ in self.claims)
 
 
-_arguments: ContextVar[Mapping[str, Any] | None] = ContextVar("_arguments", default=None)
-"""The arguments of the command that is running, by name; groups of options are taken apart."""
-_read: list[Callable[[], Sequence[Origin]]] = []
-"""What this run has read: files, as they were when they were opened."""
-
-
-def remember(files: Sequence[str], origin: Callable[[], Sequence[Origin]]) -> None:
-    """Note what files were when they were read, so that provenance is about what was counted."""
-    if files:
-        _read.append(origin)
-
-
-def execute(command: Callable[..., Outcome | int], bound: inspect.BoundArguments) -> int:
+def execute(command: Callable[..., Outcome | None], bound: inspect.BoundArguments, words: Sequence[str]) -> int:
     """Run a verb and write its answer; the exit code."""
-    _read.clear()
     bound.apply_defaults()
-    _check_places(bound)
     arguments = dict(_flat(bound.arguments))
-    token = _arguments.set({"verb": command.__name__, **arguments})
+    _check_places(arguments)
+    laboratory_entries(arguments)
+    run = Run(tuple(words), {"verb": command.__name__, **arguments})
+    token = RUN.set(run)
+    terms: Terms = "plain" if arguments.get("format") in ("json", "csv") else arguments.get("terms", "plain")
     try:
-        with collecting() as found:
-            outcome = command(*bound.args, **bound.kwargs)
-        if not quiet():
-            sys.stderr.write("".join(f"warning: {text}\n" for text in found))
-        if isinstance(outcome, int):
-            return outcome
-        source = provenance(outcome.inputs, **outcome.taken)
+        with speaking(terms):
+            with collecting() as notes:
+                outcome = command(*bound.args, **bound.kwargs)
+            if not run.quiet:
+                sys.stderr.write("".join(f"warning: {text}\n" for text in notes))
+            if outcome is None:
+                return 0
+            _deliver(outcome, [*notes, *outcome.notes], run)
     finally:
-        _arguments.reset(token)
-    answer = next((group for group in bound.arguments.values() if isinstance(group, Answer)), ANSWER)
-    answer = answer if answer is not ANSWER else Answer(arguments.get("format", "table"))
-    _deliver(outcome, answer, [*found, *outcome.notes], source)
+        RUN.reset(token)
     return 0 if outcome.passed else NOT_SHOWN
+
+
+def _flat(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Arguments by name, with those of groups of options."""
+    for name, value in arguments.items():
+        if is_dataclass(value):
+            yield from ((item.name, getattr(value, item.name)) for item in fields(value))
+        else:
+            yield name, list(value) if isinstance(value, tuple) else value
 
 
 @contextmanager
@@ -124,85 +163,130 @@ def collecting() -> Iterator[list[str]]:
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
 
 
-def provenance(inputs: Sequence[str], **taken: Any) -> dict[str, Any]:
-    """What made a result: version, parameters, seed, the digest of the input, the command, what a laboratory adds.
-
-    A file that is no longer what was read is an error: its digest would stand with counts of something else.
-    """
-    from matchbound.files.opening import file_digest
-
-    origins = list(dict.fromkeys(origin for found in _read for origin in found()))
-    _read.clear()
-    for origin in origins:
-        origin.check()
-    digests = [file_digest("-" if name == STDIN else name) for name in inputs]
-    for origin in origins:
-        origin.check()
-    arguments = {**(_arguments.get() or {}), **taken}
-    laboratory = arguments.pop("laboratory", LABORATORY)
-    given = {key: value for key, value in arguments.items() if value or key in ("distance", "threshold", "far")}
-    parameters = {key: _shared(key, value) for key, value in given.items() if key not in NO_PARAMETERS}
-    return {
-        "version": __version__,
-        "parameters": {key: value for key, value in parameters.items() if value not in (None, [])},
-        "seed": arguments.get("seed"),
-        "input": digests[0] if len(digests) == 1 else digests or None,
-        **({} if (words := command_line()) is None else {"command": words}),
-        **({"laboratory": entries} if (entries := laboratory.entries()) else {}),
-    }
+def in_options(message: object) -> str:
+    """An error or a note with the arguments of Python functions written as options; other text as it is."""
+    return spelled(getattr(message, "marked", str(message)), _as_option)
 
 
-def _shared(name: str, value: Any) -> Any:
-    """An argument as it may be shared: of files, their own names."""
-    if name in READ and value:
-        return own_name(value) if isinstance(value, str) else own_names(value)
-    return value
+def _as_option(name: str, value: str) -> str:
+    """An argument of Python as it is typed."""
+    if name == "read":
+        files, _, reader = value.partition("; ")
+        return f"both files ({files}) and --reader {reader}"
+    if name in OPTIONS.split() or not value:
+        value = "" if value == "True" else value
+        word = {"n_resamples": "resamples", "rng": "seed"}.get(name, name)
+        return f"--{word} {value}".rstrip() if name in OPTIONS.split() or word != name else name
+    table, dot, keys = name.partition(".")
+    given = "" if value == "None" else value
+    return " ".join(f"--option {table}{dot}{key}={given}" for key in keys.split("+"))
 
 
-def _flat(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Arguments by name, with those of groups of options; a laboratory's entries stay together."""
-    for name, value in arguments.items():
-        if isinstance(value, Laboratory):
-            yield "laboratory", value
-        elif is_dataclass(value) and not isinstance(value, type):
-            yield from ((item.name, getattr(value, item.name)) for item in fields(value))
-        else:
-            yield name, list(value) if isinstance(value, tuple) else value
-
-
-def _deliver(outcome: Outcome, answer: Answer, notes: Sequence[str], source: Mapping[str, Any]) -> None:
-    """Write the answer in the form asked for."""
-    if answer.format == "json":
-        verdicts = [claim_record(claim, threshold) for claim, threshold in outcome.claims]
-        judged = {"passed": outcome.passed, "claims": verdicts} if verdicts else {}
-        content = to_json(outcome.records, notes, source, also={**judged, **outcome.parts})
-    elif answer.format == "csv":
-        content = to_csv(outcome.records)
+def _deliver(outcome: Outcome, notes: Sequence[str], run: Run) -> None:
+    """Write the answer in the form asked for, to standard output or, whole or not at all, to a file."""
+    form, output = run.arguments.get("format", "table"), run.arguments.get("output")
+    output = None if run.arguments["verb"] == "protocol" else output  # there it is the list of comparisons
+    verdicts = claim_lines(outcome.claims) if outcome.claims else ""
+    if outcome.document is not None:
+        content = outcome.document
+        if not run.quiet:
+            sys.stderr.write(verdicts)
+    elif form == "json":
+        records = [claim_record(claim, threshold) for claim, threshold in outcome.claims]
+        judged = {"passed": outcome.passed, "claims": records} if records else {}
+        content = to_json(outcome.records, notes, provenance(), also={**judged, **outcome.parts})
     else:
-        colour = answer.output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        with speaking(answer.terms):
-            content = worded(claim_lines(outcome.claims) + outcome.text(colour=colour), answer.terms)
-    write_out(content, answer.output)
-
-
-def write_out(content: str, output: str | None) -> None:
-    """Write to standard output or, whole or not at all, to a file."""
+        provenance()  # checks that the files are still what was counted
+        colour = output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        content = to_csv(outcome.records) if form == "csv" else verdicts + outcome.text(colour=colour)
     if output is None:
         sys.stdout.write(content)
         sys.stdout.flush()
     else:
         write_atomically(output, content)
+        if outcome.document is not None:
+            wrote(output)
 
 
-def command_line(words: Sequence[str] | None = None) -> str | None:
-    """The command that is running, with files by their own names and no value of ``--option``; None without one.
+def wrote(path: str) -> None:
+    """Name on stderr a file that was written in addition to the answer."""
+    if not RUN.get().quiet:
+        sys.stderr.write(f"wrote {path}\n")
+
+
+def write_figure(drawn: Axes | Figure, path: str) -> None:
+    """Write a picture, or that of some axes; the same data give the same bytes."""
+    import matplotlib
+
+    figure: Any = getattr(drawn, "figure", drawn)
+    form, content = Path(path).suffix.lower()[1:], io.BytesIO()
+    unstamped = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
+    with matplotlib.rc_context({"svg.hashsalt": "matchbound"}):
+        figure.savefig(content, format=form, dpi=200, bbox_inches="tight", metadata=unstamped)
+    write_atomically(path, content.getvalue())
+    wrote(path)
+
+
+def provenance() -> dict[str, Any]:
+    """What made a result: version, parameters, seed, digests of the input, the command, what a laboratory adds.
+
+    A file that is no longer what was read is an error: its digest would stand with counts of something else.
+    """
+    run = RUN.get()
+    origins = list(dict.fromkeys(origin for origins in run.origins for origin in origins()))
+    for origin in origins:
+        origin.check()
+    digests = [file_digest("-" if name == STDIN else name) for name in _sources(run.arguments)]
+    for origin in origins:
+        origin.check()
+    arguments = {**run.arguments, **run.decided}
+    given = {key: value for key, value in arguments.items() if value or key in ("distance", "threshold", "far")}
+    parameters = {key: _shared(key, value) for key, value in given.items() if key not in NO_PARAMETERS}
+    words, entries = command_line(run.words), laboratory_entries(arguments)
+    return {
+        "version": __version__,
+        "parameters": {key: value for key, value in parameters.items() if value not in (None, [])},
+        "seed": arguments.get("seed"),
+        "input": digests[0] if len(digests) == 1 else digests or None,
+        **({} if words is None else {"command": words}),
+        **({"laboratory": entries} if entries else {}),
+    }
+
+
+def _shared(name: str, value: Any) -> Any:
+    """An argument as it may be shared: of files, their own names."""
+    if name in READ.split() and value:
+        return own_name(value) if isinstance(value, str) else own_names(value)
+    return value
+
+
+def _sources(arguments: Mapping[str, Any]) -> list[str]:
+    """The files that a command reads."""
+    given = [value for name, value in arguments.items() if name in READ.split() and value]
+    return [name for value in given for name in ([value] if isinstance(value, str) else value)]
+
+
+def laboratory_entries(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """What a laboratory adds to the provenance, by name."""
+    entries = {key: str(arguments[key]) for key in LABORATORY[:-1] if arguments.get(key) is not None}
+    for pair in arguments.get("note") or ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--note takes KEY=VALUE; got {pair}")
+        if key.strip() in entries:
+            raise UsageError(f"--note: {key.strip()} is given twice")
+        entries[key.strip()] = value.strip()
+    return entries
+
+
+def command_line(words: Sequence[str]) -> str | None:
+    """What was typed, with files by their own names and no value of ``--option``; None without a command.
 
     Options of readers may hold keys to where the data lie. Options that change no number are left out.
     """
     unsaid = ("--workers", "--dask", "--checkpoint", "--checkpoint-every", "--output", "-o")
-    typed = COMMAND.get() if words is None else tuple(words)
     kept: list[str] = []
-    for before, token in zip(("", *typed), typed, strict=False):
+    for before, token in zip(("", *words), words, strict=False):
         option, equals, value = token.partition("=") if token.startswith("--") else ("", "", token)
         if before in unsaid or (option or token) in unsaid:
             continue
@@ -217,41 +301,16 @@ def command_line(words: Sequence[str] | None = None) -> str | None:
     return shlex.join(["matchbound", *kept]) if kept else None
 
 
-def _check_places(bound: inspect.BoundArguments) -> None:
-    """Check where a command reads and writes before it begins; ``--output -`` becomes standard output."""
-    sources = list(_sources(dict(_flat(bound.arguments))))
-    for name, value in bound.arguments.items():
-        if is_dataclass(value) and not isinstance(value, type):
-            own = {item.name: getattr(value, item.name) for item in fields(value)}
-            places = _checked(own, {item.name: item.default for item in fields(value)}, sources)
-            bound.arguments[name] = replace(value, **places) if places else value
-        else:
-            parameter = bound.signature.parameters[name]
-            bound.arguments.update(_checked({name: value}, {name: parameter.default}, sources))
-
-
-def _checked(given: Mapping[str, Any], defaults: Mapping[str, Any], sources: list[str]) -> dict[str, Any]:
-    """The places to write among some arguments, each checked."""
-    places: dict[str, Any] = {}
+def _check_places(arguments: Mapping[str, Any]) -> None:
+    """Check where a command writes before it begins."""
+    options = (pair.partition("=")[2] for pair in arguments.get("option") or ())
+    sources = [*_sources(arguments), *options]
     for name in WRITTEN:
-        place = given.get(name)
-        if not isinstance(place, str):
-            continue
+        place = arguments.get(name)
         if place in ("-", STDIN):
-            if name != "output" or defaults[name] is not None:
-                raise UsageError(f"--{name} needs the name of a file; - stands for standard output after --output only")
-            places[name] = None
-        elif not isinstance(defaults[name], str):  # else it is a folder, which is made
+            raise UsageError(f"--{name} needs the name of a file; - stands for standard output after --output only")
+        if place is not None:
             _check_writable(f"--{name}", place, sources)
-    return places
-
-
-def _sources(arguments: Mapping[str, Any]) -> Iterator[str]:
-    for name in READ:
-        given = arguments.get(name)
-        for item in (given,) if isinstance(given, str) else given or ():
-            if isinstance(item, str):
-                yield item.partition("=")[2] if name == "option" else item
 
 
 def _check_writable(option: str, place: str, sources: list[str]) -> None:
@@ -276,12 +335,54 @@ def _check_writable(option: str, place: str, sources: list[str]) -> None:
             raise DataError(f"{place}: cannot be written (it is a folder; name a file)")
         if not target.parent.is_dir():
             raise DataError(f"{place}: cannot be written (there is no folder {target.parent})")
+    except MatchboundError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, MatchboundError):
-            raise
         raise UsageError(f"{option} {place}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
-def in_notes(notes: Sequence[Note]) -> tuple[Note, ...]:
-    """Notes in the words of the command line."""
-    return tuple(Note(note.code, in_options(note)) for note in notes)
+WHERE: dict[Home, str] = {
+    "rates": "evaluate --threshold",
+    "curve": "roc",
+    "comparison": "compare",
+    "groups": "groups",
+    "searches": "identify",
+}
+"""The verb that judges claims about each kind of result."""
+
+
+def read_claims(texts: Sequence[str] | None, *homes: Home, failures: object = None) -> list[tuple[str, Statement]]:
+    """Claims in words and in parts; what cannot be read, or not here, stops the run before it starts."""
+    claims = [(text, parse_claim(text)) for text in texts or ()]
+    for text, statement in claims:
+        check_statement(statement, text)
+        readable: tuple[Home, ...] = tuple(METRICS[statement.metric].read) or ("searches",)
+        if not set(homes) & set(readable):
+            verbs = " or ".join(f"matchbound {WHERE[home]}" for home in readable)
+            raise UsageError(f"claim {text!r}: {statement.metric} is judged by {verbs}")
+        if statement.metric in ("gfar", "gfrr") and failures is None:
+            raise UsageError(f"a claim about {statement.metric} needs --fta, --fte or --failures")
+    return claims
+
+
+def about(home: Home, claims: Sequence[tuple[str, Statement]]) -> list[Statement]:
+    """The claims that are read from a kind of result."""
+    return [statement for _, statement in claims if home in METRICS[statement.metric].read]
+
+
+def with_plans(verdicts: Verdicts, data: object) -> Verdicts:
+    """The same with the number of people that would settle an open claim about FAR or FRR, among its rules.
+
+    It takes the place of the factor of `Claim.more_identities`: a plan accounts for correlated errors.
+    """
+    if not verdicts or not isinstance(data, Comparisons) or len(data) > MOST_PILOT or data.anonymous:
+        return verdicts
+    from matchbound.planning.plan import people_for
+
+    planned: Verdicts = []
+    for claim, threshold in verdicts:
+        people = people_for(claim, data)
+        if people is not None:
+            claim = replace(claim, rules=(*claim.rules, people), more_identities=None)
+        planned.append((claim, threshold))
+    return planned

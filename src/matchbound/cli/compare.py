@@ -9,43 +9,28 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
-from matchbound.cli.claims import read_claims
-from matchbound.cli.command import Outcome
-from matchbound.cli.reading import READING, Reading
-from matchbound.data.comparisons import Comparisons, direction_question
+from matchbound.cli.command import Outcome, Verdicts, read_claims
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.scores import direction_question
 from matchbound.errors import MatchboundWarning, UsageError
-from matchbound.files.origin import own_names
+from matchbound.files.names import own_names
 from matchbound.notes import Note
-from matchbound.results.claims import Claim
 from matchbound.results.comparison import RateDifference
 from matchbound.results.interval import named
 
-Systems = Annotated[str, Parameter(help="One file per system, two or more: score tables or embeddings.")]
-Far = Annotated[float | None, Parameter(help="Compare FRR where every system has this FAR.", alias="--fmr")]
-Frr = Annotated[float | None, Parameter(help="Compare FAR where every system has this FRR.", alias="--fnmr")]
-
-Claims = Annotated[
-    list[str] | None,
-    opt.several('A requirement on A minus B, such as "dfrr<0.2%"; repeatable. Exit code 3 when one is not shown.'),
-]
-
 
 def compare(
-    *files: Systems,
-    threshold: opt.Threshold = None,
-    far: Far = None,
-    frr: Frr = None,
-    claim: Claims = None,
+    *files: Annotated[str, Parameter(help="One file per system, two or more: score tables or embeddings.")],
+    threshold: opt.Thresholds = None,
+    far: opt.Far = None,
+    frr: opt.Frr = None,
+    claim: list[str] | None = None,
     method: Annotated[str, opt.choice("Interval method", RateDifference.methods)] = "auto",
-    level: opt.Level = 0.95,
-    weighting: opt.Weighting = "comparisons",
-    resamples: opt.Resamples = 2000,
-    seed: opt.Seed = 0,
-    reading: Reading = READING,
+    interval: opt.Interval = opt.INTERVAL,
+    reading: opt.Reading = opt.READING,
     working: opt.Working = opt.WORKING,
     answer: opt.Answer = opt.ANSWER,
-    quiet: opt.Quiet = False,
 ) -> Outcome:
     """Differences and ratios of error rates of systems that made the same comparisons, with intervals and p-values.
 
@@ -54,46 +39,44 @@ def compare(
     systems: all pairs, with simultaneous intervals. With --reader voxceleb, kaldi or sre the first file is the list of
     trials, and the others are the scores of one system each.
 
-    Example: `matchbound compare old.csv new.csv --far 0.001`
+    Args:
+        far: Compare FRR where every system has this FAR.
+        frr: Compare FAR where every system has this FRR.
+        claim: A requirement on A minus B, such as "dfrr<0.2%"; repeatable. Exit code 3 when one is not shown.
     """
     from matchbound.calls.comparison import compare as compare_two
     from matchbound.calls.comparison import compare_all
-    from matchbound.readers.read import in_memory
-    from matchbound.show.comparison import comparison_records, comparison_section, systems_records
+    from matchbound.readers.loading import in_memory
+    from matchbound.show.differences import comparison_records, comparison_section, systems_records
 
-    if reading.reader in ("voxceleb", "kaldi", "sre") and len(files) >= 3:
-        trials, files = files[0], files[1:]
-    else:
-        trials = None
+    has_trials = reading.reader in ("voxceleb", "kaldi", "sre") and len(files) >= 3
+    trials, files = (files[:1], files[1:]) if has_trials else ((), files)
+    claims = read_claims(claim, "comparison")
     if len(files) < 2:
         raise UsageError("name two files or more, one per system")
     if sum(option is not None for option in (threshold or None, far, frr)) != 1:
         raise UsageError("give one of --threshold, --far or --frr")
-    claims = read_claims(claim, "comparison")
-    if len(files) > 2 and claims:
-        raise UsageError("a claim is about two systems; name two files")
     if len(files) > 2:
+        if claims:
+            raise UsageError("a claim is about two systems; name two files")
         named(method, ("auto", "dyadic", "latent"), "--method")
     if threshold and len(threshold) not in (1, len(files)):
         raise UsageError(f"give --threshold once, or {len(files)} times, one for each system")
     names = own_names(files)
-    shared = [] if trials is None else [trials]
-    systems = [in_memory(reading.load_or_scan([*shared, name])) for name in files]
+    systems = [in_memory(reading.load_or_scan([*trials, name])) for name in files]
     _warn_of_directions(names, systems)
-    grid = None if not threshold else (threshold[0] if len(threshold) == 1 else threshold)
-    verdicts: list[tuple[Claim, float | None]] = []
+    grid = threshold[0] if threshold and len(threshold) == 1 else threshold or None
+    verdicts: Verdicts = []
     with working.started() as how:
-        how |= {"threshold": grid, "far": far, "frr": frr, "weighting": weighting}
+        how |= {"threshold": grid, "far": far, "frr": frr, "weighting": interval.weighting}
         if len(files) == 2:
             two = compare_two(systems[0], systems[1], **how)
-            verdicts = [(two.claim(text, level=level), None) for text, _ in claims]
-            records = comparison_records(two, (names[0], names[1]), method, level, n_resamples=resamples, rng=seed)
+            verdicts = [(two.claim(text, level=interval.level), None) for text, _ in claims]
+            records = comparison_records(two, (names[0], names[1]), method, interval.level, **interval.drawing)
         else:
             several = compare_all(dict(zip(names, systems, strict=True)), **how)
-            records = systems_records(several, method, level, rng=seed)
-    return Outcome(
-        records, comparison_section(records).text, (*shared, *files), verdicts, taken=reading.taken(systems[0])
-    )
+            records = systems_records(several, method, interval.level, rng=interval.seed)
+    return Outcome(records, comparison_section(records).text, verdicts)
 
 
 def _warn_of_directions(names: Sequence[str], systems: Sequence[Comparisons | Embeddings]) -> None:

@@ -3,65 +3,62 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
-from matchbound.cli.command import Outcome
-from matchbound.cli.reading import READING, Reading
-from matchbound.errors import UsageError
+from matchbound.cli.command import Outcome, write_figure
+from matchbound.results.points import OperatingPoint
+from matchbound.results.rates import Rate
 
 if TYPE_CHECKING:
     from matchbound.study.coverage import CoverageStudy
 
-DataFile = Annotated[
-    str | None, Parameter(name="--data", help="Scores or embeddings of your own; without it, the paper's model.")
-]
-Rates = Annotated[list[float] | None, opt.several("Rates to be covered; repeatable.")]
-CurveRates = Annotated[
-    list[float] | None,
-    opt.several("FARs at which to cover FRR of the curve; repeatable.", name="--frr-at-far"),
-]
-Methods = Annotated[list[str] | None, opt.several("Interval method; repeatable.")]
-Levels = Annotated[list[float] | None, opt.several("Confidence level; repeatable.")]
-Identities = Annotated[list[int] | None, opt.several("Identities in each data set; repeatable.")]
-Instances = Annotated[
-    int | None, Parameter(help="Instances of each identity: of a model exactly, of embeddings at most.")
-]
-Replications = Annotated[int, Parameter(help="Data sets.", validator=opt.at_least(1))]
-Truth = Annotated[int, Parameter(help="Size of the simulated population of a model.", validator=opt.at_least(100))]
-Processes = Annotated[int, Parameter(help="Processes; the numbers do not depend on it.", validator=opt.at_least(1))]
-Resume = Annotated[str | None, Parameter(help="File that keeps finished replications; the same command continues.")]
-Plot = Annotated[str | None, Parameter(help="File for a picture (.svg, .png or .pdf).")]
+METHODS = tuple(dict.fromkeys((*Rate.methods, *OperatingPoint.methods)))
+NOTE = """coverage: share of data sets whose interval held the truth, with its 95% Wilson interval; below, above: the
+interval lay wholly below, or above, the truth.
+"""
 
 
 def coverage(
     *,
-    data: DataFile = None,
-    far: Rates = None,
-    frr: Rates = None,
-    frr_at_far: CurveRates = None,
-    method: Methods = None,
-    level: Levels = None,
-    identities: Identities = None,
-    instances: Instances = None,
-    replications: Replications = 200,
+    data: str | None = None,
+    far: opt.Fars = None,
+    frr: opt.Frrs = None,
+    frr_at_far: list[float] | None = None,
+    method: Annotated[list[str] | None, opt.choice("Interval method; repeatable", METHODS, several=True)] = None,
+    level: opt.Levels = None,
+    identities: list[int] | None = None,
+    instances: int | None = None,
+    replications: Annotated[int, Parameter(validator=opt.at_least(1))] = 200,
     resamples: opt.Resamples = 1000,
     seed: opt.Seed = 0,
-    truth_identities: Truth = 200_000,
-    resume: Resume = None,
-    plot: Plot = None,
-    reading: Reading = READING,
-    workers: Processes = 1,
-    dask: opt.Dask = None,
+    truth_identities: Annotated[int, Parameter(validator=opt.at_least(100))] = 200_000,
+    resume: str | None = None,
+    plot: opt.Plot = None,
+    reading: opt.Reading = opt.READING,
+    workers: Annotated[int, Parameter(validator=opt.at_least(1), group=opt.WORK)] = 1,
+    dask: Annotated[str | None, Parameter(group=opt.WORK)] = None,
     answer: opt.Answer = opt.ANSWER,
-    quiet: opt.Quiet = False,
 ) -> Outcome:
     """How often intervals cover the true rate, and how wide they are, over many data sets.
 
-    Example: `matchbound coverage --data faces.npz --far 0.01 --method wilson --method latent --identities 50`
+    The paper's experiments are scripts of the source repository: studies/paper_figures.py (fig1, fig2, fig3, fig4,
+    fig5, width, roc, diverse, table) and studies/paper_claims.py (dependence, bias, protocol).
+
+    Args:
+        data: Scores or embeddings of your own; without it, the paper's model.
+        far: FAR to be covered; repeatable.
+        frr: FRR to be covered; repeatable.
+        frr_at_far: FARs at which to cover FRR of the curve; repeatable.
+        identities: Identities in each data set; repeatable.
+        instances: Instances of each identity: of a model exactly, of embeddings at most.
+        replications: Data sets.
+        truth_identities: Size of the simulated population of a model.
+        workers: Processes; the numbers do not depend on it.
+        dask: Address of a Dask scheduler to run on.
+        resume: File that keeps finished replications; the same command continues.
     """
     from matchbound.study.coverage import coverage_study
     from matchbound.study.models import SyntheticModel
@@ -69,8 +66,6 @@ def coverage(
     asked = {"far": far, "frr": frr, "frr@far": frr_at_far}
     for name, rates in asked.items():
         opt.check_rates(f"--{name.replace('@', '-at-')}", rates)
-    if plot is not None and Path(plot).suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise UsageError(f"--plot must end in .svg, .png or .pdf; got {plot}")
     with opt.Working(workers, dask).started() as how:
         study = coverage_study(
             SyntheticModel() if data is None else reading.load((data,)),
@@ -87,56 +82,25 @@ def coverage(
             truth_identities=truth_identities,
         )
     if plot is not None:
-        _draw(study, plot)
-    return Outcome(study.to_records(), partial(coverage_text, study), () if data is None else (data,))
+        several = len({row.n_identities for row in study.rows}) > 1
+        write_figure(study.plot("identities" if several else "rate", level=study.rows[0].level)[0], plot)
+    return Outcome(study.to_records(), partial(coverage_text, study))
 
 
-def coverage_text(study: CoverageStudy, *, width: int | None = None, colour: bool = False) -> str:
+def coverage_text(study: CoverageStudy, *, colour: bool = False) -> str:
     """The rows as a table for a terminal."""
     from matchbound.show.numbers import level_text, percent
-    from matchbound.show.tables import table_text as table
+    from matchbound.show.tables import as_table
 
     rows = [
         (
-            row.metric.upper(),
-            percent(row.truth),
-            row.method,
-            level_text(row.level),
-            f"{row.n_identities}",
-            f"{row.replications}",
+            *(row.metric.upper(), percent(row.truth), row.method, level_text(row.level)),
+            *(f"{row.n_identities}", f"{row.replications}"),
             f"{100 * row.coverage:.1f} [{100 * row.coverage_low:.1f}, {100 * row.coverage_high:.1f}]",
-            f"{100 * row.missed_below:.1f}",
-            f"{100 * row.missed_above:.1f}",
+            *(f"{100 * row.missed_below:.1f}", f"{100 * row.missed_above:.1f}"),
             f"{row.mean_width / row.truth:.3g}" if row.truth else "",
         )
         for row in study.rows
     ]
-    headings = (
-        "metric",
-        "truth",
-        "method",
-        "level",
-        "identities",
-        "data sets",
-        "coverage %",
-        "below",
-        "above",
-        "width/truth",
-    )
-    note = (
-        "coverage: share of data sets whose interval held the truth, with its 95% Wilson interval; below, above: the\n"
-        "interval lay wholly below, or above, the truth.\n"
-    )
-    return table(headings, rows, width=width, colour=colour) + note
-
-
-def _draw(study: CoverageStudy, plot: str) -> None:
-    import io
-
-    from matchbound.files.writing import write_atomically
-
-    several = len({row.n_identities for row in study.rows}) > 1
-    drawn = io.BytesIO()
-    figure: Any = study.plot("identities" if several else "rate", level=study.rows[0].level)[0].figure
-    figure.savefig(drawn, format=Path(plot).suffix.lower().removeprefix("."))
-    write_atomically(plot, drawn.getvalue())
+    headings = ("metric", "truth", "method", "level", "identities", "data sets", "coverage %", "below", "above")
+    return as_table((*headings, "width/truth"), rows).text(colour=colour) + NOTE

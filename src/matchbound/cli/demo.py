@@ -1,17 +1,18 @@
-"""``matchbound demo``: the main workflow on synthetic data."""
+"""``matchbound demo`` and ``matchbound warm``: the main workflow on synthetic data, and compiling before it."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from matchbound.cli import options as opt
-from matchbound.cli.command import Outcome, collecting
-from matchbound.cli.progress import quiet as is_quiet
-from matchbound.cli.progress import wrote
+from matchbound.cli.command import Outcome, collecting, wrote
 from matchbound.errors import UsageError
 
 TEXT = """150 people made from seed {seed}, several images each, {pairs:,} comparisons. A few people are hard.
@@ -24,43 +25,41 @@ An interval that treats the comparisons as independent would be {ratio:.1f} time
 
 def demo(
     *,
-    threshold: Annotated[float, Parameter(help="Decision threshold.")] = 0.6,
-    report: Annotated[str | None, Parameter(help="Also write a report to this file.")] = None,
-    files: Annotated[
-        str | None, Parameter(help="Write the files that README and the documentation use to this folder, and stop.")
-    ] = None,
+    threshold: float = 0.6,
+    report: str | None = None,
+    folder: Annotated[str | None, Parameter(name="--files")] = None,
     level: opt.Level = 0.95,
     seed: opt.Seed = 7,
     workers: opt.Workers = None,
     answer: opt.Answer = opt.ANSWER,
-    quiet: opt.Quiet = False,
-) -> Outcome | int:
+) -> Outcome | None:
     """The main workflow on synthetic data: 150 people made from a seed, FAR and FRR with intervals.
 
-    Example: `matchbound demo --files .`
+    Args:
+        threshold: Decision threshold.
+        report: Also write a report to this file.
+        folder: Write the files that README and the documentation use to this folder, and stop.
+        workers: Threads; by default one per core.
     """
-    if files is not None:
-        return _write_files(Path(files))
+    if folder is not None:
+        _write_files(Path(folder))
+        return None
     from matchbound.calls.evaluate import evaluate
     from matchbound.data.example import demo_data
     from matchbound.report.make import write_report
     from matchbound.results.number import records_of
+    from matchbound.show.columns import number_table
     from matchbound.show.numbers import percent
-    from matchbound.show.records import number_table
 
     data = demo_data(seed=seed)
+    rates = evaluate(data, threshold, workers=workers)
     with collecting() as notes:
-        rates = evaluate(data, threshold, workers=workers)
-        methods = ("auto", "naive-wilson")
-        records = [record for m in methods for record in records_of([rates.far, rates.frr], m, level)]
-        own, naive = (rates.far.interval(m, level) for m in methods)
+        own, naive = (rates.far.interval(method, level) for method in ("auto", "naive-wilson"))
+        records = [r for m in ("auto", "naive-wilson") for r in records_of([rates.far, rates.frr], m, level)]
         if report is not None:
-            write_report(
-                report, data, threshold=threshold, level=level, title="Demonstration", workers=workers, rng=seed
-            )
+            options: dict[str, Any] = {"threshold": threshold, "level": level, "workers": workers, "rng": seed}
+            write_report(report, data, title="Demonstration", **options)
             wrote(report)
-    if not is_quiet():
-        sys.stderr.write("".join(f"warning: {note}\n" for note in rates.warnings))
 
     def text(colour: bool) -> str:
         return TEXT.format(
@@ -77,12 +76,9 @@ def demo(
     return Outcome(records, text, notes=notes)
 
 
-def _write_files(target: Path) -> int:
+def _write_files(target: Path) -> None:
     """Write the example files; where another file has the name of one, nothing is written."""
-    import shutil
-    import tempfile
-
-    from matchbound.data.example_files import write_examples
+    from matchbound.data.example import write_examples
 
     with tempfile.TemporaryDirectory(prefix="matchbound-demo-") as place:
         examples = write_examples(Path(place))
@@ -97,4 +93,13 @@ def _write_files(target: Path) -> int:
             if not (target / path.name).exists():
                 shutil.copyfile(path, target / path.name)
     wrote(f"{len(examples)} files to {target}: {', '.join(path.name for path in examples)}")
-    return 0
+
+
+def warm(*, quiet: opt.Quiet = False) -> None:
+    """Compile the kernels, once per installation."""
+    from matchbound.counting import warming
+
+    start = time.perf_counter()
+    warming.warm()
+    if not quiet:
+        sys.stderr.write(f"compiled in {time.perf_counter() - start:.0f} s; later runs start at once\n")

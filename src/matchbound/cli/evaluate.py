@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 from matchbound.cli import options as opt
-from matchbound.cli.claims import ClaimOption, check_failures, needs_curve, needs_threshold, read_claims, with_plans
-from matchbound.cli.command import Outcome
-from matchbound.cli.reading import READING, Reading
+from matchbound.cli.command import RUN, Outcome, about, read_claims, with_plans
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
-from matchbound.metrics import METRICS
 from matchbound.notes import PARTIAL_LABELS
 from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import judge_all
@@ -26,73 +21,65 @@ Method = Annotated[str, opt.choice("Interval method", Rate.methods)]
 Variance = Annotated[
     str | None, opt.choice(f"Of {', '.join(WITH_VARIANCE[1:])}", (*VARIANCES, *BOOTSTRAPS), group=opt.EXPERT)
 ]
-Prior = Annotated[
-    list[float] | None, opt.several("Share of genuine comparisons at which precision and F1 are wanted; repeatable.")
-]
-Linkage = Annotated[bool, opt.flag("Precision, recall and F1 at the data's own share of genuine comparisons.")]
-ThresholdFrom = Annotated[
-    str | None, Parameter(help="Comparisons of other people (a development set) to choose the threshold on.")
-]
-Criterion = Annotated[str | None, Parameter(help="With --threshold-from: eer (default), min-hter, far=RATE, frr=RATE.")]
-ProtocolFile = Annotated[
-    str | None, Parameter(help="Score only the comparisons in this file (from matchbound protocol), not all pairs.")
-]
 
 
 def evaluate(
     *files: opt.Files,
-    threshold: opt.Threshold = None,
-    threshold_from: ThresholdFrom = None,
-    criterion: Criterion = None,
-    claim: ClaimOption = None,
+    threshold: opt.Thresholds = None,
+    threshold_from: str | None = None,
+    criterion: str | None = None,
+    claim: opt.ClaimTexts = None,
     method: Method = "auto",
-    level: opt.Level = 0.95,
-    weighting: opt.Weighting = "comparisons",
-    prior: Prior = None,
-    linkage: Linkage = False,
+    interval: opt.Interval = opt.INTERVAL,
+    prior: list[float] | None = None,
+    linkage: bool = False,
     failures: opt.FailureOptions = opt.NO_FAILURES,
-    protocol: ProtocolFile = None,
-    resamples: opt.Resamples = 2000,
-    seed: opt.Seed = 0,
+    protocol: str | None = None,
     variance: Variance = None,
-    reading: Reading = READING,
+    reading: opt.Reading = opt.READING,
     running: opt.Running = opt.RUNNING,
     answer: opt.Answer = opt.ANSWER,
-    laboratory: opt.Laboratory = opt.LABORATORY,
-    quiet: opt.Quiet = False,
+    laboratory: opt.Laboratory = opt.NO_ENTRIES,
 ) -> Outcome:
     """False accept and false reject rates at given thresholds, with intervals.
 
-    Example: `matchbound evaluate scores.csv --threshold 0.5 --claim "far<1e-3"`
+    Args:
+        threshold_from: Comparisons of other people (a development set) to choose the threshold on.
+        criterion: With --threshold-from: eer (default), min-hter, far=RATE, frr=RATE.
+        prior: Share of genuine comparisons at which precision and F1 are wanted; repeatable.
+        linkage: Precision, recall and F1 at the data's own share of genuine comparisons.
+        protocol: Score only the comparisons in this file (from matchbound protocol), not all pairs.
     """
     from matchbound.calls.evaluate import evaluate as run
     from matchbound.calls.roc import roc
     from matchbound.results.number import records_of
-    from matchbound.show.records import number_table
+    from matchbound.show.columns import number_table
 
-    claims = read_claims(claim, "rates", "curve")
+    failed = failures.load()
+    claims = read_claims(claim, "rates", "curve", failures=failed)
     if threshold and threshold_from is not None:
         raise UsageError("give --threshold or --threshold-from, not both")
-    if not threshold and threshold_from is None and (not claims or needs_threshold(claims)):
+    if not threshold and threshold_from is None and (not claims or about("rates", claims)):
         raise UsageError("give at least one --threshold, or --threshold-from another file")
+    if criterion is not None and threshold_from is None:
+        raise UsageError("--criterion goes with --threshold-from")
     if variance is not None and method not in WITH_VARIANCE:
         raise UsageError("--variance goes with --method wilson, wald, agresti-coull or jeffreys")
     for value in prior or ():
         check_prior(value)
-    failed = failures.load()
-    check_failures(claims, failed)
-    chosen: dict[str, Any] = {"variance": variance}
-    options = {"n_resamples": resamples, "rng": seed, **{k: v for k, v in chosen.items() if v is not None}}
+    level, options = interval.level, interval.drawing | ({} if variance is None else {"variance": variance})
     data = reading.load_or_scan(files)
     if protocol is not None:
         data = _scored(data, protocol)
     if threshold_from is not None:
         threshold = [roc(reading.load([threshold_from])).threshold_at(criterion or "eer")]
+    records: list[Any] = []
+    general: list[Any] = []
+    linked: list[Any] = []
     with running.started() as how:
-        series = run(data, threshold, weighting=weighting, **how) if threshold else ()
-        curve = roc(_in_order(data), **how) if needs_curve(claims) else None
-        records, linked, general = [], [], []
+        series = run(data, threshold, weighting=interval.weighting, **how) if threshold else ()
         for rates in series:
+            RUN.get().decided |= {"distance": rates.distance, "threshold": threshold}
             both = rates.far.comparisons and rates.frr.comparisons
             records += records_of([rates.far, rates.frr], method, level, **options)
             priors = [*([None] if linkage else []), *(prior or [])] if both else []
@@ -104,18 +91,17 @@ def evaluate(
             if failed is not None:
                 pair = rates.generalised(failed)
                 general += records_of([n for n in (pair.gfar, pair.gfrr) if n.rate.comparisons], "auto", level)
-        asked = [statement for _, statement in claims if "curve" in METRICS[statement.metric].read]
+        asked = about("curve", claims)
+        curve = roc(_in_order(data), **how) if asked else None
         points = [] if curve is None else records_of([curve.claimed(each) for each in asked], "auto", level)
         verdicts = judge_all(claims, series, curve, level=level, method=method, failures=failed)
-    tables = [records, general, linked, points]
-    if linkage:
-        tables.insert(0, tables.pop(2))  # the numbers that were asked for come first
+    # the numbers that were asked for come first
+    tables = [linked, records, general, points] if linkage else [records, general, linked, points]
 
     def text(colour: bool) -> str:
         return "".join(number_table(rows).text(colour=colour) for rows in tables if rows)
 
-    taken = reading.taken(data, series[0].distance if series else None) | {"threshold": threshold}
-    return Outcome([*records, *general, *linked, *points], text, files, with_plans(verdicts, data), taken=taken)
+    return Outcome([*records, *general, *linked, *points], text, with_plans(verdicts, data))
 
 
 def _in_order(data: Comparisons | Embeddings | ScoreFile) -> Comparisons | Embeddings:

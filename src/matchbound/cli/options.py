@@ -1,67 +1,76 @@
-"""Options that mean the same in every verb, and the groups under which help shows them."""
+"""Options that mean the same in every verb, in the groups under which help shows them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import Group, Parameter
 
-from matchbound.cli.progress import bar, executor
+from matchbound.cli import STDIN
+from matchbound.cli.command import RUN
+from matchbound.counting.recount import AnySource
+from matchbound.data.comparisons import Comparisons
+from matchbound.data.embeddings import Embeddings
 from matchbound.data.failures import Failures
-from matchbound.errors import UsageError
+from matchbound.data.scores import Missing
+from matchbound.errors import DataError, UsageError
+from matchbound.files.opening import is_address, local_path, open_input, reporting
+from matchbound.readers.read import READERS
+from matchbound.readers.scan import ScoreFile
 from matchbound.results.claims import percent_meant
-from matchbound.results.costs import PRESETS, weights_of
+from matchbound.results.costs import weights_of
 from matchbound.results.interval import check_level, named
 from matchbound.show.terms import Terms
 
+Data = TypeVar("Data", bound=Comparisons | Embeddings | ScoreFile)
 FILES = Group("Reading the files", sort_key=1)
 EXPERT = Group("For experts", sort_key=2)
 WORK = Group("Long runs", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
-LABORATORY_GROUP = Group("For a laboratory", sort_key=5)
-MOST_RESAMPLES = 10_000_000
+LABORATORY = Group("For a laboratory", sort_key=5)
+LARGE_ROWS, LARGE_BYTES = 30_000_000, 2 << 30
+"""Beyond these, a Parquet or text table stays on disk and is counted batch by batch."""
+LONG_BYTES = 64 << 20
+"""Reading a file shorter than this shows no progress."""
 
 
-def flag(help: str, **more: Any) -> Parameter:
-    """A switch, which has no opposite and no default to show."""
-    return Parameter(help=help, negative="", show_default=False, **more)
-
-
-def several(help: str, **more: Any) -> Parameter:
-    """An option that may be repeated."""
-    return Parameter(help=help, negative_iterable="", **more)
-
-
-def choice(help: str, names: Sequence[str], **more: Any) -> Parameter:
+def choice(help: str, names: Sequence[str], *, several: bool = False, **more: Any) -> Parameter:
     """One of some names, whatever the capitals, spaces and hyphens; help and completion list them."""
 
-    def convert(_: object, tokens: Sequence[Any]) -> str:
-        return named(tokens[0].value, names, tokens[0].keyword or "--method")
+    def convert(_: object, tokens: Sequence[Any]) -> str | list[str]:
+        chosen = [named(token.value, names, token.keyword or "--method") for token in tokens]
+        return chosen if several else chosen[0]
 
     return Parameter(help=f"{help}: {', '.join(names)}.", converter=convert, **more)
 
 
-def at_least(least: int, most: int | None = None) -> Callable[[object, Any], None]:
+def at_least(least: int, most: int = sys.maxsize) -> Callable[[object, Any], None]:
     """Check of an option that is a whole number."""
 
     def check(_: object, value: Any) -> None:
-        if value is not None and value < least:
-            raise ValueError(f"must be at least {least}")
-        if value is not None and most is not None and value > most:
-            raise ValueError(f"must be at most {most}")
+        if value is not None and not least <= value <= most:
+            raise ValueError(f"must be at least {least}" if value < least else f"must be at most {most}")
 
     return check
 
 
-def a_level(_: object, value: Any) -> None:
-    """Check of a confidence level."""
-    try:
-        check_level(value)
-    except UsageError:
-        raise ValueError("must lie between 0 and 1, such as 0.95") from None
+def _a_level(_: object, value: Any) -> None:
+    for level in value if isinstance(value, list) else [0.5 if value is None else value]:
+        try:
+            check_level(level)
+        except UsageError:
+            raise ValueError(f"must lie between 0 and 1, such as 0.95{percent_meant(level)}") from None
+
+
+def _a_picture(_: object, value: Any) -> None:
+    if value not in (None, STDIN) and Path(value).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError("must end in .png, .svg or .pdf")
 
 
 def check_rates(option: str, rates: Sequence[float] | None) -> None:
@@ -76,81 +85,107 @@ def read_priors(option: str, words: list[str] | None) -> list[float | str]:
     priors: list[float | str] = []
     for word in words or ():
         try:
-            value: float | str = float(word)
+            priors.append(float(word))
         except ValueError:
-            value = word
-            if word.lower() not in PRESETS:
-                known = ", ".join(PRESETS)
-                raise UsageError(f"{option}: {word!r} is neither a prior nor an evaluation; it knows {known}") from None
+            priors.append(word)
         try:
-            weights_of(value, 1.0, 1.0)
+            weights_of(priors[-1], 1.0, 1.0)
         except UsageError as error:
             raise UsageError(f"{option}: {error}") from None
-        priors.append(value)
     return priors
 
 
 Files = Annotated[
     str, Parameter(help="Score tables or embeddings: CSV, TSV, Parquet, .npz, an address, or - for standard input.")
 ]
-Threshold = Annotated[list[float] | None, several("Decision threshold; repeat it for several.")]
-OneThreshold = Annotated[float | None, Parameter(help="Decision threshold.")]
-Level = Annotated[float, Parameter(help="Confidence level.", validator=a_level)]
-Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=at_least(1, MOST_RESAMPLES))]
+Thresholds = Annotated[list[float] | None, Parameter(help="Decision threshold; repeat it for several.")]
+Threshold = Annotated[float | None, Parameter(help="Decision threshold.")]
+Far = Annotated[float | None, Parameter(alias="--fmr")]
+Frr = Annotated[float | None, Parameter(alias="--fnmr")]
+Fars = Annotated[list[float] | None, Parameter(alias="--fmr")]
+Frrs = Annotated[list[float] | None, Parameter(alias="--fnmr")]
+ClaimTexts = Annotated[
+    list[str] | None,
+    Parameter(
+        help='A requirement, such as "far<1e-3" or "frr@far=1e-3<5%"; repeatable. Exit code 3 when one is not shown.'
+    ),
+]
+Level = Annotated[float, Parameter(help="Confidence level.", validator=_a_level)]
+Levels = Annotated[list[float] | None, Parameter(help="Confidence level; repeatable.", validator=_a_level)]
+Resamples = Annotated[int, Parameter(help="Bootstrap replicates.", validator=at_least(1, 10_000_000))]
 Seed = Annotated[int, Parameter(help="Seed of everything random.", validator=at_least(0))]
 Weighting = Annotated[Literal["comparisons", "identities"], Parameter(help="Weight comparisons or identities equally.")]
-GroupColumns = Annotated[
-    list[str] | None, several("Column with the group of each person; repeat it for intersections of several.")
+Groups = Annotated[
+    list[str] | None, Parameter(help="Column with the group of each person; repeat it for intersections of several.")
 ]
 People = Annotated[
     str | None,
     Parameter(help="Table of people (identity, sex, …) that holds the --group columns, where the data do not."),
 ]
 MinDcf = Annotated[
-    list[str] | None, several("Prior for minDCF, or the name of an evaluation (sre08, sre16, voxsrc, …).")
+    list[str] | None, Parameter(help="Prior for minDCF, or the name of an evaluation (sre08, sre16, voxsrc, …).")
 ]
-ActDcf = Annotated[
-    list[str] | None, several("Prior for the actual detection cost; scores are natural log-likelihood ratios.")
-]
-Cllr = Annotated[bool, flag("Cllr and minCllr; scores are natural log-likelihood ratios.")]
-Workers = Annotated[int | None, Parameter(help="Threads; by default one per core.", validator=at_least(1))]
-Dask = Annotated[str | None, Parameter(help="Address of a Dask scheduler to run on.")]
-TermsOption = Annotated[
-    Terms, Parameter(name="--terms", help="plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.", group=OUTPUT)
-]
-Output = Annotated[
-    str | None, Parameter(name=["--output", "-o"], help="File to write instead of standard output.", group=OUTPUT)
-]
-FormatOption = Annotated[
-    Literal["table", "json", "csv"], Parameter(name="--format", help="Output format.", group=OUTPUT)
-]
-Quiet = Annotated[bool, flag("No progress and no warnings on stderr.", name=["--quiet", "-q"], group=OUTPUT)]
+Cllr = Annotated[bool, Parameter(help="Cllr and minCllr; scores are natural log-likelihood ratios.")]
+Plot = Annotated[str | None, Parameter(help="Picture to write: .png, .svg or .pdf.", validator=_a_picture)]
+Reader = Annotated[str | None, choice("File format, if not detected automatically", tuple(READERS), group=FILES)]
+Workers = Annotated[int | None, Parameter(validator=at_least(1))]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="No progress and no warnings on stderr.", group=OUTPUT)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Interval:
+    """How the intervals are made."""
+
+    level: Level = 0.95
+    weighting: Weighting = "comparisons"
+    resamples: Resamples = 2000
+    seed: Seed = 0
+
+    @property
+    def drawing(self) -> dict[str, Any]:
+        """What bootstraps take."""
+        return {"n_resamples": self.resamples, "rng": self.seed}
 
 
 @Parameter(name="*", group=WORK)
 @dataclass(frozen=True)
 class Working:
-    """Who does the work."""
+    """Who does the work.
+
+    Args:
+        workers: Threads; by default one per core.
+        dask: Address of a Dask scheduler to run on.
+    """
 
     workers: Workers = None
-    dask: Dask = None
+    dask: str | None = None
 
     @contextmanager
     def started(self) -> Iterator[dict[str, Any]]:
         """The arguments of a library call that counts: workers, executor, progress."""
-        with executor(self.dask) as where, bar() as progress:
-            yield {"workers": self.workers, "executor": where, "progress": progress}
+        with ExitStack() as stack:
+            executor = None
+            if self.dask is not None:
+                from matchbound.counting.cluster import connected
+                from matchbound.counting.executors import DaskExecutor
+
+                executor = DaskExecutor(stack.enter_context(connected(self.dask)))
+            yield {"workers": self.workers, "executor": executor, "progress": stack.enter_context(bar())}
 
 
 @Parameter(name="*", group=WORK)
 @dataclass(frozen=True)
 class Running(Working):
-    """Who does the work, and where a long run keeps its state."""
+    """Who does the work, and where a long run keeps its state.
 
-    checkpoint: Annotated[str | None, Parameter(help="File that a long run saves its state to and resumes from.")] = (
-        None
-    )
-    checkpoint_every: Annotated[float, Parameter(help="Seconds between checkpoints.", group=EXPERT)] = 30.0
+    Args:
+        checkpoint: File that a long run saves its state to and resumes from.
+        checkpoint_every: Seconds between checkpoints.
+    """
+
+    checkpoint: str | None = None
+    checkpoint_every: Annotated[float, Parameter(group=EXPERT)] = 30.0
 
     @contextmanager
     def started(self) -> Iterator[dict[str, Any]]:
@@ -159,76 +194,275 @@ class Running(Working):
             yield {**how, "checkpoint": self.checkpoint, "checkpoint_every": self.checkpoint_every}
 
 
+@contextmanager
+def bar(what: str = "comparing") -> Iterator[Any]:
+    """A progress bar with rate and time left, on a terminal only."""
+    from matchbound import kernels  # late: it looks at the environment, and what is wrong there is an error of the run
+
+    quiet = RUN.get().quiet
+    kernels.tell_of_compiling = kernels.tell_of_compiling and not quiet
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    shown = (TextColumn("{task.percentage:>3.0f}%"), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    with Progress(TextColumn(what), BarColumn(), *shown, console=Console(stderr=True), transient=True) as drawn:
+        task = drawn.add_task(what, total=None, rate="")
+
+        def progress(done: int, total: int) -> None:
+            speed = drawn.tasks[0].speed
+            drawn.update(task, completed=done, total=total or None, rate=f"{speed:,.3g}/s" if speed else "")
+
+        yield progress
+
+
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True)
 class Answer:
-    """The form of the answer, and where it goes."""
+    """The form of the answer, and where it goes.
 
-    format: FormatOption = "table"
-    output: Output = None
-    terms: TermsOption = "plain"
+    Args:
+        format: Output format.
+        output: File to write instead of standard output.
+        terms: plain: FAR and FRR; iso: FMR and FNMR, in tables and reports.
+    """
+
+    format: Literal["table", "json", "csv"] = "table"
+    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None
+    terms: Terms = "plain"
+    quiet: Quiet = False
 
 
-@Parameter(name="*", group=LABORATORY_GROUP)
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True)
+class Page(Answer):
+    """The form of a report, and where it goes.
+
+    Args:
+        format: By default from the ending of the output, else html.
+    """
+
+    format: Literal["html", "markdown", "latex"] | None = None  # type: ignore[assignment]
+
+
+@Parameter(name="*", group=LABORATORY)
 @dataclass(frozen=True)
 class Laboratory:
-    """What is written into the provenance in addition to the parameters."""
+    """What is written into the provenance in addition to the parameters.
 
-    system: Annotated[str | None, Parameter(help="Name and version of the system under test.")] = None
-    operator: Annotated[str | None, Parameter(help="Who ran the test.")] = None
-    test_id: Annotated[str | None, Parameter(help="Identifier of the test.")] = None
-    date: Annotated[str | None, Parameter(help="Test date (free text).")] = None
-    note: Annotated[list[str] | None, several("A further entry, as KEY=VALUE; repeatable.")] = None
+    Args:
+        system: Name and version of the system under test.
+        operator: Who ran the test.
+        test_id: Identifier of the test.
+        date: Test date (free text).
+        note: A further entry, as KEY=VALUE; repeatable.
+    """
 
-    def entries(self) -> dict[str, str]:
-        """What was given, by name."""
-        given = {"system": self.system, "operator": self.operator, "test_id": self.test_id, "date": self.date}
-        entries = {key: value for key, value in given.items() if value is not None}
-        for pair in self.note or ():
-            key, equals, value = pair.partition("=")
-            if not equals or not key.strip():
-                raise UsageError(f"--note takes KEY=VALUE; got {pair}")
-            if key.strip() in entries:
-                raise UsageError(f"--note: {key.strip()} is given twice")
-            entries[key.strip()] = value.strip()
-        return entries
+    system: str | None = None
+    operator: str | None = None
+    test_id: str | None = None
+    date: str | None = None
+    note: list[str] | None = None
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class FailureOptions:
-    """What failed before any comparison was made."""
+    """What failed before any comparison was made.
 
-    fta: Annotated[str | None, Parameter(help="Failures to acquire, as FAILED/ATTEMPTS, such as 12/900.")] = None
-    fte: Annotated[str | None, Parameter(help="Failures to enrol, as FAILED/PEOPLE, such as 3/150.")] = None
-    failures: Annotated[
-        str | None, Parameter(help="Table of attempts with columns identity, acquired and (optional) enrolled.")
-    ] = None
+    Args:
+        fta: Failures to acquire, as FAILED/ATTEMPTS, such as 12/900.
+        fte: Failures to enrol, as FAILED/PEOPLE, such as 3/150.
+        failures: Table of attempts with columns identity, acquired and (optional) enrolled.
+    """
+
+    fta: str | None = None
+    fte: str | None = None
+    failures: str | None = None
 
     def load(self) -> Failures | None:
         """The failures, or None where nothing is given."""
         fta, fte = _counts("--fta", self.fta), _counts("--fte", self.fte)
-        if self.failures is not None:
-            if fta is not None or fte is not None:
-                raise UsageError("--failures tells who failed; leave out --fta and --fte")
-            from matchbound.readers.failures import read_failures
+        if self.failures is None:
+            return None if fta is None and fte is None else Failures.from_counts(fta=fta, fte=fte)
+        if fta is not None or fte is not None:
+            raise UsageError("--failures tells who failed; leave out --fta and --fte")
+        from matchbound.readers.failures import read_failures
 
-            return read_failures(self.failures)
-        return None if fta is None and fte is None else Failures.from_counts(fta=fta, fte=fte)
+        return read_failures(self.failures)
 
 
 def _counts(name: str, text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    failed, slash, total = text.partition("/")
-    try:
-        pair = int(failed), int(total)
-    except ValueError:
-        pair = (-1, -1)
-    if not slash or not 0 <= pair[0] <= pair[1] or pair[1] < 1:
+    failed, _, total = text.partition("/")
+    if not (failed.isdecimal() and total.isdecimal() and int(failed) <= int(total) and int(total) > 0):
         raise UsageError(f"{name} takes FAILED/TOTAL, such as 12/900; got {text}")
-    return pair
+    return int(failed), int(total)
 
 
-WORKING, RUNNING, ANSWER, LABORATORY, NO_FAILURES = Working(), Running(), Answer(), Laboratory(), FailureOptions()
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class Reading:
+    """How the files are read.
+
+    Args:
+        distance: Scores are distances: small means same.
+        similarity: How embeddings are compared.
+        option: An option of the reader, as NAME=VALUE (map=utt2spk, columns.score=points, …); repeatable.
+        missing: Comparisons without a score: error stops, reject counts them as non-matches, drop omits them.
+        repeats: Comparisons that repeat a pair of instances: keep mean, max (most alike) or first, or stop.
+    """
+
+    distance: bool = False
+    similarity: Literal["cosine", "dot", "euclidean"] = "cosine"
+    reader: Reader = None
+    option: list[str] | None = None
+    missing: Missing = "error"
+    repeats: Literal["mean", "max", "first", "error"] | None = None
+
+    def load(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings:
+        """Read the files named on the command line."""
+        from matchbound.readers.read import read
+
+        if not files:
+            raise UsageError("name a file to read, or - for standard input")
+        _refuse_stray_numbers(files)
+        names = ["-" if name == STDIN else name for name in files]
+        options = _reader_options(self.option) | ({} if group is None else {"group": group})
+        if self.missing != "error":
+            options["missing"] = self.missing
+        with ExitStack() as stack:
+            shown: list[Any] = []
+
+            def progress(done: int, total: int) -> None:
+                if not shown and max(done, total) >= LONG_BYTES:
+                    shown.append(stack.enter_context(bar("reading")))
+                if shown and shown[0] is not None:
+                    shown[0](done, total)
+
+            stack.enter_context(reporting(progress))
+            data = read(
+                names[0] if len(names) == 1 else names,
+                reader=self.reader,
+                distance=True if self.distance else None,
+                similarity=self.similarity,
+                repeats=self.repeats,
+                **options,
+            )
+        return _remembered(data)
+
+    def load_or_scan(self, files: Sequence[str], group: str | None = None) -> Comparisons | Embeddings | ScoreFile:
+        """Read the files, or, where it is one large plain table of scores, leave it on disk."""
+        plain = self.reader is None and not self.option and self.repeats is None and self.missing == "error"
+        if len(files) == 1 and plain and is_large(files[0]):
+            return _remembered(ScoreFile(files[0], True if self.distance else None, group=group))
+        return self.load(files, group)
+
+    def load_embeddings(self, option: str, files: Sequence[str], group: str | None = None) -> Embeddings:
+        """Embeddings from the files of an option."""
+        data = self.load(files, group)
+        if not isinstance(data, Embeddings):
+            raise DataError(f"--{option}: {files[0]} holds scores; a search needs embeddings")
+        return data
+
+    def load_with_groups(
+        self, files: Sequence[str], columns: Sequence[str] | None, people: str | None = None
+    ) -> tuple[AnySource, Any]:
+        """The data, and the group of each identity: of one column, or of several for their intersections."""
+        if people is not None:
+            from matchbound.readers.people import groups_of
+
+            data = self.load(files)
+            return data, groups_of(people, columns or (), data.identities)
+        first, rest = (columns[0], columns[1:]) if columns else (None, ())
+        if STDIN in files and rest:
+            raise UsageError("several --group columns are read one by one, so standard input will not do; name a file")
+        source = self.load_or_scan(files, first)
+        if not rest:
+            return source, None
+        if isinstance(source, ScoreFile):
+            from matchbound.readers.scan import scan_groups
+
+            return source, tuple(scan_groups(source, column) for column in columns or ())
+        labels = [source.group, *(self.load(files, column).group for column in rest)]
+        return source, tuple(dict(zip(source.identities, each, strict=True)) for each in labels if each is not None)
+
+    def words(self) -> list[str]:
+        """The options as they would be typed."""
+        words = ["--distance"] if self.distance else []
+        for name, default in (("similarity", "cosine"), ("reader", None), ("missing", "error"), ("repeats", None)):
+            value = getattr(self, name)
+            words += [] if value == default else [f"--{name}", value]
+        return words + [word for pair in self.option or () for word in ("--option", quote(pair))]
+
+
+def _remembered(data: Data) -> Data:
+    """The data, noted for provenance: the files as they were, and what they decided about reading them."""
+    run, source = RUN.get(), data
+    run.origins.append(lambda: source.origin)
+    similarity = data.similarity if isinstance(data, Embeddings) else None
+    run.decided = {"distance": data.distance, "similarity": similarity, **run.decided}  # the first file counts
+    return data
+
+
+def _refuse_stray_numbers(files: Sequence[str]) -> None:
+    """A number among the files that is not a file is most often a second value of the option before it."""
+    for name in files:
+        try:
+            float(name)
+        except ValueError:
+            continue
+        if not Path(name).exists():
+            raise UsageError(f"{name}: no such file. For several values repeat the option: --far 0.01 --far 0.001")
+
+
+def is_large(name: str) -> bool:
+    """Whether a file, here or elsewhere, is a table of scores too large to be read at once."""
+    suffix = Path(name).suffix.lower()
+    if suffix not in (".parquet", ".csv", ".tsv", ".txt"):
+        return False
+    try:
+        if not is_address(name) and suffix != ".parquet":
+            return Path(local_path(name)).stat().st_size > LARGE_BYTES
+        source = open_input(name)
+        if suffix != ".parquet":
+            return (source.size or 0) > LARGE_BYTES
+        from matchbound.readers.parquet import open_parquet
+
+        with open_parquet(source) as file:
+            return bool(file.metadata.num_rows > LARGE_ROWS)
+    except (DataError, OSError):
+        return False  # reading it will tell what is wrong
+
+
+_OWN_OPTIONS = {"path": "name the files as arguments"} | {
+    name: f"use --{name}" for name in ("reader", "distance", "similarity", "repeats", "missing")
+}
+"""Arguments of `read` that are options of their own on the command line."""
+
+
+def _reader_options(pairs: Sequence[str] | None) -> dict[str, Any]:
+    """NAME=VALUE words as keyword arguments of a reader; NAME.KEY=VALUE makes a table of them."""
+    options: dict[str, Any] = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        name, dot, key = name.partition(".")
+        if not equals or not name.isidentifier() or bool(dot) != bool(key):
+            raise UsageError(f"--option takes NAME=VALUE (or columns.score=VALUE); got {pair}")
+        if name in _OWN_OPTIONS:
+            raise UsageError(f"--option {name}: {_OWN_OPTIONS[name]}")
+        if name in options and not (dot and isinstance(options[name], dict)):
+            raise UsageError(f"--option {name} is given twice; give it once")
+        if dot:
+            options.setdefault(name, {})[key] = value
+        else:
+            options[name] = value
+    return options
+
+
+INTERVAL, READING, WORKING, RUNNING = Interval(), Reading(), Working(), Running()
+ANSWER, PAGE, NO_ENTRIES, NO_FAILURES = Answer(), Page(), Laboratory(), FailureOptions()
 """The groups where nothing is given."""

@@ -74,7 +74,7 @@ def run_job(source: Embeddings, job: AllPairsJob | Any, purpose: str, how: How) 
 
     def mark() -> str:
         return fingerprint(
-            purpose, source.vectors, source.codes, base.layout.order, label_bytes(source.identities), source.similarity,
+            purpose, source.settled, source.codes, base.layout.order, label_bytes(source.identities), source.similarity,
             base.thresholds, base.pairs, base.layout.block_edges, base.layout.edges,
         )  # fmt: skip
 

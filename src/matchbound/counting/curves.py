@@ -104,7 +104,7 @@ def _least_similarity(source: Embeddings, block: int = 65536) -> float:
         return -1.001
     squares = 0.0
     for start in range(0, len(source), block):
-        part = source.vectors[start : start + block]
+        part = source.settled[start : start + block]
         squares = max(squares, float(np.einsum("ij,ij->i", part, part, dtype=np.float64).max()))
     return -1.001 * squares if source.similarity == "dot" else -2.002 * np.sqrt(squares)
 
@@ -274,7 +274,7 @@ def _with_rows(one: Tally, two: Tally) -> Tally:
 
 @dataclass(frozen=True, eq=False)
 class AlongCurve(Recount):
-    """A `Recount` whose answers come from a curve with every step; what it remembers is shared with the first one."""
+    """A `Recount` whose answers come from a curve with every step."""
 
     first: Recount | None = field(default=None, repr=False)
     curve: SortedCurve | None = field(default=None, repr=False)
@@ -282,7 +282,7 @@ class AlongCurve(Recount):
     @staticmethod
     def of(recount: Recount, curve: SortedCurve) -> AlongCurve:
         """The same data, counted along their curve."""
-        return AlongCurve(recount.source, recount.workers, recount.executor, recount.memo, recount, curve)
+        return AlongCurve(recount.source, recount.workers, recount.executor, recount, curve)
 
     @property
     def all_pairs(self) -> bool:

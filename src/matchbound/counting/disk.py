@@ -31,9 +31,10 @@ from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, as_text, coded_values, merge
 from matchbound.errors import DataError, MatchboundError, UsageError
-from matchbound.files.origin import own_name
+from matchbound.files.names import own_name
 from matchbound.notes import Note
-from matchbound.readers.scan import PlainParquet, ScoreFile, plain_parquet, scan_scores
+from matchbound.readers.plain_parquet import PlainParquet, plain_parquet
+from matchbound.readers.scan import ScoreFile, scan_scores
 from matchbound.readers.tables import distance_note
 from matchbound.scratch import shared_folder
 

@@ -126,7 +126,7 @@ def make_job(
     workers
         Threads to prepare with; by default one per core.
     """
-    raw = source.vectors
+    raw = source.settled
     if raw.dtype == np.float16:
         wide = room_for((raw.shape[0], raw.shape[1]))
         wide[:] = raw

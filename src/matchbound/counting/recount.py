@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,7 @@ from matchbound.counts.tally import Tally
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, UsageError
-from matchbound.readers.read import Readable, as_source
+from matchbound.readers.loading import Readable, as_source
 from matchbound.readers.scan import ScoreFile
 
 if TYPE_CHECKING:
@@ -82,8 +82,6 @@ class Recount:
     source: AnySource
     workers: int | None = None
     executor: Executor | None = None
-    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-    """What results made from these data once and may ask for again, such as a fitted model; not used by counting."""
 
     @property
     def all_pairs(self) -> bool:
@@ -346,7 +344,7 @@ def settle_ranks(source: Embeddings, thresholds: FloatArray, errors: IntArray, c
 
 def _pairs_near(source: Embeddings, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
     """Impostor pairs whose scores rounding may have moved across a threshold: rows (first, second)."""
-    scores = BlockScores(source.vectors, source.similarity, np.float32)
+    scores = BlockScores(source.settled, source.similarity, np.float32)
     bands = np.array(sorted(scores.band(float(t)) for t in thresholds))
     apart = bands[1:, 0] > np.maximum.accumulate(bands[:, 1])[:-1]
     starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
@@ -411,7 +409,7 @@ def _sorted_scores(
 
 def _impostor_products(source: Embeddings, rows: IntArray) -> NDArray[np.float32]:
     """Similarities of all impostor pairs among some rows, in single precision."""
-    scores, codes = BlockScores(source.vectors[rows], source.similarity, np.float32), source.codes[rows]
+    scores, codes = BlockScores(source.settled[rows], source.similarity, np.float32), source.codes[rows]
     parts = [np.empty(0, dtype=np.float32)]
     for start in range(0, rows.size, BLOCK):
         with one_blas_thread():  # a block is so small that a second thread only gets in the way

@@ -72,6 +72,34 @@ class CurveSums:
 
 
 @dataclass(frozen=True, eq=False)
+class CurvePart:
+    """The comparisons of one kind along a curve.
+
+    errors : int64 array, shape (K,)
+        Those that erred at each threshold.
+    comparisons, weights : int64 arrays, shape (G,)
+        Comparisons that each identity takes part in, and what it weighs in the rate.
+    ends
+        At how many identities a comparison counts.
+    """
+
+    errors: IntArray
+    comparisons: IntArray
+    weights: IntArray
+    ends: int
+
+    @property
+    def total(self) -> int:
+        """The comparisons, each once."""
+        return int(self.comparisons.sum()) // self.ends
+
+    @property
+    def floor(self) -> int:
+        """The comparisons that nobody shares: ⌊G/2⌋ pairs, or G identities."""
+        return int(np.count_nonzero(self.comparisons)) // self.ends
+
+
+@dataclass(frozen=True, eq=False)
 class CurveTally:
     """Errors at K thresholds from the strictest to the most lenient.
 
@@ -130,13 +158,14 @@ class CurveTally:
         """FRR at each threshold, never increasing, shape (K,)."""
         return self.false_nonmatches / self.n_genuine
 
-    def errors(self, metric: str) -> IntArray:
-        """The errors of one kind at each threshold, shape (K,): ``"far"`` or ``"frr"``."""
-        return self.false_matches if metric == "far" else self.false_nonmatches
-
-    def total(self, metric: str) -> int:
-        """The comparisons (units) of one kind."""
-        return self.n_impostor if metric == "far" else self.n_genuine
+    def part(self, metric: str) -> CurvePart:
+        """The comparisons (units) of one kind: ``"far"`` or ``"frr"``."""
+        if metric == "frr":
+            return CurvePart(self.false_nonmatches, self.genuine_comparisons, self.genuine_comparisons, 1)
+        sizes = made = self.impostor_comparisons
+        if self.instances is not None:
+            sizes = np.where(made > 0, self.instances, 0)
+        return CurvePart(self.false_matches, made, sizes, 2)
 
     @property
     def trials(self) -> tuple[int, int]:

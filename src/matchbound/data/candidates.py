@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray, LabelArray
-from matchbound.data.comparisons import check_finite
 from matchbound.data.labels import as_labels
+from matchbound.data.scores import check_finite
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note, as_notes
 
@@ -47,27 +47,30 @@ class Scored(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class NonMated:
-    """Searches of people who are not enrolled, or whose own enrolment was left out.
+class CandidateLists:
+    """Searches with their candidate lists: those for a mate, or those without one.
 
     people : array, shape (J,)
-        Labels of the people searched.
+        Labels of the people searched; of everybody enrolled, for searches with a mate.
+    enrolled : int64 array, shape (J,)
+        The position in the gallery of each person, −1 for people who are not enrolled.
     person : int64 array, shape (n,)
         Who was searched for, positions in `people`.
-    enrolled : int64 array, shape (J,)
-        The position in the gallery of each person, −1 for people who are not enrolled. Where one is not −1, the
-        protocol is rotating: that person's own enrolment was left out of the search.
+    mate : float64 array, shape (n,)
+        The oriented score of the mate; −∞ where there is none, or where it is behind the end of the list.
     row : int64 array, shape (n,)
         The number of each search among all of them.
     holder, score : int64 and float64 arrays, shape (n, k)
-        Positions in the gallery of the best candidates, the best one first, and their oriented scores.
+        Positions in the gallery of the best candidates other than the mate, the best one first, and their oriented
+        scores.
     end : float64 array, shape (n,)
         Nobody behind the end of a list has a larger oriented score; −∞ for complete lists.
     """
 
     people: LabelArray = field(repr=False)
-    person: IntArray = field(repr=False)
     enrolled: IntArray = field(repr=False)
+    person: IntArray = field(repr=False)
+    mate: FloatArray = field(repr=False)
     row: IntArray = field(repr=False)
     holder: IntArray = field(repr=False)
     score: FloatArray = field(repr=False)
@@ -80,33 +83,21 @@ class NonMated:
 
     @property
     def rotating(self) -> bool:
-        """Whether some people are both searched for and enrolled."""
+        """Whether some people are enrolled: of searches without a mate, their own enrolment was left out."""
         return bool(np.any(self.enrolled >= 0))
 
+    def of(self, people: Collection[Any]) -> CandidateLists:
+        """The searches for some people."""
+        rows = np.array([label in people for label in self.people.tolist()], dtype=bool)[self.person]
+        own = {name: getattr(self, name)[rows] for name in ("person", "mate", "row", "holder", "score", "end")}
+        return replace(self, **own)
 
-@dataclass(frozen=True, eq=False)
-class Mated:
-    """Searches of people who are enrolled.
-
-    person : int64 array, shape (T,)
-        Who was searched for, positions in the gallery.
-    mate : float64 array, shape (T,)
-        The oriented score of the mate; −∞ where there is none, or where it is behind the end of the list.
-    row, holder, score, end
-        The candidates that are not the mate, as in `NonMated`.
-    """
-
-    person: IntArray = field(repr=False)
-    mate: FloatArray = field(repr=False)
-    row: IntArray = field(repr=False)
-    holder: IntArray = field(repr=False)
-    score: FloatArray = field(repr=False)
-    end: FloatArray = field(repr=False)
-
-    @property
-    def searches(self) -> int:
-        """T."""
-        return int(self.person.size)
+    def reaching(self, least: FloatArray, strict: bool) -> Reached:
+        """Who reaches (or exceeds) the least score of each search; the lists hold all of them."""
+        cut = least[:, None]
+        probe, place = np.nonzero(self.score > cut if strict else self.score >= cut)
+        hits = np.bincount(probe, minlength=self.searches).astype(np.int64)
+        return Reached(hits, probe, self.holder[probe, place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +106,10 @@ class SearchTally:
 
     gallery : array, shape (N,)
         Labels of the enrolled people.
+    nonmated
+        Searches of people who are not enrolled, or whose own enrolment was left out (a rotating protocol).
+    mated
+        Searches of people who are enrolled.
     distance : bool
         Whether scores are distances; oriented scores are then negated distances.
     ranks : int
@@ -126,8 +121,8 @@ class SearchTally:
     """
 
     gallery: LabelArray = field(repr=False)
-    nonmated: NonMated
-    mated: Mated
+    nonmated: CandidateLists
+    mated: CandidateLists
     distance: bool = False
     ranks: int = 1
     floor: float = -np.inf
@@ -147,48 +142,45 @@ class SearchTally:
                 raise DataError(
                     f"{person!r} is {given}, and the identities of these searches are {own}; name people as they do"
                 )
-        known = {*self.gallery.tolist(), *self.nonmated.people.tolist()}
-        if people and known.isdisjoint(people):
+        if people and {*self.gallery.tolist(), *self.nonmated.people.tolist()}.isdisjoint(people):
             raise DataError(f"none of the {len(people)} people given is enrolled or searched for")
 
     def among(self, people: Collection[Any]) -> SearchTally:
         """The searches for some people only, in the same gallery."""
-        chosen, searched, mated = set(people), self.nonmated, self.mated
-        kept = np.array([label in chosen for label in searched.people.tolist()], dtype=bool)
-        enrolled = np.array([label in chosen for label in self.gallery.tolist()], dtype=bool)
-        rows, own = kept[searched.person], enrolled[mated.person]
-        place = np.cumsum(kept) - 1
-
-        def part(of: Any, some: Any) -> list[Any]:
-            return [getattr(of, name)[some] for name in ("row", "holder", "score", "end")]
-
+        chosen, nonmated = set(people), self.nonmated
+        kept = np.array([label in chosen for label in nonmated.people.tolist()], dtype=bool)
+        part = nonmated.of(chosen)
         return replace(
             self,
-            nonmated=NonMated(
-                searched.people[kept], place[searched.person[rows]], searched.enrolled[kept], *part(searched, rows)
+            nonmated=replace(
+                part,
+                people=part.people[kept],
+                enrolled=part.enrolled[kept],
+                person=(np.cumsum(kept) - 1)[part.person],
             ),
-            mated=Mated(mated.person[own], mated.mate[own], *part(mated, own)),
+            mated=self.mated.of(chosen),
         )
 
     def reaching(self, threshold: float) -> Reached:
         """Who reaches an oriented threshold in the searches without a mate."""
         part = self.nonmated
-        if np.any(part.end >= threshold):
-            return self._beyond(
-                part.row,
-                np.full(part.searches, threshold),
-                False,
-                f"at threshold {-threshold if self.distance else threshold:g} some candidate lists end before the "
-                "scores do: how many more people reach it is not known. Give longer lists, or a stricter threshold",
-            )
-        return _listed(part, np.full(part.searches, threshold), False)
+        least = np.full(part.searches, threshold)
+        if not np.any(part.end >= threshold):
+            return part.reaching(least, False)
+        return self._beyond(
+            part.row,
+            least,
+            False,
+            f"at threshold {-threshold if self.distance else threshold:g} some candidate lists end before the scores "
+            "do: how many more people reach it is not known. Give longer lists, or a stricter threshold",
+        )
 
     def ahead_of_mates(self) -> Reached:
         """The non-mates that are ahead of the mate in each search; all of them where the mate has no score."""
         part, lost = self.mated, np.isneginf(self.mated.mate)
         mate = np.where(lost, np.inf, part.mate)
         if np.any(part.end > mate) or (self.source is None and np.any(lost & np.isfinite(part.end))):
-            found = self._beyond(
+            reached = self._beyond(
                 part.row,
                 mate,
                 True,
@@ -196,32 +188,24 @@ class SearchTally:
                 "non-mates ahead of each mate. Give longer lists",
             )
         else:
-            found = _listed(part, mate, True)
-        return found._replace(hits=np.where(lost, self.size - 1, found.hits))
+            reached = part.reaching(mate, True)
+        return reached._replace(hits=np.where(lost, self.size - 1, reached.hits))
 
     def _beyond(self, row: IntArray, least: FloatArray, strict: bool, why_not: str) -> Reached:
         """Who reaches the least score of some searches, from the data themselves."""
         if self.source is None:
             raise DataError(why_not)
-        known = row < self.source.searches
+        scored = row < self.source.searches
         wanted = np.full(self.source.searches, np.inf)
-        wanted[row[known]] = least[known]
-        found = self.source.reached(wanted, strict)
+        wanted[row[scored]] = least[scored]
+        reached = self.source.reached(wanted, strict)
         hits = np.zeros(row.size, dtype=np.int64)
-        hits[known] = found.hits[row[known]]
-        if found.probe is None:
+        hits[scored] = reached.hits[row[scored]]
+        if reached.probe is None:
             return Reached(hits, None, None)
         place = np.full(self.source.searches, -1, dtype=np.int64)
-        place[row[known]] = np.flatnonzero(known)
-        return Reached(hits, place[found.probe], found.holder)
-
-
-def _listed(part: NonMated | Mated, least: FloatArray, strict: bool) -> Reached:
-    """Who reaches the least score of each search, from lists that hold all of them."""
-    score = part.score
-    probe, place = np.nonzero(score > least[:, None] if strict else score >= least[:, None])
-    hits = np.bincount(probe, minlength=part.searches).astype(np.int64)
-    return Reached(hits, probe, part.holder[probe, place])
+        place[row[scored]] = np.flatnonzero(scored)
+        return Reached(hits, place[reached.probe], reached.holder)
 
 
 ROWS_AT_ONCE = 1024
@@ -372,13 +356,14 @@ class Candidates:
         if self.source is not None and np.isfinite(self.end).any():
             ranks = min(ranks, self.score.shape[1] - 1)
 
-        def part(rows: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-            return rows, self.holder[rows], self.score[rows], self.end[rows]
+        def lists(rows: IntArray) -> tuple[Any, ...]:
+            return self.mate[rows], rows, self.holder[rows], self.score[rows], self.end[rows]
 
+        everybody = np.arange(self.gallery_size)
         return SearchTally(
             self.gallery,
-            NonMated(people, person, enrolled, *part(rest)),
-            Mated(self.own[mated], self.mate[mated], *part(mated)),
+            CandidateLists(people, enrolled, person, *lists(rest)),
+            CandidateLists(self.gallery, everybody, self.own[mated], *lists(mated)),
             self.distance,
             ranks,
             self.floor,
@@ -437,19 +422,16 @@ class Candidates:
             Whom each search shows; searches that returned nobody have no rows.
         gallery : array
             All enrolled identities, also those who were never returned.
-        distance
-            Whether small scores mean "same".
         floor
             The threshold below (for distances, above) which nobody was returned, where there was one.
-        notes
-            What a reader must know.
+        distance, notes
+            As for the class.
         """
         people = np.unique(as_labels(gallery, "gallery"))
-        if not people.size:
-            raise DataError("the gallery is empty: nobody is enrolled")
-        shown, own = _found(people, as_labels(identity, "identity"))
+        shown = as_labels(identity, "identity")
+        own = _positions(people, shown)
         returned = as_labels(candidate, "candidate") if np.size(candidate) else people[:0]
-        returned, holder = _found(people, returned)
+        holder = _positions(people, returned)
         unknown = np.flatnonzero(holder < 0)
         if unknown.size:
             raise DataError(
@@ -461,46 +443,46 @@ class Candidates:
         rows = np.asarray(search, dtype=np.int64).reshape(-1)
         if rows.size and not (int(rows.min()) >= 0 and int(rows.max()) < own.size):
             raise UsageError(f"search must hold numbers from 0 to {own.size - 1}")
-        oriented = -values if distance else values
+        sign = -1.0 if distance else 1.0
+        oriented = sign * values
         lengths = np.bincount(rows, minlength=own.size)
         longest = int(lengths.max(initial=0))
-        uneven = bool(np.any(lengths != longest))
         bottom = -np.inf
         if floor is not None:
-            bottom = -float(floor) if distance else float(floor)
-        elif uneven and oriented.size:
+            bottom = sign * float(floor)
+        elif np.any(lengths != longest) and oriented.size:
             bottom = float(oriented.min())
-        order = np.lexsort((-oriented, holder, rows))
-        first = np.append(True, (rows[order][1:] != rows[order][:-1]) | (holder[order][1:] != holder[order][:-1]))
-        kept = np.sort(order[first[: order.size]]) if order.size else order
-        listed = np.bincount(rows[kept], minlength=own.size)
         least = np.full(own.size, np.inf)
         np.minimum.at(least, rows, oriented)
+
+        order = np.lexsort((-oriented, rows))  # by search, the best first; ties stay in their order
+        _, best = np.unique(rows[order] * people.size + holder[order], return_index=True)
+        order = order[np.sort(best)]  # each identity once, with its best score
+        rows, holder, oriented = rows[order], holder[order], oriented[order]
+        listed = np.bincount(rows, minlength=own.size).astype(np.int64)
         cut = (lengths == longest) & (listed < people.size)
         end = np.where(cut & (lengths > 0), least, -np.inf)
-        mated = holder[kept] == own[rows[kept]]
+        mated = holder == own[rows]
         mate = np.full(own.size, -np.inf)
-        mate[rows[kept[mated]]] = oriented[kept[mated]]
-        rest = kept[~mated]
-        others, scores = _as_lists(rows[rest], holder[rest], oriented[rest], own.size, max(2, longest))
+        mate[rows[mated]] = oriented[mated]
+        rows, holder, oriented = rows[~mated], holder[~mated], oriented[~mated]
+        place = np.arange(rows.size) - np.searchsorted(rows, rows)
+        others, scores = _empty_lists(own.size, max(2, longest))
+        others[rows, place], scores[rows, place] = holder, oriented
+        every_note = list(as_notes(notes))
         if np.any(cut):
             short = cut & np.isneginf(scores[:, 1])
             scores[short, 1] = end[short]
-            note = Note(
-                "short-lists",
+            text = (
                 f"lists end at {longest} candidates of {people.size:,} enrolled people: ranks to {longest} and FPIR at "
                 "any threshold can be counted; how many people reach a threshold, and so selectivity and other gallery "
-                "sizes, only above the end of every list",
+                "sizes, only above the end of every list"
             )
-            notes = (*notes, note)
+            every_note.append(Note("short-lists", text))
         if np.isfinite(bottom):
-            shown_floor = -bottom if distance else bottom
-            text = f"nobody beyond a score of {shown_floor:g} was listed: thresholds beyond it are refused"
-            notes = (*notes, Note("listed-from", text))
-        return cls(
-            people, shown, own, mate, others, scores, end, listed.astype(np.int64), bottom, distance,
-            notes=as_notes(notes),
-        )  # fmt: skip
+            text = f"nobody beyond a score of {sign * bottom:g} was listed: thresholds beyond it are refused"
+            every_note.append(Note("listed-from", text))
+        return cls(people, shown, own, mate, others, scores, end, listed, bottom, distance, None, tuple(every_note))
 
     @classmethod
     def from_arrays(
@@ -581,15 +563,11 @@ class Candidates:
         if fuse not in ("max", "mean"):
             raise UsageError(f"fuse must be 'max' or 'mean'; got {fuse!r}")
         people, owner = np.unique(templates, return_inverse=True)
-        if not people.size:
-            raise DataError("the gallery is empty: nobody is enrolled")
-        shown, own = _found(people, shown)
-        matrix = ScoreMatrix(
-            table, owner.astype(np.int64).reshape(-1), own, int(people.size), -1.0 if distance else 1.0, fuse
-        )
+        own, owner = _positions(people, shown), owner.astype(np.int64).reshape(-1)
+        matrix = ScoreMatrix(table, owner, own, int(people.size), -1.0 if distance else 1.0, fuse)
         depth = max(2, min(int(candidates) + 1, people.size))
         mate = np.empty(own.size)
-        holder, score = np.full((own.size, depth), -1, dtype=np.int64), np.full((own.size, depth), -np.inf)
+        holder, score = _empty_lists(own.size, depth)
         for start in range(0, own.size, ROWS_AT_ONCE):
             rows = np.arange(start, min(start + ROWS_AT_ONCE, own.size))
             bad = np.argwhere(~np.isfinite(np.asarray(table[rows], dtype=np.float64)))
@@ -602,22 +580,18 @@ class Candidates:
         return cls.from_scores(people, shown, own, (mate, holder, score), distance, matrix)
 
 
-def _found(people: LabelArray, labels: LabelArray) -> tuple[LabelArray, IntArray]:
-    """Labels, as the gallery has them, and their positions in it, −1 where they are not enrolled."""
+def _positions(people: LabelArray, labels: LabelArray) -> IntArray:
+    """Positions of labels in the gallery, −1 where they are not enrolled."""
+    if not people.size:
+        raise DataError("the gallery is empty: nobody is enrolled")
     if labels.size and (people.dtype.kind in "iu") != (labels.dtype.kind in "iu"):
         raise DataError("identities are whole numbers on one side and text on the other; write them alike")
     if not labels.size:
-        return labels, np.empty(0, dtype=np.int64)
+        return np.empty(0, dtype=np.int64)
     at = np.minimum(np.searchsorted(people, labels), people.size - 1)
-    return labels, np.where(people[at] == labels, at, -1).astype(np.int64)
+    return np.where(people[at] == labels, at, -1).astype(np.int64)
 
 
-def _as_lists(rows: IntArray, holder: IntArray, score: FloatArray, n: int, depth: int) -> tuple[IntArray, FloatArray]:
-    """Lists in descending order, shape (n, depth), from rows in any order; ties stay in their order."""
-    order = np.lexsort((np.arange(rows.size), -score, rows))
-    rows, holder, score = rows[order], holder[order], score[order]
-    begins = np.searchsorted(rows, np.arange(n))
-    place = np.arange(rows.size) - begins[rows]
-    lists, scores = np.full((n, depth), -1, dtype=np.int64), np.full((n, depth), -np.inf)
-    lists[rows, place], scores[rows, place] = holder, score
-    return lists, scores
+def _empty_lists(n: int, depth: int) -> tuple[IntArray, FloatArray]:
+    """Holders and scores of lists without candidates, shape (n, depth) each."""
+    return np.full((n, depth), -1, dtype=np.int64), np.full((n, depth), -np.inf)

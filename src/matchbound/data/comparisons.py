@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -22,8 +21,8 @@ from matchbound.data.labels import (
     missing_words,
     text_array,
 )
+from matchbound.data.scores import as_scores, direction_question, pair_keys
 from matchbound.data.source import Source, group_of_identity
-from matchbound.data.tensors import as_numpy
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
@@ -44,14 +43,6 @@ CLUSTERED = Note(
     "the comparisons carry groups and no identities: those of one group may be dependent, those of different groups "
     "are taken as independent",
 )
-FAILED = (
-    f"count such comparisons as rejected with {argument('missing', 'reject')}, leave them out with "
-    f"{argument('missing', 'drop')}, or give them the score that the system would act on"
-)
-SAMPLED = 20_000
-"""Scores of either kind that are looked at."""
-SURE = 4.0
-"""Standard errors below one half at which the area under the curve raises the question."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -135,21 +126,25 @@ class Comparisons(Source):
         repeats: Repeats | None = None,
     ) -> None:
         left, right = coded_labels(identity_a, "identity_a"), coded_labels(identity_b, "identity_b")
-        values = _scores(score)
+        values = as_scores(score)
         same_length(identity_a=left, identity_b=right, score=values)
         identities, (a, b) = merge(left, right)
-        notes = [*notes, *left.notes("identity_a"), *right.notes("identity_b")]
-        instances = None
         sides = _both_sides("instance", instance_a, instance_b)
-        if sides is not None:
-            same_length(identity_a=a, instance_a=sides[0], instance_b=sides[1])
-            names, (one, two) = merge(*sides)
-            instances = names, one, two
-        groups = _both_sides("group", group_a, group_b)
-        self._set(_fields(identities, a, b, values, distance, instances, groups, notes))
-        if repeats is not None:
-            once = self.with_fields().without_repeats(repeats)
-            self._set({name: getattr(once, name) for name in self.__dataclass_fields__})
+        names, instances = (None, (None, None)) if sides is None else merge(*sides)
+        built = Comparisons.from_codes(
+            identities,
+            a,
+            b,
+            values,
+            distance=distance,
+            names=names,
+            instance_a=instances[0],
+            instance_b=instances[1],
+            group_a=group_a,
+            group_b=group_b,
+            notes=[*notes, *left.notes("identity_a"), *right.notes("identity_b")],
+        )
+        self.__dict__.update(vars(built if repeats is None else built.without_repeats(repeats)))
 
     @classmethod
     def from_codes(
@@ -182,14 +177,32 @@ class Comparisons(Source):
         score, distance, group_a, group_b, notes
             As for the class.
         """
-        values = _scores(score, copy=False)
-        same_length(a=a, b=b, score=values)
-        instances = None
+        values = as_scores(score, copy=False)
+        same_length(identity_a=a, identity_b=b, score=values)
+        instances: tuple[LabelArray | None, IntArray | None, IntArray | None] = (None, None, None)
         if names is not None and instance_a is not None and instance_b is not None:
-            same_length(a=a, instance_a=instance_a, instance_b=instance_b)
-            instances = names, instance_a, instance_b
-        groups = _both_sides("group", group_a, group_b)
-        return cls.from_fields(**_fields(identities, a, b, values, distance, instances, groups, notes))
+            same_length(identity_a=a, instance_a=instance_a, instance_b=instance_b)
+            instances = _within_identities(a, b, names, instance_a, instance_b)
+        group, groups = None, _both_sides("group", group_a, group_b)
+        if groups is not None:
+            same_length(identity_a=a, group_a=groups[0], group_b=groups[1])
+            labels, codes = merge(*groups)
+            group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
+            notes = [*notes, *missing_words(labels, "some groups")]
+        return cls.from_fields(
+            identities=identities,
+            a=a,
+            b=b,
+            score=values,
+            distance=bool(distance),
+            instances=instances[0],
+            instance_a=instances[1],
+            instance_b=instances[2],
+            group=group,
+            notes=(*as_notes(notes), *missing_words(identities, "some identities")),
+            origin=(),
+            anonymous=False,
+        )
 
     @classmethod
     def from_scores(cls, genuine: ArrayLike, impostor: ArrayLike, *, distance: bool = False) -> Comparisons:
@@ -211,7 +224,7 @@ class Comparisons(Source):
         >>> len(mb.Comparisons.from_scores([0.9, 0.8, 0.4], [0.1, 0.3]))
         5
         """
-        own, other = _scores(genuine), _scores(impostor)
+        own, other = as_scores(genuine), as_scores(impostor)
         kind = np.repeat([True, False], [own.size, other.size])
         return cls.of_nobody(np.concatenate([own, other]), kind, distance=distance)
 
@@ -241,7 +254,7 @@ class Comparisons(Source):
         >>> len(data), data.genuine.tolist()
         (4, [True, True, False, False])
         """
-        score, labels = _scores(y_score), np.asarray(y_true)
+        score, labels = as_scores(y_score), np.asarray(y_true)
         if labels.shape != score.shape:
             raise DataError(f"y_true has {labels.size} labels and y_score {score.size} scores; give one per comparison")
         if not np.isin(labels, (0, 1)).all():
@@ -331,12 +344,17 @@ class Comparisons(Source):
     @cached_property
     def instance_counts(self) -> IntArray | None:
         """M_i, the instances of each identity that occur, shape (G,); None when instances are unknown."""
-        if self.instances is None or self.instance_a is None or self.instance_b is None:
+        if self.instances is None:
             return None
-        owner = np.full(self.instances.shape[0], -1, dtype=np.int64)
-        owner[self.instance_a] = self.a
-        owner[self.instance_b] = self.b
-        return np.bincount(owner, minlength=self.n_identities).astype(np.int64)
+        return np.bincount(self.owners, minlength=self.n_identities).astype(np.int64)
+
+    @property
+    def owners(self) -> IntArray:
+        """The identity of each instance, shape (k,); empty when instances are unknown."""
+        owner = np.zeros(0 if self.instances is None else self.instances.size, dtype=np.int64)
+        if self.instance_a is not None and self.instance_b is not None:
+            owner[self.instance_a], owner[self.instance_b] = self.a, self.b
+        return owner
 
     def comparisons(self) -> Comparisons:
         """These comparisons themselves."""
@@ -396,9 +414,7 @@ class Comparisons(Source):
         """A number for the pair of instances of each row, the same in either order; None without instances."""
         if self.instance_a is None or self.instance_b is None or not len(self):
             return None
-        low = np.minimum(self.instance_a, self.instance_b)
-        high = np.maximum(self.instance_a, self.instance_b)
-        return low * np.int64(int(high.max()) + 1) + high
+        return pair_keys(self.instance_a, self.instance_b, self.owners.size)
 
     @cached_property
     def repeated(self) -> int:
@@ -500,57 +516,6 @@ class Comparisons(Source):
         return (*self.notes, *notes, *([self._direction] if self._direction is not None else []))
 
 
-def _fields(
-    identities: LabelArray,
-    a: IntArray,
-    b: IntArray,
-    score: FloatArray,
-    distance: bool,
-    instances: tuple[LabelArray, IntArray, IntArray] | None,
-    groups: tuple[Coded, Coded] | None,
-    notes: Sequence[str],
-) -> dict[str, Any]:
-    """The fields of comparisons from clean columns; instances are (names, codes of a, codes of b)."""
-    group = None
-    if groups is not None:
-        same_length(identity_a=a, group_a=groups[0], group_b=groups[1])
-        labels, codes = merge(*groups)
-        group = group_of_identity(identities, np.concatenate([a, b]), Coded(labels, np.concatenate(codes)))
-        notes = [*notes, *missing_words(labels, "some groups")]
-    numbered = (None, None, None) if instances is None else _within_identities(a, b, *instances)
-    return {
-        "identities": identities,
-        "a": a,
-        "b": b,
-        "score": score,
-        "distance": bool(distance),
-        **dict(zip(("instances", "instance_a", "instance_b"), numbered, strict=True)),
-        "group": group,
-        "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
-        "origin": (),
-        "anonymous": False,
-    }
-
-
-def _scores(score: ArrayLike, *, copy: bool = True) -> FloatArray:
-    score = as_numpy(score, "score")
-    try:
-        raw = np.asarray(score)
-    except ValueError:
-        raise DataError("score must be one-dimensional, one number per row; its rows differ in length") from None
-    if raw.dtype.kind not in "iufbOUST":
-        raise DataError(f"score must hold real numbers; it holds {raw.dtype}")
-    if raw.ndim != 1:
-        raise DataError(f"score must be one-dimensional, one number per row; it has shape {raw.shape}")
-    try:
-        with np.errstate(over="ignore"):
-            values = raw.astype(np.float64, copy=copy)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"score must hold numbers: {error}") from None
-    check_finite(values, lambda row: f"score: row {row} holds")
-    return values
-
-
 def _both_sides(name: str, a: Coded | ArrayLike | None, b: Coded | ArrayLike | None) -> tuple[Coded, Coded] | None:
     """The columns `name`_a and `name`_b, or None where neither is given."""
     if (a is None) != (b is None):
@@ -592,67 +557,3 @@ def _within_identities(
     owned = (Coded(*distinct_integers(who * np.int64(width) + name)) for who, name in ((a, name_a), (b, name_b)))
     distinct, (first, second) = merge(*owned)
     return names[distinct % width], first, second
-
-
-def check_finite(values: NDArray[Any], said: Callable[[int], str], remedy: str = FAILED) -> None:
-    """A DataError where a number is NaN or infinite.
-
-    Parameters
-    ----------
-    values
-        Shape (n,).
-    said
-        From a row number to the beginning of the message: where it is, and ``is`` or ``holds``.
-    remedy
-        What to do about it.
-    """
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        row = int(bad[0])
-        more = f" ({bad.size} are not finite numbers)" if bad.size > 1 else ""
-        raise DataError(f"{said(row)} {values[row]}{more}; {remedy}")
-
-
-def direction_question(genuine: FloatArray, impostor: FloatArray, distance: bool) -> Note | None:
-    """Whether to ask if the scores point the other way: in words, or None where they point the right way.
-
-    Parameters
-    ----------
-    genuine, impostor
-        Scores of either kind; of many, an even sample is taken.
-    distance
-        Whether small scores are said to mean "same".
-    """
-    one, two = _sample(genuine), _sample(impostor)
-    if not one.size or not two.size:
-        return None
-    area = _area(one, two)
-    area = 1.0 - area if distance else area
-    if area + SURE * math.sqrt((1.0 / one.size + 1.0 / two.size) / 12.0) >= 0.5:
-        return None
-    return question(distance)
-
-
-def question(distance: bool) -> Note:
-    """The question itself, the same wherever it is asked."""
-    if distance:
-        return Note(
-            "direction",
-            "genuine distances are higher than impostor ones: is the score a similarity? If so, leave out --distance "
-            "(distance=False)",
-        )
-    return Note(
-        "direction",
-        "genuine scores are lower than impostor ones: is the score a distance? If so, use --distance (distance=True)",
-    )
-
-
-def _sample(scores: FloatArray) -> FloatArray:
-    return scores[:: max(1, -(-scores.size // SAMPLED))]
-
-
-def _area(genuine: FloatArray, impostor: FloatArray) -> float:
-    """The chance that a genuine score lies above an impostor one; a tie counts half."""
-    ordered = np.sort(impostor)
-    below = np.searchsorted(ordered, genuine, side="left") + np.searchsorted(ordered, genuine, side="right")
-    return float(below.mean()) / (2.0 * ordered.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray, LabelArray
-from matchbound.data.comparisons import Comparisons, check_finite
+from matchbound.data.arrays import as_numpy
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.labels import Coded, coded_labels, merge, missing_words
+from matchbound.data.scores import check_finite
 from matchbound.data.source import Source, group_of_identity
-from matchbound.data.tensors import as_numpy
 from matchbound.errors import DataError, UsageError
+from matchbound.files.mapping import FileArray, blocks_of, check_unchanged, settled
 from matchbound.files.origin import Origin
 from matchbound.notes import Note, as_notes
 
@@ -96,14 +98,18 @@ class Embeddings(Source):
         instance: ArrayLike | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        array = _as_vectors(vectors, similarity)
         people = coded_labels(identity, "identity")
-        _same_rows(array, people, "identity")
-        _check_rows(array, similarity, _place)
         identities, (codes,) = merge(people)
-        groups = None if group is None else coded_labels(group, "group")
-        names = None if instance is None else coded_labels(instance, "instance")
-        self._set(_fields(array, identities, codes, similarity, groups, names, [*notes, *people.notes("identity")]))
+        built = Embeddings.from_codes(
+            _as_vectors(vectors, similarity),
+            identities,
+            codes,
+            similarity,
+            group=None if group is None else coded_labels(group, "group"),
+            instance=None if instance is None else coded_labels(instance, "instance"),
+            notes=[*notes, *people.notes("identity")],
+        )
+        self.__dict__.update(vars(built))
 
     @classmethod
     def from_codes(
@@ -132,13 +138,42 @@ class Embeddings(Source):
             As for the class.
         """
         array = _as_vectors(vectors, similarity)
-        _same_rows(array, codes, "codes")
+        for name, column in (("identity", codes), ("group", group), ("instance", instance)):
+            if column is not None and len(column) != array.shape[0]:
+                raise DataError(f"vectors has {array.shape[0]} rows and {name} has {len(column)}; they must agree")
         _check_rows(array, similarity, where)
-        return cls.from_fields(**_fields(array, identities, codes, similarity, group, instance, notes))
+        groups = None
+        if group is not None:
+            groups = group_of_identity(identities, codes, group)
+            notes = [*notes, *missing_words(np.unique(groups), "some groups")]
+        return cls.from_fields(
+            vectors=array,
+            identities=identities,
+            codes=codes,
+            similarity=similarity,
+            group=groups,
+            instance=None if instance is None else instance.decoded(),
+            notes=(*as_notes(notes), *missing_words(identities, "some identities")),
+            origin=(),
+        )
 
     def __repr__(self) -> str:
         rows, width = self.vectors.shape
         return f"Embeddings({rows:,} vectors of {width:,} numbers, {self.n_identities:,} identities, {self.similarity})"
+
+    @cached_property
+    def settled(self) -> NDArray[Any]:
+        """The vectors where nothing outside this process can change them, shape (n, d).
+
+        Vectors that stay in a file are read: up to `matchbound.files.mapping.READ_BYTES` into memory, beyond that into
+        a temporary file. A file that changed since it was opened is an error.
+        """
+        return settled(self.vectors) if isinstance(self.vectors, FileArray) else self.vectors
+
+    def check_unchanged(self) -> None:
+        """A DataError where the vectors are those of a file that has changed since it was opened."""
+        if isinstance(self.vectors, FileArray):
+            check_unchanged(self.vectors)
 
     def __len__(self) -> int:
         return int(self.codes.size)
@@ -151,7 +186,7 @@ class Embeddings(Source):
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The numbers that decide every answer, for digests."""
-        return self.codes, self.vectors
+        return self.codes, self.settled
 
     @cached_property
     def instance_counts(self) -> IntArray:
@@ -180,14 +215,15 @@ class Embeddings(Source):
         rng = np.random.default_rng(0)
         direction = np.asarray(rng.standard_normal(self.vectors.shape[1]), dtype=self.vectors.dtype)
         shadow = np.empty(len(self), dtype=self.vectors.dtype)
-        # einsum sums every row in the same order, a product may not
-        np.einsum("ij,j->i", self.vectors, direction, out=shadow)
+        parts = blocks_of(self.vectors) if isinstance(self.vectors, FileArray) else [(0, self.vectors)]
+        for start, part in parts:  # einsum sums every row in the same order, a product may not
+            np.einsum("ij,j->i", part, direction, out=shadow[start : start + part.shape[0]])
         order = np.argsort(shadow, kind="stable")
         near = np.flatnonzero(shadow[order[1:]] == shadow[order[:-1]])
         suspects = np.unique(np.concatenate([order[near], order[near + 1]]))
         if not suspects.size:
             return 0
-        rows = np.ascontiguousarray(self.vectors[suspects])
+        rows = np.ascontiguousarray(self.settled[suspects])
         return int(suspects.size - np.unique(rows, axis=0).shape[0])
 
     def findings(self) -> tuple[Note, ...]:
@@ -213,7 +249,7 @@ class Embeddings(Source):
         identities, (codes,) = merge(Coded(self.identities, self.codes[rows]) if identity is None else identity)
         group = None if self.group is None else Coded(self.group, self.codes[rows])
         return self.with_fields(
-            vectors=self.vectors[rows],
+            vectors=self.settled[rows],
             identities=identities,
             codes=codes,
             instance=None if self.instance is None else self.instance[rows],
@@ -287,7 +323,7 @@ class Embeddings(Source):
         for name, index in (("first", a), ("second", b)):
             if index.size and not (int(index.min()) >= 0 and int(index.max()) < len(self)):
                 raise UsageError(f"{name} holds row numbers outside 0..{len(self) - 1}")
-        return pair_scores(self.vectors, a, b, self.similarity)
+        return pair_scores(self.settled, a, b, self.similarity)
 
 
 def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
@@ -308,44 +344,9 @@ def _as_vectors(vectors: ArrayLike, similarity: Similarity) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _fields(
-    vectors: NDArray[Any],
-    identities: LabelArray,
-    codes: IntArray,
-    similarity: Similarity,
-    group: Coded | None,
-    instance: Coded | None,
-    notes: Sequence[str],
-) -> dict[str, Any]:
-    """The fields of embeddings from clean columns."""
-    groups = None
-    if group is not None:
-        _same_rows(vectors, group, "group")
-        groups = group_of_identity(identities, codes, group)
-        notes = [*notes, *missing_words(np.unique(groups), "some groups")]
-    if instance is not None:
-        _same_rows(vectors, instance, "instance")
-    return {
-        "vectors": vectors,
-        "identities": identities,
-        "codes": codes,
-        "similarity": similarity,
-        "group": groups,
-        "instance": None if instance is None else instance.decoded(),
-        "notes": (*as_notes(notes), *missing_words(identities, "some identities")),
-        "origin": (),
-    }
-
-
-def _same_rows(vectors: NDArray[Any], column: Sized, name: str) -> None:
-    if len(column) != vectors.shape[0]:
-        raise DataError(f"vectors has {vectors.shape[0]} rows and {name} has {len(column)}; they must agree")
-
-
 def _check_rows(array: NDArray[Any], similarity: Similarity, where: Callable[[int], str]) -> None:
     """Every row finite, and not zero where a direction is needed; read in blocks, for memory maps."""
-    for start in range(0, array.shape[0], BLOCK_ROWS):
-        part = array[start : start + BLOCK_ROWS]
+    for start, part in blocks_of(array):
         total = np.einsum("ij,ij->i", part, part, dtype=np.float64)
         if similarity == "euclidean":
             with np.errstate(over="ignore"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import BoolArray, IntArray, LabelArray
 from matchbound.data.labels import as_labels, encode
@@ -50,21 +51,16 @@ class Failures:
         acquired: ArrayLike | None = None,
     ) -> None:
         labels = as_labels(identity, "identity")
-        size = labels.shape[0]
         if (tries is None) != (acquired is None):
             raise DataError("give both tries and acquired, or neither")
         people, (codes,) = encode(labels)
-        if people.size != size:
+        if people.size != labels.size:
             twice = people[np.flatnonzero(np.bincount(codes) > 1)[0]]
             raise DataError(f"identity {twice} occurs more than once; give one entry per person, or use from_attempts")
         order = np.argsort(codes)
-        self._fill(
-            people,
-            _truths("enrolled", enrolled, size)[order],
-            _counts("tries", tries, size)[order],
-            _counts("acquired", acquired, size)[order],
-            None,
-        )
+        known = _column("enrolled", enrolled, np.ones(labels.size, dtype=np.bool_))
+        attempts, samples = _column("tries", tries, codes * 0), _column("acquired", acquired, codes * 0)
+        self._set(people, known[order], attempts[order], samples[order])
 
     @classmethod
     def from_attempts(cls, identity: ArrayLike, acquired: ArrayLike, enrolled: ArrayLike | None = None) -> Failures:
@@ -79,19 +75,14 @@ class Failures:
         enrolled
             Whether that person could be enrolled, the same in all of their rows; by default everybody.
         """
-        labels = as_labels(identity, "identity")
-        got = _truths("acquired", acquired, labels.shape[0])
-        people, (codes,) = encode(labels)
-        tries = np.bincount(codes, minlength=people.size).astype(np.int64)
-        well = np.bincount(codes[got], minlength=people.size).astype(np.int64)
-        known = _truths("enrolled", enrolled, labels.shape[0])
-        yes = np.bincount(codes[known], minlength=people.size)
+        people, (codes,) = encode(as_labels(identity, "identity"))
+        every = np.ones(codes.size, dtype=np.bool_)
+        got, known = _column("acquired", acquired, every), _column("enrolled", enrolled, every)
+        tries, well, yes = (np.bincount(codes[rows], minlength=people.size) for rows in (every, got, known))
         mixed = np.flatnonzero((yes > 0) & (yes < tries))
         if mixed.size:
             raise DataError(f"identity {people[mixed[0]]} is enrolled in some rows and not in others")
-        made = cls.__new__(cls)
-        made._fill(people, yes > 0, tries, well, None)
-        return made
+        return cls.__new__(cls)._set(people, yes > 0, tries, well)
 
     @classmethod
     def from_counts(cls, *, fta: tuple[int, int] | None = None, fte: tuple[int, int] | None = None) -> Failures:
@@ -107,33 +98,25 @@ class Failures:
         for name, pair in (("fta", fta), ("fte", fte)):
             if pair is not None and not (len(pair) == 2 and 0 <= pair[0] <= pair[1] and pair[1] > 0):
                 raise UsageError(f"{name} must be (failed, of how many), such as (3, 150); got {pair!r}")
-        made = cls.__new__(cls)
         nobody = np.empty(0, dtype=np.int64)
-        made._fill(nobody, nobody.astype(np.bool_), nobody, nobody, (fte or (0, 0), fta or (0, 0)))
-        return made
+        counts = (fte or (0, 0), fta or (0, 0))
+        return cls.__new__(cls)._set(nobody, nobody.astype(np.bool_), nobody, nobody, counts)
 
-    def _fill(
+    def _set(
         self,
         identities: LabelArray,
         enrolled: BoolArray,
         tries: IntArray,
         acquired: IntArray,
-        counts: tuple[tuple[int, int], tuple[int, int]] | None,
-    ) -> None:
+        counts: tuple[tuple[int, int], tuple[int, int]] | None = None,
+    ) -> Failures:
         if np.any(acquired > tries):
             who = identities[np.flatnonzero(acquired > tries)[0]]
             raise DataError(f"identity {who} has more samples acquired than attempts")
-        fields = {
-            "identities": identities,
-            "enrolled": enrolled,
-            "tries": tries,
-            "acquired": acquired,
-            "counts": counts,
-        }
-        for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
+        for array in (identities, enrolled, tries, acquired):
+            array.setflags(write=False)
+        self.__dict__.update(identities=identities, enrolled=enrolled, tries=tries, acquired=acquired, counts=counts)
+        return self
 
     @property
     def by_person(self) -> bool:
@@ -172,23 +155,17 @@ class Failures:
         return int((self.tries - self.acquired).sum()), int(self.tries.sum())
 
 
-def _truths(name: str, values: ArrayLike | None, size: int) -> BoolArray:
+def _column(name: str, values: ArrayLike | None, default: NDArray[Any]) -> NDArray[Any]:
+    """Truths or counts, one per row as in the default, which stands for values that are not given."""
     if values is None:
-        return np.ones(size, dtype=np.bool_)
-    raw = np.asarray(values)
-    if raw.shape != (size,):
-        raise DataError(f"{name} must hold one entry per row ({size}); its shape is {raw.shape}")
-    if raw.dtype.kind not in "biuf" or not np.isin(raw, (0, 1)).all():
-        raise DataError(f"{name} must hold true and false, or 1 and 0")
-    return raw.astype(np.bool_)
-
-
-def _counts(name: str, values: ArrayLike | None, size: int) -> IntArray:
-    if values is None:
-        return np.zeros(size, dtype=np.int64)
-    raw = np.asarray(values)
-    if raw.shape != (size,):
-        raise DataError(f"{name} must hold one entry per person ({size}); its shape is {raw.shape}")
-    if raw.dtype.kind not in "iuf" or not np.all(np.isfinite(raw)) or np.any(raw < 0) or np.any(raw != np.round(raw)):
+        return default
+    raw, truths = np.asarray(values), default.dtype == np.bool_
+    if raw.shape != default.shape:
+        kind = "row" if truths else "person"
+        raise DataError(f"{name} must hold one entry per {kind} ({default.size}); its shape is {raw.shape}")
+    if truths:
+        if raw.dtype.kind not in "biuf" or not np.isin(raw, (0, 1)).all():
+            raise DataError(f"{name} must hold true and false, or 1 and 0")
+    elif raw.dtype.kind not in "iuf" or not (np.isfinite(raw) & (raw >= 0) & (raw == np.round(raw))).all():
         raise DataError(f"{name} must hold whole numbers, 0 or more")
-    return raw.astype(np.int64)
+    return raw.astype(default.dtype)

@@ -18,14 +18,13 @@ import numbers
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import IntArray, LabelArray
-from matchbound.data.arrow import values_of
-from matchbound.data.tensors import as_numpy
+from matchbound.data.arrays import as_numpy, values_of
 from matchbound.errors import DataError
 from matchbound.notes import Note
 
@@ -39,25 +38,22 @@ other one as long, and they are kept as an array of strings."""
 SPAN = 1 << 22
 """Whole numbers within so many of each other are told apart by a table with a place for each."""
 
+TEXT_WORDS = 1 << 10
+"""Labels that are looked at together, as one text."""
+
 FEW = 10_000
 """Up to so many are told apart without Arrow, whose import takes longer than that."""
-
-TEXT_WORDS = 1 << 10
-"""How many labels are looked at together, as one text."""
 
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
 MISSING_WORDS = frozenset(("na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
 """Words, in lower case, that files write for a value that is missing; as labels they are kept, and told."""
 
-Said = Callable[[int], str]
+Place = Callable[[int], str]
 """From a row number to the beginning of a message about the label in it."""
 
-
-class Refuse(Protocol):
-    """Refuses the label at a place of a table, with or without naming the label itself."""
-
-    def __call__(self, at: int, what: str, row: bool = True) -> None: ...
+NOT_WHOLE = "{verb} {value}; labels must be strings or whole numbers up to 2^{digits}"
+NOT_FINITE = "is missing or infinite{more}; fill it in or drop the row"
 
 
 @dataclass(frozen=True)
@@ -102,13 +98,11 @@ class Coded:
         """What was done to the labels of a column, in words."""
         if not self.padded:
             return []
-        return [
-            Note(
-                "padded-labels",
-                f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their "
-                "ends in some rows and without in others; they were taken for the same",
-            )
-        ]
+        text = (
+            f"{name}: {len(self.padded)} labels, such as {self.padded[0][:40]!r}, are written with spaces at their "
+            "ends in some rows and without in others; they were taken for the same"
+        )
+        return [Note("padded-labels", text)]
 
 
 def text_array(words: Sequence[str]) -> LabelArray:
@@ -129,7 +123,7 @@ def label_bytes(labels: LabelArray) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(f"{len(text)}:".encode() + text for text in texts), dtype=np.uint8)
 
 
-def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: Said) -> Coded:
+def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], place: Place) -> Coded:
     """A column from raw values and positions in them, by the one rule.
 
     Parameters
@@ -138,7 +132,7 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
         Distinct raw values of any kind; those that do not occur are not looked at.
     codes
         Positions in `values`, one per row, shape (n,).
-    said
+    place
         The beginning of a message about a row.
     """
     occurs = np.zeros(len(values), dtype=np.bool_)
@@ -147,63 +141,61 @@ def coded_values(values: Sequence[Any], codes: NDArray[np.integer[Any]], said: S
         values = [value for value, used in zip(values, occurs.tolist(), strict=True) if used]
         codes = (np.cumsum(occurs, dtype=np.int32) - 1)[codes]
 
-    def refuse(at: int, what: str, row: bool = True) -> None:
-        rows = np.flatnonzero(codes == at)
-        more = f" ({rows.size} such rows)" if rows.size > 1 else ""
-        subject = said(int(rows[0]))
-        subject = subject if row else f"{subject.rpartition(':')[0]}:"
-        if what.startswith("="):
-            what = what.replace("=", _verb(subject, int(rows[0])), 1)
-        raise DataError(f"{subject} {what.replace('%', more)}")
+    def refuse(at: int, problem: str, **facts: Any) -> None:
+        _refuse(np.flatnonzero(codes == at), place, problem, **facts)
 
     words = list(values)
     if set(map(type, words)) - {str}:
         for at, value in enumerate(words):
-            label, wrong = _label(value)
-            if wrong:
-                refuse(at, wrong)
-            words[at] = label
+            words[at] = _label(value, lambda problem, at=at, **facts: refuse(at, problem, **facts))
         if all(isinstance(word, int) and SMALLEST <= word <= LARGEST for word in words):
             return Coded(np.asarray(words, dtype=np.int64), codes)
         words = [str(word) for word in words]
     _check_text(words, refuse)
     stripped = [word.strip() for word in words]
     if not all(stripped):
-        refuse(stripped.index(""), "is empty%; fill it in or drop the row")
+        refuse(stripped.index(""), "is empty{more}; fill it in or drop the row")
     padded = [] if stripped == words else [word for word, count in Counter(stripped).items() if count > 1]
     return Coded(text_array(stripped), codes, tuple(padded))
 
 
-def _verb(subject: str, row: int) -> str:
-    """A row holds a value, a column is one."""
-    return "holds" if subject.endswith(f"row {row}") else "is"
+def _refuse(rows: IntArray, place: Place, problem: str, *, alone: bool = False, **facts: Any) -> None:
+    """A DataError about the label in some rows; `problem` may hold {more}, {verb} and the names of facts.
+
+    Parameters
+    ----------
+    alone
+        Leave out which label it is, where the problem says that itself.
+    """
+    row = int(rows[0])
+    subject = place(row)
+    verb = "holds" if subject.endswith(f"row {row}") else "is"  # a row holds a value, a column is one
+    more = f" ({rows.size} such rows)" if rows.size > 1 else ""
+    subject = f"{subject.rpartition(':')[0]}:" if alone else subject
+    raise DataError(f"{subject} {problem.format(more=more, verb=verb, **facts)}")
 
 
-def _check_text(words: Sequence[str], refuse: Refuse) -> None:
+def _check_text(words: Sequence[str], refuse: Callable[..., None]) -> None:
     """Text that can be written to a page and to a file: no NUL, no half of a surrogate pair, no whole book."""
-    pieces = range(0, len(words), TEXT_WORDS)
-    wholes = ("".join(words[start : start + TEXT_WORDS]) for start in pieces)
-    looks = [("\0" in whole, not whole.isascii() and not _can_be_written(whole), len(whole)) for whole in wholes]
-    if any(nul for nul, _, _ in looks):
-        at = next(at for at, word in enumerate(words) if "\0" in word)
-        refuse(at, "holds a NUL character%; labels are plain text")
-    if any(half for _, half, _ in looks):
-        at = next(at for at, word in enumerate(words) if any("\ud800" <= c <= "\udfff" for c in word))
-        refuse(at, "is not valid Unicode text%; decode it as UTF-8")
-    if sum(size for _, _, size in looks) > MAX_LABEL:
-        for at, word in enumerate(words):
+    for start in range(0, len(words), TEXT_WORDS):
+        part = words[start : start + TEXT_WORDS]
+        if max(map(len, part)) <= MAX_LABEL and not _text_problem("".join(part)):
+            continue
+        for at, word in enumerate(part, start):
             if len(word) > MAX_LABEL:
-                refuse(
-                    at, f"a label is longer than {MAX_LABEL:,} characters%; is a quote or a line end missing?", False
-                )
+                problem = "a label is longer than {most:,} characters{more}; is a quote or a line end missing?"
+                refuse(at, problem, most=MAX_LABEL, alone=True)
+            if _text_problem(word):
+                refuse(at, _text_problem(word))
 
 
-def _can_be_written(text: str) -> bool:
+def _text_problem(text: str) -> str:
+    """Why text cannot be written, if it cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return "is not valid Unicode text{more}; decode it as UTF-8"
+    return "holds a NUL character{more}; labels are plain text" if "\0" in text else ""
 
 
 def is_missing(value: object) -> bool:
@@ -215,52 +207,49 @@ def is_missing(value: object) -> bool:
     return isinstance(value, numbers.Number) and not isinstance(value, complex) and bool(value != value)
 
 
-def _label(value: Any) -> tuple[int | str, str]:
-    """A raw value as a label; or what is wrong with it, and then the label means nothing."""
+def _label(value: Any, refuse: Callable[..., None]) -> int | str:
+    """A raw value as a label."""
     if isinstance(value, str):
-        return str(value), ""
+        return str(value)
     if is_missing(value):
-        return "", "is missing%; fill it in or drop the row"
+        refuse("is missing{more}; fill it in or drop the row")
     if isinstance(value, bytes):
         try:
-            return value.decode("utf-8"), ""
+            return value.decode("utf-8")
         except UnicodeDecodeError:
-            return "", "holds bytes that are not UTF-8 text; decode the labels first"
+            refuse("holds bytes that are not UTF-8 text; decode the labels first")
     if isinstance(value, bool | np.bool_):
-        return str(bool(value)), ""
+        return str(bool(value))
     if isinstance(value, np.datetime64 | np.timedelta64 | datetime.date | datetime.time | datetime.timedelta):
-        return str(value), ""
+        return str(value)
     if isinstance(value, numbers.Integral):
-        return int(value), ""
+        return int(value)
     if isinstance(value, complex | np.complexfloating):
-        return "", f"is {value}; labels must be strings or whole numbers"
+        refuse("is {value}; labels must be strings or whole numbers", value=value)
     if isinstance(value, numbers.Number):
         digits = np.finfo(value.dtype).nmant + 1 if isinstance(value, np.floating) else 53
-        exact = not isinstance(value, float | np.floating)
         try:
             whole = int(value)  # type: ignore[call-overload]
         except (OverflowError, ValueError):
-            return "", "is missing or infinite%; fill it in or drop the row"
-        if whole != value or (not exact and abs(whole) >= 2**digits):
-            return "", f"= {value}; labels must be strings or whole numbers up to 2^{digits}"
-        return whole, ""
+            refuse(NOT_FINITE)
+        rounded = isinstance(value, float | np.floating) and abs(whole) >= 2**digits
+        if whole != value or rounded:
+            refuse(NOT_WHOLE, value=value, digits=digits)
+        return int(whole)
     if isinstance(value, Iterable):
-        return "", f"is a {type(value).__name__}, and labels must be one-dimensional: one label per row"
-    return str(value), ""
+        kind = type(value).__name__
+        refuse("is a {kind}, and labels must be one-dimensional: one label per row", kind=kind)
+    return str(value)
 
 
-def coded_labels(values: Coded | ArrayLike, name: str, said: Said | None = None) -> Coded:
+def coded_labels(values: Coded | ArrayLike, name: str, place: Place | None = None) -> Coded:
     """A column of labels from an array or a sequence, by the one rule; `name` is what messages call it."""
     if isinstance(values, Coded):
         return values
-
-    def row_of_argument(row: int) -> str:
-        return f"{name}: the label in row {row}"
-
-    said = said or row_of_argument
+    place = place or (lambda row: f"{name}: the label in row {row}")
     values = as_numpy(values, name)
     if isinstance(values, list | tuple):
-        return _coded_sequence(values, said)
+        return _coded_sequence(values, place)
     array = np.asarray(values)
     if array.ndim != 1:
         raise DataError(f"{name} must be one-dimensional, one label per row; it has shape {array.shape}")
@@ -268,26 +257,26 @@ def coded_labels(values: Coded | ArrayLike, name: str, said: Said | None = None)
     if kind == "i" or (kind == "u" and not _beyond(array)):
         return Coded(*distinct_integers(array))
     if kind == "f":
-        return Coded(*distinct_integers(whole_numbers(array, said)))
+        return Coded(*distinct_integers(_whole_numbers(array, place)))
     if kind in "cV":
         raise DataError(f"{name} holds values of type {array.dtype}; labels must be strings or whole numbers")
     if kind == "U" and array.size > FEW:
-        return _coded_text(array, said)
-    return _coded_sequence(array.tolist() if kind not in "Mm" else list(array), said)
+        return _coded_text(array, place)
+    return _coded_sequence(array.tolist() if kind not in "Mm" else list(array), place)
 
 
-def _coded_text(array: NDArray[Any], said: Said) -> Coded:
+def _coded_text(array: NDArray[Any], place: Place) -> Coded:
     """A column from a long array of text, by Arrow: as Python strings it would take much more room."""
     import pyarrow as pa
 
     try:
         hashed = pa.array(array).dictionary_encode()
-        return coded_values(hashed.dictionary.to_pylist(), values_of(hashed.indices), said)
+        return coded_values(hashed.dictionary.to_pylist(), values_of(hashed.indices), place)
     except (pa.ArrowException, UnicodeError):  # not valid text: the rule for single values names it
-        return _coded_sequence(array.tolist(), said)
+        return _coded_sequence(array.tolist(), place)
 
 
-def _coded_sequence(values: Sequence[Any], said: Said) -> Coded:
+def _coded_sequence(values: Sequence[Any], place: Place) -> Coded:
     """A column from Python values, by hashing; values that are equal and of different types are not taken for one."""
     kinds = set(map(type, values))
     whole = kinds - {np.uint64, np.timedelta64}  # numpy calls a span of time an integer
@@ -296,37 +285,33 @@ def _coded_sequence(values: Sequence[Any], said: Said) -> Coded:
             return Coded(*distinct_integers(np.asarray(values, dtype=np.int64)))
         except OverflowError:
             pass
+    alike = len(kinds) <= 1 and kinds <= {str, int, bytes}
     table: dict[Any, int] = {}
-    number = table.setdefault
-    if len(kinds) <= 1 and kinds <= {str, int, bytes}:
-        codes = np.fromiter((number(value, len(table)) for value in values), dtype=np.int64, count=len(values))
-        return coded_values(list(table), codes, said)
-    raw: dict[tuple[type, Any], Any] = {}
-    codes = np.empty(len(values), dtype=np.int64)
-    for row, value in enumerate(values):
-        try:
-            key = (type(value), None if is_missing(value) else value)
-            raw.setdefault(key, value)
-        except TypeError:  # what cannot be hashed is no label
-            key = (type(value), id(value))
-            raw[key] = value
-        codes[row] = number(key, len(table))
-    return coded_values([raw[key] for key in table], codes, said)
+    numbered = (table.setdefault(key, len(table)) for key in (values if alike else map(_key, values)))
+    codes = np.fromiter(numbered, dtype=np.int64, count=len(values))
+    first = np.unique(codes, return_index=True)[1].tolist()
+    return coded_values([values[row] for row in first], codes, place)
 
 
-def whole_numbers(array: NDArray[Any], said: Said) -> IntArray:
+def _key(value: Any) -> tuple[type, Any]:
+    """What tells a value from others; what cannot be hashed is no label, and is told apart from everything."""
+    try:
+        hash(value)
+    except TypeError:
+        return type(value), id(value)
+    return type(value), None if is_missing(value) else value
+
+
+def _whole_numbers(array: NDArray[Any], place: Place) -> IntArray:
     """Floats that are whole numbers, as int64; others are an error that names the row."""
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
-        more = f" ({bad.size} such rows)" if bad.size > 1 else ""
-        raise DataError(f"{said(int(bad[0]))} is missing or infinite{more}; fill it in or drop the row")
+        _refuse(bad, place, NOT_FINITE)
     digits = min(int(np.finfo(array.dtype).nmant) + 1, 53)
     wide = array.astype(np.float64)
     odd = np.flatnonzero((wide != np.round(wide)) | (np.abs(wide) >= 2.0**digits))
     if odd.size:
-        row = int(odd[0])
-        must = f"labels must be strings or whole numbers up to 2^{digits}"
-        raise DataError(f"{said(row)} {_verb(said(row), row)} {array[row]}; {must}")
+        _refuse(odd, place, NOT_WHOLE, value=array[odd[0]], digits=digits)
     return wide.astype(np.int64)
 
 
@@ -347,11 +332,11 @@ def distinct_integers(values: NDArray[Any]) -> tuple[IntArray, NDArray[np.intege
     import pyarrow as pa
 
     hashed = pa.array(wide).dictionary_encode()
-    found = values_of(hashed.dictionary)
-    order = np.argsort(found)
+    distinct = values_of(hashed.dictionary)
+    order = np.argsort(distinct)
     place = np.empty(order.size, dtype=np.int32)
     place[order] = np.arange(order.size)
-    return found[order], place[values_of(hashed.indices)]
+    return distinct[order], place[values_of(hashed.indices)]
 
 
 def as_labels(values: ArrayLike, name: str) -> LabelArray:
@@ -425,13 +410,11 @@ def missing_words(labels: LabelArray, what: str) -> list[Note]:
     """A note where some labels are words that often stand for a missing value; they are labels all the same."""
     if labels.dtype.kind in "iu":
         return []
-    found = [word for word in labels.tolist() if len(word) <= 9 and word.lower() in MISSING_WORDS]
-    if not found:
+    words = [word for word in labels.tolist() if len(word) <= 9 and word.lower() in MISSING_WORDS]
+    if not words:
         return []
-    return [
-        Note(
-            "missing-words",
-            f"{what} are named {', '.join(repr(word) for word in found[:3])}, which was read as a name like any other; "
-            "if it stands for a missing value, drop those rows",
-        )
-    ]
+    text = (
+        f"{what} are named {', '.join(repr(word) for word in words[:3])}, which was read as a name like any other; "
+        "if it stands for a missing value, drop those rows"
+    )
+    return [Note("missing-words", text)]

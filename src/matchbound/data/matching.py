@@ -13,6 +13,7 @@ from matchbound.arraytypes import IntArray, LabelArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import Coded, as_text, encode, merge
+from matchbound.data.scores import pair_keys
 from matchbound.errors import DataError, UsageError
 from matchbound.notes import Note
 
@@ -67,30 +68,28 @@ def match(systems: Sequence[Source]) -> Matched:
     strange = [type(s).__name__ for s in systems if not isinstance(s, Comparisons | Embeddings)]
     if strange:
         raise UsageError(f"systems must be Comparisons or Embeddings (see matchbound.read); got {strange[0]}")
-    embedded = [isinstance(source, Embeddings) for source in systems]
-    if all(embedded):
+    table = next((source for source in systems if isinstance(source, Comparisons)), None)
+    if table is None:
         return _match_embeddings([source for source in systems if isinstance(source, Embeddings)])
-    return _match_tables(_as_tables(systems))
+    return _match_tables([_score_as(source, table) if isinstance(source, Embeddings) else source for source in systems])
 
 
 def _match_embeddings(systems: list[Embeddings]) -> Matched:
     first = systems[0]
     if any(source.instance is None for source in systems):
-        who = [Coded(as_text(source.identities), source.codes) for source in systems]
-        _, codes = merge(*who)
+        _, codes = merge(*(Coded(as_text(source.identities), source.codes) for source in systems))
         if any(not np.array_equal(codes[0], other) for other in codes[1:]):
             raise DataError(
                 "the embeddings name no instances and their identities differ from row to row; give instance= to each "
                 "system so that they can be matched"
             )
-        shown = Coded(first.identities, first.codes)
-        matched = [source.take(np.arange(len(source)), shown) for source in systems[1:]]
-        return Matched((first, *matched), len(first), (0,) * len(systems), "row")
-    rows = _common(_instance_keys(systems), "instance")
-    shown = Coded(first.identities, first.codes[rows[0]])
-    made = tuple(source.take(row, shown) for source, row in zip(systems, rows, strict=True))
-    left = tuple(len(source) - rows[0].size for source in systems)
-    return Matched(made, int(rows[0].size), left, "identity and instance")
+        rows, how = [np.arange(len(first))] * len(systems), "row"
+    else:
+        rows, how = _common(_instance_keys(systems), "instance"), "identity and instance"
+    people, size = Coded(first.identities, first.codes[rows[0]]), int(rows[0].size)
+    base = first if np.array_equal(rows[0], np.arange(len(first))) else first.take(rows[0], people)
+    others = [source.take(row, people) for source, row in zip(systems[1:], rows[1:], strict=True)]
+    return Matched((base, *others), size, tuple(len(source) - size for source in systems), how)
 
 
 def _instance_keys(systems: Sequence[Embeddings]) -> list[IntArray]:
@@ -113,12 +112,6 @@ def _named_pairs(columns: Sequence[tuple[LabelArray, IntArray, LabelArray | None
     return [owner * np.int64(max(labels.size, 1)) + name for owner, name in zip(owners, names, strict=True)]
 
 
-def _as_tables(systems: Sequence[Source]) -> list[Comparisons]:
-    """Score embeddings on the comparisons of the first table."""
-    table = next(source for source in systems if isinstance(source, Comparisons))
-    return [source if isinstance(source, Comparisons) else _score_as(source, table) for source in systems]
-
-
 def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
     """The comparisons of a table that the embeddings can make, scored by them."""
     if source.instance is None or table.instances is None or table.instance_a is None or table.instance_b is None:
@@ -128,11 +121,11 @@ def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
         )
     _instance_keys([source])
     names, wanted = _named_pairs(
-        [(source.identities, source.codes, source.instance), (table.identities, _owners(table), table.instances)]
+        [(source.identities, source.codes, source.instance), (table.identities, table.owners, table.instances)]
     )
-    order = np.argsort(names)
-    at = np.minimum(np.searchsorted(names[order], wanted), names.size - 1)
-    row = np.where(names[order[at]] == wanted, order[at], -1)
+    _, rows, instances = np.intersect1d(names, wanted, assume_unique=True, return_indices=True)
+    row = np.full(wanted.size, -1, dtype=np.int64)
+    row[instances] = rows
     kept = np.flatnonzero((row[table.instance_a] >= 0) & (row[table.instance_b] >= 0))
     if not kept.size:
         raise DataError("no comparison joins two instances that the embeddings have; check how instances are named")
@@ -140,32 +133,26 @@ def _score_as(source: Embeddings, table: Comparisons) -> Comparisons:
     return table.take(kept).with_fields(score=score, distance=source.distance)
 
 
-def _owners(table: Comparisons) -> IntArray:
-    """The identity of each instance of a table that names them."""
-    assert table.instances is not None
-    assert table.instance_a is not None
-    assert table.instance_b is not None
-    owner = np.zeros(table.instances.size, dtype=np.int64)
-    owner[table.instance_a], owner[table.instance_b] = table.a, table.b
-    return owner
-
-
 def _match_tables(systems: list[Comparisons]) -> Matched:
     first = systems[0]
-    if all(source.instances is not None for source in systems):
-        keys = _comparison_keys(systems)
-        if all(np.array_equal(keys[0], other) for other in keys[1:]):
-            rows = [np.arange(len(first))] * len(systems)
-        else:
-            rows = _common(_by_occurrence(keys), "comparison")
-        how = "instance"
-    elif all(_same_rows(first, other) for other in systems[1:]):
-        rows, how = [np.arange(len(first))] * len(systems), "row"
+    named = all(source.instances is not None for source in systems)
+    keys = _comparison_keys(systems) if named else _identity_pair_keys(systems)
+    how = "instance" if named else "row"
+    if all(np.array_equal(keys[0], other) for other in keys[1:]):
+        rows = [np.arange(len(first))] * len(systems)
+    elif named:
+        rows = _common(_by_occurrence(keys), "comparison")
     else:
-        rows, how = _by_identity_pair(systems), "identity pair"
+        how = "identity pair"
+        for place, key in enumerate(keys):
+            if np.unique(key).size < key.size:
+                raise DataError(
+                    f"system {place + 1} compares an identity pair more than once and names no instances, so its "
+                    "comparisons cannot be matched; give instance_a= and instance_b= to every system"
+                )
+        rows = _common(keys, how)
     size = int(rows[0].size)
-    whole = size == len(first) and np.array_equal(rows[0], np.arange(size))
-    base = first if whole else first.take(rows[0])
+    base = first if np.array_equal(rows[0], np.arange(len(first))) else first.take(rows[0])
     others = [
         base.with_fields(score=other.score[row], distance=other.distance)
         for other, row in zip(systems[1:], rows[1:], strict=True)
@@ -173,27 +160,20 @@ def _match_tables(systems: list[Comparisons]) -> Matched:
     return Matched((base, *others), size, tuple(len(source) - size for source in systems), how)
 
 
-def _same_rows(one: Comparisons, two: Comparisons) -> bool:
-    """Whether both compare the same two identities in every row, either way round."""
-    if len(one) != len(two) or one.n_identities != two.n_identities:
-        return False
-    _, (mine, theirs) = encode(as_text(one.identities), as_text(two.identities))
-    low = np.array_equal(np.minimum(mine[one.a], mine[one.b]), np.minimum(theirs[two.a], theirs[two.b]))
-    return low and np.array_equal(np.maximum(mine[one.a], mine[one.b]), np.maximum(theirs[two.a], theirs[two.b]))
-
-
 def _comparison_keys(systems: list[Comparisons]) -> list[IntArray]:
     """A number for each pair of instances, the same in all systems."""
-    names = _named_pairs([(source.identities, _owners(source), source.instances) for source in systems])
-    _, codes = encode(*names)
-    size = max((int(code.max(initial=0)) + 1 for code in codes), default=1)
-    keys = []
-    for source, code in zip(systems, codes, strict=True):
-        assert source.instance_a is not None
-        assert source.instance_b is not None
-        one, two = code[source.instance_a], code[source.instance_b]
-        keys.append(np.minimum(one, two) * np.int64(size) + np.maximum(one, two))
-    return keys
+    names = _named_pairs([(source.identities, source.owners, source.instances) for source in systems])
+    labels, codes = encode(*names)
+    return [
+        pair_keys(code[source.instance_a], code[source.instance_b], labels.size)
+        for source, code in zip(systems, codes, strict=True)
+    ]
+
+
+def _identity_pair_keys(systems: list[Comparisons]) -> list[IntArray]:
+    """A number for each pair of identities, the same in all systems."""
+    labels, codes = encode(*(as_text(source.identities) for source in systems))
+    return [pair_keys(code[s.a], code[s.b], labels.size) for s, code in zip(systems, codes, strict=True)]
 
 
 def _by_occurrence(keys: list[IntArray]) -> list[IntArray]:
@@ -213,22 +193,6 @@ def _times(code: IntArray) -> IntArray:
     times = np.empty(code.size, dtype=np.int64)
     times[order] = rank
     return times
-
-
-def _by_identity_pair(systems: list[Comparisons]) -> list[IntArray]:
-    labels, codes = encode(*(as_text(source.identities) for source in systems))
-    keys = []
-    for place, (source, code) in enumerate(zip(systems, codes, strict=True)):
-        one, two = code[source.a], code[source.b]
-        key = np.minimum(one, two) * np.int64(labels.size) + np.maximum(one, two)
-        ordered = np.sort(key)
-        if (ordered[1:] == ordered[:-1]).any():
-            raise DataError(
-                f"system {place + 1} compares an identity pair more than once and names no instances, so its "
-                "comparisons cannot be matched; give instance_a= and instance_b= to every system"
-            )
-        keys.append(key)
-    return _common(keys, "identity pair")
 
 
 def _common(keys: Sequence[NDArray[np.generic]], what: str) -> list[IntArray]:

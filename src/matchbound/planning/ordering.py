@@ -14,15 +14,14 @@ not optimal at B = 6 and B = 12. See docs/explanation/protocol.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from matchbound.arraytypes import IntArray
 
 
-@dataclass(frozen=True, eq=False)
-class Edges:
+class Edges(NamedTuple):
     """Pairs in the order of their visit, all arrays int64 of one shape.
 
     a, b
@@ -37,21 +36,10 @@ class Edges:
     visit_b: IntArray
 
 
-def n_edges(n: IntArray | int) -> IntArray | int:
-    """Pairs of n things, n(n − 1)/2."""
-    return n * (n - 1) // 2
-
-
 def edges_at(n: IntArray, index: IntArray) -> Edges:
     """The pair with number `index` among the pairs of n things, by closed form; arrays of one shape, n ≥ 2."""
     odd = n % 2 == 1
-    even_edges, odd_edges = _even(n, index), _odd(n, index)
-    return Edges(
-        np.where(odd, odd_edges.a, even_edges.a),
-        np.where(odd, odd_edges.b, even_edges.b),
-        np.where(odd, odd_edges.visit_a, even_edges.visit_a),
-        np.where(odd, odd_edges.visit_b, even_edges.visit_b),
-    )
+    return Edges(*(np.where(odd, one, two) for one, two in zip(_odd(n, index), _even(n, index), strict=True)))
 
 
 def first_edges(n: int, start_turn: int, turns: int) -> Edges:
@@ -69,7 +57,7 @@ def first_edges(n: int, start_turn: int, turns: int) -> Edges:
         key = key + np.where(place < half, 0, np.where(place == half, n, 2 * n))
     order = np.argsort(key.reshape(turns, length), axis=1, kind="stable")
     order = (order + (np.arange(turns, dtype=np.int64) * length)[:, None]).reshape(-1)
-    return Edges(edges.a[order], edges.b[order], edges.visit_a[order], edges.visit_b[order])
+    return Edges(*(column[order] for column in edges))
 
 
 def turn_length(n: int) -> int:
@@ -91,8 +79,7 @@ def _even_rank(vertex: IntArray, n: IntArray | np.int64) -> IntArray:
     """Rename vertices so that round 0 is (0, 1), (2, 3), …"""
     rank = np.where(vertex < n // 2, 2 * vertex, 2 * (n - 1 - vertex) + 1)
     rank = np.where(vertex == 0, 1, rank)
-    renamed: IntArray = np.where(vertex == n - 1, 0, rank)
-    return renamed
+    return np.where(vertex == n - 1, 0, rank)
 
 
 def _odd(n: IntArray | np.int64, index: IntArray) -> Edges:
@@ -111,5 +98,4 @@ def _odd_rank(cycle: IntArray, place: IntArray, n: IntArray | np.int64) -> IntAr
     around = np.maximum(n - 1, 1)
     vertex = np.where(place % 2 == 1, cycle + (place + 1) // 2, cycle - place // 2) % around
     rank = np.where((vertex >= 1) & (vertex <= around // 2), 2 * vertex - 1, 2 * ((around - vertex) % around))
-    renamed: IntArray = np.where(place == n - 1, n - 1, rank)
-    return renamed
+    return np.where(place == n - 1, n - 1, rank)

@@ -1,27 +1,29 @@
 """How many people to recruit, and how many instances of each, for an interval that is narrow enough.
 
-The promise of a plan is about the data that will come: with probability `power` the interval that `evaluate`
-will report is no wider than asked for, or its upper bound no higher. Half of all studies planned for the
-*expected* width miss it.
+The promise of a plan is about the data that will come: with probability `power` the interval that `evaluate` will
+report is no wider than asked for, or its upper bound no higher. Half of all studies planned for the *expected* width
+miss it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import IntArray
-from matchbound.errors import UsageError, argument
-from matchbound.planning.goal import Expectation, Target, draws, expect, one_thread, smallest
-from matchbound.planning.known import Known, known_from
+from matchbound.errors import MatchboundError, UsageError, argument
 from matchbound.planning.predictive import n_comparisons
-from matchbound.planning.rules import Rule, ZeroErrors, rules_of_thumb, zero_errors
+from matchbound.planning.study import LEAST_IDENTITIES, Expectation, Known, Study, Target, known_from
+from matchbound.results.claims import Claim
 from matchbound.results.interval import check_level, check_rate, check_whole, named
+from matchbound.show.numbers import percent
 from matchbound.show.shown import Shown
-from matchbound.stats.latent.model import DEFAULT, LatentSettings, Metric
+from matchbound.stats.intervals import wilson
+from matchbound.stats.latent import DEFAULT, LatentSettings, Metric
 
 LEAST_RATE = 1e-15
 """The smallest rate, other than 0, that can be planned for."""
@@ -42,9 +44,8 @@ class CostCurve(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """One record per number of instances."""
-        names = ("instances", "n_identities", "recordings", "comparisons")
-        columns = [getattr(self, name).tolist() for name in names]
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        columns = {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def cheapest(self, per_identity: float, per_instance: float) -> int:
         """The place in the arrays that costs least, when a person and each of its instances have a price.
@@ -55,6 +56,59 @@ class CostCurve(Shown):
             What it costs to recruit a person, and to record one instance.
         """
         return int(np.argmin(per_identity * self.n_identities + per_instance * self.recordings))
+
+
+@dataclass(frozen=True)
+class Rule(Shown):
+    """A rule of thumb as it would be used: comparisons it asks for, as if they were independent.
+
+    Rule of 3: no error in N independent comparisons shows a rate below 3/N at 95%. Rule of 30: with 30 errors the rate
+    is known to ±30% at 90% (both in Mansfield & Wayman, "Best Practices in Testing and Reporting Performance of
+    Biometric Devices"). All comparisons among G people are G(G−1)/2 comparisons, and not as many independent ones.
+
+    name
+        ``"rule of 3"`` or ``"rule of 30"``.
+    comparisons
+        What the rule asks for.
+    n_identities
+        People whose comparisons, all of them, are so many.
+    promise
+        What the rule says one gets.
+    chance
+        How often these people would meet the plan's target, dependence being accounted for.
+    """
+
+    name: str
+    comparisons: int
+    n_identities: int
+    promise: str
+    chance: float
+
+
+@dataclass(frozen=True)
+class ZeroErrors(Shown):
+    """What no false accept (or reject) at all would show: upper bounds on the rate at `level`.
+
+    independent
+        If all comparisons were independent, 1 − (1−level)^(1/N): the rule of 3.
+    default
+        ``upper_bound()`` of data with these correlations: the latent limit, never below `independent`.
+    disjoint
+        From comparisons that share nobody alone (⌊G/2⌋ impostor pairs, or one genuine comparison of each identity):
+        right whatever the dependence.
+    wilson
+        ``upper_bound(method="wilson")``: Wilson's limit at ⌊G/2⌋ (FRR: G) effective comparisons.
+    """
+
+    metric: Metric
+    n_identities: int
+    instances: int
+    comparisons: int
+    level: float
+    independent: float
+    default: float
+    disjoint: float
+    wilson: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,8 +122,6 @@ class Plan(Shown):
     correlation, doubt
         The correlation of errors that share a person at the expected rate (FAR: ρ_s, FRR: ρ_w), and its standard error:
         of a pilot, and of the rise that is allowed for at small rates. The chance is an average over it.
-    source
-        Where the correlations come from.
     expected
         What the data will show.
     rules
@@ -87,19 +139,22 @@ class Plan(Shown):
     comparisons: int
     correlation: float
     doubt: float
-    source: str
     expected: Expectation
     rules: tuple[Rule, ...]
     clean: ZeroErrors
     claim: float | None
     claim_power: float | None
-    known: Known = field(repr=False)
-    seed: int = field(repr=False, default=0)
+    study: Study = field(repr=False)
 
     @property
     def method(self) -> str:
         """The interval that the plan is for: ``"latent"`` or ``"wilson"``."""
         return self.target.method
+
+    @property
+    def source(self) -> str:
+        """Where the correlations come from."""
+        return self.study.known.source
 
     def __repr__(self) -> str:
         target = self.target
@@ -110,15 +165,11 @@ class Plan(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """What was asked for, the people that it takes, and what to expect of them."""
-        target, expected = self.target, self.expected
+        asked, expected = asdict(self.target), self.expected
+        asked.pop("method")
         return [
             {
-                "metric": target.metric,
-                "rate": target.rate,
-                "goal": target.goal,
-                "value": target.value,
-                "level": target.level,
-                "power": target.power,
+                **asked,
                 "n_identities": self.n_identities,
                 "instances": self.instances,
                 "comparisons": self.comparisons,
@@ -140,8 +191,7 @@ class Plan(Shown):
         instances
             Instances of each; by default those of the plan.
         """
-        with one_thread():
-            return expect(self.target, self.known, n_identities, instances or self.instances, self.seed)
+        return replace(self.study, instances=instances or self.instances).expect(n_identities)
 
     def power(self, claim: float, *, n_identities: int | None = None) -> float:
         """Probability that the upper bound at the target's level will lie below a claimed rate.
@@ -153,10 +203,7 @@ class Plan(Shown):
         n_identities
             How many people; by default those of the plan.
         """
-        size = n_identities or self.n_identities
-        target = replace(self.target, goal="upper", value=claim)
-        with one_thread():
-            return draws(target, self.known, size, self.instances, self.seed).met()
+        return _power(self.study, claim, n_identities or self.n_identities)
 
     def cost_curve(self, instances: Sequence[int] = (1, 2, 3, 5, 10)) -> CostCurve:
         """The people that the same goal needs with other numbers of instances.
@@ -166,15 +213,12 @@ class Plan(Shown):
         instances
             Numbers of instances per person.
         """
-        least = 2 if self.target.metric == "frr" else 1
-        tried = np.array(sorted({m for m in (*instances, self.instances) if m >= least}), dtype=np.int64)
-        with one_thread():
-            sizes = [
-                self.n_identities if m == self.instances else smallest(self.target, self.known, int(m), self.seed)
-                for m in tried
-            ]
-        people = np.array(sizes, dtype=np.int64)
-        pairs = [n_comparisons(self.target.metric, int(g), int(m)) for g, m in zip(people, tried, strict=True)]
+        sizes = {self.instances: self.n_identities}
+        for m in instances:
+            if m not in sizes and m >= _least_instances(self.target.metric):
+                sizes[int(m)] = replace(self.study, instances=int(m)).smallest()
+        tried, people = np.array(sorted(sizes.items()), dtype=np.int64).T
+        pairs = [n_comparisons(self.target.metric, g, m) for m, g in sorted(sizes.items())]
         return CostCurve(tried, people, people * tried, np.array(pairs, dtype=np.int64))
 
 
@@ -249,7 +293,7 @@ def plan(
     target = _target(far, frr, width, upper, level, power, claim)
     target = replace(target, method="latent" if chosen == "auto" else chosen)
     check_whole(instances, "instances")
-    least = 2 if target.metric == "frr" else 1
+    least = _least_instances(target.metric)
     if not least <= instances <= 100:
         raise UsageError(
             f"{argument('instances')}: {target.metric.upper()} is planned with {least} to 100 per person; got "
@@ -259,32 +303,33 @@ def plan(
         raise UsageError(f"claim must be a rate between 0 and 1; got {claim!r}")
     known = known_from(target.metric, pilot, design_effect, settings)
     seed = rng if isinstance(rng, int) else int(np.random.default_rng(rng).integers(2**31))
-    with one_thread():
-        size = smallest(target, known, int(instances), seed)
-        expected = expect(target, known, size, int(instances), seed)
-        rules = rules_of_thumb(target, known, int(instances), seed)
-        clean = zero_errors(size, instances=instances, metric=target.metric, level=level, known=known)
-    scenarios = known.scenarios(target.rate, size, int(instances))
-    which = 0 if target.metric == "far" else 1
-    rho = np.array([scenario.true[which] for scenario in scenarios])
+    study = Study(target, known, int(instances), seed)
+    size = study.smallest()
+    scenarios = study.scenarios(size)
+    rho = np.array([scenario.true[target.metric != "far"] for scenario in scenarios])
     weight = np.array([scenario.weight for scenario in scenarios])
-    made = Plan(
+    return Plan(
         target=target,
         n_identities=size,
         instances=int(instances),
-        comparisons=n_comparisons(target.metric, size, int(instances)),
+        comparisons=study.comparisons(size),
         correlation=float(rho[0]),
         doubt=float(np.sqrt(weight @ (rho - weight @ rho) ** 2)),
-        source=known.source,
-        expected=expected,
-        rules=rules,
-        clean=clean,
+        expected=study.expect(size),
+        rules=_rules_of_thumb(study),
+        clean=zero_errors(size, instances=instances, metric=target.metric, level=level, known=known),
         claim=claim,
-        claim_power=None,
-        known=known,
-        seed=seed,
+        claim_power=None if claim is None else _power(study, claim, size),
+        study=study,
     )
-    return made if claim is None else replace(made, claim_power=made.power(claim))
+
+
+def _least_instances(metric: Metric) -> int:
+    return 2 if metric == "frr" else 1
+
+
+def _power(study: Study, claim: float, n_identities: int) -> float:
+    return replace(study, target=replace(study.target, goal="upper", value=claim)).chance(n_identities)
 
 
 def _target(
@@ -297,31 +342,188 @@ def _target(
     claim: float | None,
 ) -> Target:
     """Check what was asked for."""
-    if (far is None) == (frr is None):
+    rate = frr if far is None else far
+    if rate is None or (far is not None and frr is not None):
         raise UsageError(
             f"give one of {argument('far')} and {argument('frr')}: the rate that the system is thought to have"
         )
-    metric: Metric = "far" if far is not None else "frr"
-    rate = far if far is not None else frr
-    assert rate is not None
+    metric: Metric = "frr" if far is None else "far"
     if not (0.0 <= rate < 1.0) or 0.0 < rate < LEAST_RATE:
         raise UsageError(f"{metric} must be a rate below 1 and either 0 or at least {LEAST_RATE:g}; got {rate!r}")
-    if width is None and upper is None:
-        upper = claim
-    if (width is None) == (upper is None):
-        raise UsageError("give one of width (of the two-sided interval) and upper (the one-sided upper bound)")
+    upper = claim if width is None and upper is None else upper
     check_level(level)
     check_rate(power, "power", "0.8")
     if power > 0.999:
         raise UsageError(f"power can be planned up to 0.999; got {power!r}")
-    if width is not None:
-        check_rate(width, "width")
-        return Target(metric, float(rate), "width", float(width), level, power)
-    assert upper is not None
+    if width is not None and upper is None:
+        return Target(metric, float(rate), "width", check_rate(width, "width"), level, power)
+    if width is not None or upper is None:
+        raise UsageError("give one of width (of the two-sided interval) and upper (the one-sided upper bound)")
     if not rate < upper < 1.0:
         raise UsageError(
             f"{argument('upper')} must lie between the rate ({rate:g}) and 1: an upper bound below the assumed "
-            "rate cannot be "
-            f"reached; got {upper!r}"
+            f"rate cannot be reached; got {upper!r}"
         )
     return Target(metric, float(rate), "upper", float(upper), level, power)
+
+
+def identities_for(metric: Metric, comparisons: int, instances: int) -> int:
+    """The fewest people whose comparisons, all pairs, are at least so many."""
+    if metric == "frr":
+        return max(2, -(-comparisons // n_comparisons("frr", 1, instances)))
+    guess = max(2, int(math.sqrt(2.0 * comparisons) / instances))
+    while n_comparisons("far", guess, instances) < comparisons:
+        guess += 1
+    return guess
+
+
+def zero_errors(
+    n_identities: int,
+    *,
+    instances: int = 1,
+    metric: Metric = "far",
+    level: float = 0.95,
+    known: Known | None = None,
+) -> ZeroErrors:
+    """Upper bounds on a rate after a test without errors: by the rule of 3, and with dependence accounted for.
+
+    Parameters
+    ----------
+    n_identities : int
+        People who take part.
+    instances : int
+        Instances of each.
+    metric : {"far", "frr"}
+        Which rate.
+    level : float
+        Confidence of the bounds.
+    known : Known, optional
+        How errors are correlated, as a plan knows it; by default the assumed correlations.
+
+    Returns
+    -------
+    ZeroErrors
+        The bounds, from the most cautious to the rule of 3.
+
+    See Also
+    --------
+    plan
+
+    Examples
+    --------
+    All comparisons of 174 people with one record each, in both orders, are 174·173 = 30,102, and 3/30,102 is
+    1e-4. Only half of them are different comparisons, and only 87 share nobody:
+
+    >>> from matchbound.planning.plan import zero_errors
+    >>> clean = zero_errors(174)
+    >>> clean.comparisons, round(clean.disjoint, 3)
+    (15051, 0.034)
+    """
+    check_level(level)
+    least = _least_instances(metric)
+    if n_identities < 2 or instances < least:
+        raise UsageError(f"{metric} needs at least 2 identities with {least} instances each")
+    known = known_from(metric, None, None) if known is None else known
+    model = known.study(known.scenarios(0.0, n_identities, instances)[0], n_identities, instances)
+    comparisons = n_comparisons(metric, n_identities, instances)
+    apart = disjoint_comparisons(metric, n_identities)
+    return ZeroErrors(
+        metric=metric,
+        n_identities=n_identities,
+        instances=instances,
+        comparisons=comparisons,
+        level=level,
+        independent=exact_bound(comparisons, level),
+        default=float(model.limit(0.0, model.deviate(level, "upper"), True)[0]),
+        disjoint=exact_bound(apart, level),
+        wilson=wilson(0.0, apart, 1.0 - level)[1],
+    )
+
+
+def disjoint_comparisons(metric: str, n_identities: int) -> int:
+    """Comparisons that share nobody: one per two identities (FAR) or per identity (FRR)."""
+    return n_identities // 2 if metric == "far" else n_identities
+
+
+def exact_bound(comparisons: int, level: float) -> float:
+    """The upper bound on a rate after no error in so many independent comparisons."""
+    return -math.expm1(math.log1p(-level) / comparisons)
+
+
+def _rules_of_thumb(study: Study) -> tuple[Rule, ...]:
+    """The rule of 3 for the bound (or the rate) and the rule of 30 for the rate, with what they are worth here."""
+    target = study.target
+    bound = target.value if target.goal == "upper" else target.rate
+    asked = (
+        ("rule of 3", 3.0, bound, f"no error shows a rate below {bound:g} at 95%"),
+        ("rule of 30", 30.0, target.rate, "30 errors give the rate to ±30% at 90%"),
+    )
+    rules = []
+    for name, errors, rate, promise in asked:
+        if rate > 0.0:
+            comparisons = math.ceil(errors / rate - 1e-9)
+            size = max(identities_for(target.metric, comparisons, study.instances), LEAST_IDENTITIES)
+            rules.append(Rule(name, comparisons, size, promise, study.chance(size)))
+    return tuple(rules)
+
+
+def plan_for(
+    claim: Claim, pilot: Any = None, *, instances: int = 2, rng: int | np.random.Generator | None = 0, **options: Any
+) -> Plan:
+    """How many people would show a claim about FAR or FRR, if the rate is what was seen.
+
+    Parameters
+    ----------
+    claim
+        About ``far`` or ``frr`` below a target that the estimate meets.
+    pilot
+        The data at hand, for how errors are correlated; see `plan`.
+    instances
+        Instances of each person in the study to come.
+    rng, options
+        Handed to `plan`.
+
+    Raises
+    ------
+    UsageError
+        When the claim is about something else, or when the estimate itself does not meet the target: no sample size is
+        expected to show it.
+
+    Returns
+    -------
+    Plan
+        The sample size that would show the claim.
+
+    See Also
+    --------
+    plan, Claim
+
+    Examples
+    --------
+    >>> import matchbound as mb
+    >>> claim = mb.evaluate(mb.demo_data(), threshold=0.6).far.claim(below=1e-9)
+    >>> claim.verdict
+    'refuted'
+    """
+    if claim.metric not in ("far", "frr") or claim.relation != "<":
+        raise UsageError(f"plan_for plans claims that far or frr is below a target; this one is {claim.statement!r}")
+    if claim.estimate >= claim.target:
+        raise UsageError(
+            f"{claim.statement}: the estimate is {claim.estimate:g}, so that no sample is expected to show it"
+        )
+    rate: dict[str, Any] = {claim.metric: claim.estimate}
+    return plan(**rate, upper=claim.target, level=claim.level, pilot=pilot, instances=instances, rng=rng, **options)
+
+
+def people_for(claim: Claim, pilot: Any = None, instances: int = 2) -> str | None:
+    """One sentence with the number of people, or None where there is nothing to plan or it cannot be planned."""
+    if claim.verdict != "not shown":
+        return None
+    try:
+        study = plan_for(claim, pilot, instances=instances)
+    except MatchboundError:
+        return None
+    return (
+        f"Plan: {study.n_identities:,} people with {study.instances} instances each would show it with probability "
+        f"{study.target.power:g} if the rate is {percent(claim.estimate)}"
+    )

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import normal_quantile, wilson_limits
-from matchbound.stats.latent.model import Metric
-from matchbound.stats.variance import far_bias_factor, frr_bias_factor
+from matchbound.stats.latent import Metric
+from matchbound.stats.normal import ndtri
 
 NODES = 41
 """Bins of an identity's effect, over ±5 standard deviations."""
@@ -82,23 +84,18 @@ def predictive(
     if p == 0.0:
         nothing = np.zeros(n_draws)
         return Predictive(nothing, nothing, nothing, n_identities // 2 if metric == "far" else n_identities)
-    draw = _far if metric == "far" else _frr
-    return draw(p, n_identities, instances, correlations, n_draws, rng)
-
-
-def _frr(
-    p: float, n_identities: int, instances: int, rho: tuple[float, float], n_draws: int, rng: np.random.Generator
-) -> Predictive:
-    """Identities are independent: the count of each is a binomial with a Gaussian effect, and so its law is known."""
+    if metric == "far":
+        return _far(p, n_identities, instances, correlations, n_draws, rng)
+    # identities are independent: the count of each is a binomial with a Gaussian effect, and so its law is known
     g = instances * (instances - 1) // 2
     total = n_comparisons("frr", n_identities, instances)
-    law = _count_law(g, np.zeros(1), p, 0.0, rho[1])[0]
+    law = _count_law(g, np.zeros(1), p, 0.0, correlations[1])[0]
     size, square, share = _grouped(np.arange(1, g + 1), law[1:])
     counts = rng.multinomial(n_identities, np.append(share, max(1.0 - share.sum(), 0.0)), size=n_draws)[:, :-1]
     estimate = counts @ size / total
     variance = (counts @ square - estimate * estimate * g * g * n_identities) / float(total) ** 2
     variance = np.where(variance > 1e-12 * estimate * estimate, variance, 0.0)
-    return Predictive(estimate, variance, frr_bias_factor(float(n_identities)) * variance, n_identities)
+    return Predictive(estimate, variance, bias_factor("frr", n_identities) * variance, n_identities)
 
 
 def _far(
@@ -106,14 +103,12 @@ def _far(
 ) -> Predictive:
     size_g, m = n_identities, instances * instances
     shared = min(rho[0], MOST_SHARED)
-    pair = _pair_law(p, m, shared, max(rho[1], 2.0 * shared))
-    mean, within, weight = pair.mean, pair.within, pair.weight
-    sizes, squares, share = pair.sizes, pair.squares, pair.share
+    weight, mean, within, any_error, sizes, squares, share = _pair_law(p, m, shared, max(rho[1], 2.0 * shared))
     size_1, size_2 = float(share @ sizes), float(share @ squares)
     count = rng.multinomial(size_g, weight, size=n_draws).astype(np.float64)
 
     expected, expected_within, expected_pairs = (
-        np.maximum(_over_pairs(count, x), 1e-12) for x in (mean, within, pair.any_error)
+        np.maximum(_over_pairs(count, x), 1e-12) for x in (mean, within, any_error)
     )
     of_identity = count @ mean - np.diag(mean)  # E[S_i] of a member of each bin
     of_squares = count @ (mean * mean) - np.diag(mean) ** 2
@@ -138,13 +133,11 @@ def _far(
     a2 = 2.0 * (errors + pairs_within)
     r = coincidences + a2 - size_g * (m * (size_g - 1.0) * estimate) ** 2
     q = a2 - estimate**2 * m * n2
-    factor = far_bias_factor(float(size_g))
-    unbiased = np.maximum((factor if np.isfinite(factor) else 1.0) * (4.0 * r - 2.0 * q), 2.0 * q)
+    unbiased = np.maximum(bias_factor("far", size_g, 1.0) * (4.0 * r - 2.0 * q), 2.0 * q)
     return Predictive(np.minimum(estimate, 1.0), (4.0 * r - 2.0 * q) / n2**2, unbiased / n2**2, size_g // 2)
 
 
-@dataclass(frozen=True, eq=False)
-class _PairLaw:
+class _PairLaw(NamedTuple):
     """The law of the errors n of one identity pair, given the bins of its two identities; K bins.
 
     weight : array, shape (K,)
@@ -175,21 +168,13 @@ def _pair_law(p: float, m: int, shared: float, same: float) -> _PairLaw:
     index = np.arange(NODES)[:, None] + np.arange(NODES)[None, :]
     together = np.bincount(index.reshape(-1), weights=np.outer(weight, weight).reshape(-1), minlength=sums.size)
     sizes, squares, share = _grouped(number[1:], together @ law[:, 1:])
-    return _PairLaw(
-        weight,
-        (law @ number)[index],
-        (law @ (number * (number - 1)))[index],
-        law[:, 1:].sum(axis=1)[index],
-        sizes,
-        squares,
-        share / share.sum(),
-    )
+    mean, within, any_error = law @ number, law @ (number * (number - 1)), law[:, 1:].sum(axis=1)
+    return _PairLaw(weight, mean[index], within[index], any_error[index], sizes, squares, share / share.sum())
 
 
 def _over_pairs(count: FloatArray, matrix: FloatArray) -> FloatArray:
     """Σ over unordered identity pairs of a symmetric function of their bins, shape (n_draws,)."""
-    total: FloatArray = 0.5 * (np.einsum("dk,dk->d", count @ matrix, count) - count @ np.diag(matrix))
-    return total
+    return np.asarray(0.5 * (np.einsum("dk,dk->d", count @ matrix, count) - count @ np.diag(matrix)))
 
 
 def _coincidences(
@@ -212,8 +197,7 @@ def _coincidences(
     uneven = np.clip(4.0 * spread * (sum_3 / np.maximum(sum_2, 1e-100) ** 2 - 0.5 / expected), 1e-9, 1e6)
     level = level * rng.gamma(1.0 / uneven, uneven)
     unit = 2.0 * spread * spread
-    drawn: FloatArray = unit * rng.poisson(np.minimum(level / unit, 1e15))
-    return drawn
+    return np.asarray(unit * rng.poisson(np.minimum(level / unit, 1e15)))
 
 
 def _count_law(m: int, sums: FloatArray, p: float, shared: float, same: float) -> FloatArray:
@@ -225,7 +209,7 @@ def _count_law(m: int, sums: FloatArray, p: float, shared: float, same: float) -
     -------
     array, shape (len(sums), m + 1)
     """
-    from scipy.special import gammaln, log_ndtr, ndtri
+    from scipy.special import gammaln, log_ndtr
 
     own = same - 2.0 * shared
     c = np.linspace(-6.0, 6.0, 97) if own > 1e-9 else np.zeros(1)

@@ -23,7 +23,7 @@ from matchbound.data.embeddings import Embeddings
 from matchbound.data.labels import as_labels, as_text, encode
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.planning.ordering import edges_at, first_edges, n_edges, turn_length
+from matchbound.planning.ordering import Edges, edges_at, first_edges, turn_length
 from matchbound.results.interval import check_whole
 from matchbound.show.shown import Shown
 
@@ -78,7 +78,7 @@ class Protocol(Shown):
         )
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
-        """Write columns id_a, instance_a, id_b, instance_b as CSV; the file appears whole or not at all.
+        """Write columns id_a, instance_a, id_b, instance_b as CSV.
 
         Parameters
         ----------
@@ -90,12 +90,12 @@ class Protocol(Shown):
         return write_protocol(self, path, format="csv")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write columns id_a, instance_a, id_b, instance_b as Parquet; the file appears whole or not at all.
+        """Write the same columns as Parquet.
 
         Parameters
         ----------
         path
-            The file to write; it appears whole or not at all.
+            As for `to_csv`.
         """
         from matchbound.planning.protocol_files import write_protocol
 
@@ -340,6 +340,10 @@ class _Groups:
     start: IntArray
     rows: IntArray
 
+    def rows_at(self, rank: IntArray, visit: IntArray) -> IntArray:
+        """The positions of instances at visits of identities, which go through their instances in turn."""
+        return self.rows[self.start[rank] + visit % self.size[rank]]
+
 
 def _group(labels: LabelArray, rng: np.random.Generator | None) -> _Groups:
     """Sort identities by size and lay out their instances; ties in random order, or as they come without `rng`."""
@@ -360,32 +364,21 @@ def _impostor(groups: _Groups, budget: int) -> tuple[IntArray, IntArray]:
     n = int(groups.size.size)
     if n < 2:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    wanted = min(budget, int(n_edges(n)))
+    wanted, length = min(budget, n * (n - 1) // 2), turn_length(n)
+    if budget > wanted:
+        return _again(groups, budget, Edges(*(column[:wanted] for column in first_edges(n, 0, -(-wanted // length)))))
     first, second = np.empty(wanted, dtype=np.int64), np.empty(wanted, dtype=np.int64)
-    length = turn_length(n)
     done, turn = 0, 0
-    passes = budget > wanted
-    kept: list[tuple[IntArray, ...]] = []
     while done < wanted:
-        left = wanted - done
-        turns = min(max(1, _BLOCK // length), -(-left // length))
-        edges = first_edges(n, turn, turns)
-        a, b, visit_a, visit_b = (x[:left] for x in (edges.a, edges.b, edges.visit_a, edges.visit_b))
-        if passes:
-            kept.append((a, b, visit_a, visit_b))
+        turns = min(max(1, _BLOCK // length), -(-(wanted - done) // length))
+        a, b, visit_a, visit_b = (column[: wanted - done] for column in first_edges(n, turn, turns))
         stop = done + a.size
-        first[done:stop] = groups.rows[groups.start[a] + visit_a % groups.size[a]]
-        second[done:stop] = groups.rows[groups.start[b] + visit_b % groups.size[b]]
+        first[done:stop], second[done:stop] = groups.rows_at(a, visit_a), groups.rows_at(b, visit_b)
         done, turn = stop, turn + turns
-    if not passes:
-        return first, second
-    a, b, visit_a, visit_b = (np.concatenate(column) for column in zip(*kept, strict=True))
-    return _again(groups, budget, a, b, visit_a, visit_b)
+    return first, second
 
 
-def _again(
-    groups: _Groups, budget: int, a: IntArray, b: IntArray, visit_a: IntArray, visit_b: IntArray
-) -> tuple[IntArray, IntArray]:
+def _again(groups: _Groups, budget: int, edges: Edges) -> tuple[IntArray, IntArray]:
     """Go through all identity pairs more than once: `budget` comparisons, no pair of instances twice.
 
     Where the data are small, each comparison takes the least visited instances (`turns`). Elsewhere visit t
@@ -393,23 +386,19 @@ def _again(
     M_a·M_b visits meet every pair of instances once; which of the two skips is mixed over the pairs, lest it
     keep step with the turns.
     """
-    capacity = groups.size[a] * groups.size[b]
+    pair_a, pair_b = edges.a, edges.b
+    capacity = groups.size[pair_a] * groups.size[pair_b]
     which, again = _rounds(capacity, budget)
+    a, b, visit_a, visit_b = (column[which] for column in edges)
     if int(capacity.sum()) * int(capacity.max()) <= _WALK:
         from matchbound.planning.turns import take_turns
 
-        first = groups.start[a[which]] + visit_a[which] % groups.size[a[which]]
-        second = groups.start[b[which]] + visit_b[which] % groups.size[b[which]]
-        take_turns(which, a, b, groups.size, groups.start, first, second, a.size)
+        first, second = groups.start[a] + visit_a % groups.size[a], groups.start[b] + visit_b % groups.size[b]
+        take_turns(which, pair_a, pair_b, groups.size, groups.start, first, second, pair_a.size)
         return groups.rows[first], groups.rows[second]
-    skip = again // np.lcm(groups.size[a], groups.size[b])[which]
-    mixed = ((a * 40_503 + b * 30_011) >> 3)[which] & 1
-    visit_a, visit_b = visit_a[which] + again + skip * mixed, visit_b[which] + again + skip * (1 - mixed)
-    a, b = a[which], b[which]
-    return (
-        groups.rows[groups.start[a] + visit_a % groups.size[a]],
-        groups.rows[groups.start[b] + visit_b % groups.size[b]],
-    )
+    skip = again // np.lcm(groups.size[a], groups.size[b])
+    mixed = ((a * 40_503 + b * 30_011) >> 3) & 1
+    return groups.rows_at(a, visit_a + again + skip * mixed), groups.rows_at(b, visit_b + again + skip * (1 - mixed))
 
 
 def _genuine(groups: _Groups, budget: int) -> tuple[IntArray, IntArray]:

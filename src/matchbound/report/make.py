@@ -21,7 +21,7 @@ from matchbound.data.failures import Failures
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.metrics import METRICS
 from matchbound.notes import heard
-from matchbound.readers.read import in_memory
+from matchbound.readers.loading import in_memory
 from matchbound.report.page import Contributor, Drivers, Point, Report, Stated
 from matchbound.report.slider import counted_curve, make_slider, reading_of, reading_of_number
 from matchbound.results.claims import check_statement, judge_all, parse_claim
@@ -36,7 +36,7 @@ from matchbound.show.histogram import score_histogram
 from matchbound.show.records import Record
 from matchbound.show.section import Document, Section
 from matchbound.show.terms import Terms
-from matchbound.stats.contributions import contributions
+from matchbound.stats.variance import contributions
 
 if TYPE_CHECKING:
     from matchbound.counting.executors import Executor, Progress
@@ -340,7 +340,7 @@ class _Gather:
     def with_groups(self, report: Report, group: Any) -> Report:
         """The report with rates by group at the threshold of its summary."""
         from matchbound.calls.groups import by_group
-        from matchbound.show.groups import group_records
+        from matchbound.show.differences import group_records
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MatchboundWarning)  # they are in `warnings` of the result

@@ -24,7 +24,7 @@ def section_lines(section: Section, depth: int) -> list[str]:
     for item in section.verdicts:
         told = " ".join([item.reason, *(sentence_of(rule) for rule in item.rules)])
         parts.append(f"- **{text(item.verdict)}**: {text(item.requirement)}. {text(told)}")
-    parts += [text(sentence) for sentence in section.said]
+    parts += [text(sentence) for sentence in section.prose]
     if section.cards:
         parts.append(table(("Number", "Value", "Interval"), [(c.what, c.value, c.under) for c in section.cards]))
     for made in section.tables:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from matchbound._version import __version__
@@ -14,17 +15,16 @@ from matchbound.report.sections import LABORATORY, source_rows
 from matchbound.results.claims import check_statement, parse_claim
 from matchbound.results.search_differences import compare_searches
 from matchbound.results.searches import Searches
-from matchbound.show.claims import verdict_of
-from matchbound.show.numbers import level_text
-from matchbound.show.searches import (
-    comparison_rows,
-    curve_figure,
-    groups_tables,
+from matchbound.show.columns import (
     hubs_table,
-    searches_rows,
-    sizes_rows,
+    number_table,
+    search_comparison_table,
+    search_group_tables,
+    sizes_table,
 )
-from matchbound.show.section import Document, Section
+from matchbound.show.figures import search_figure
+from matchbound.show.numbers import level_text
+from matchbound.show.section import Document, Section, verdict_of
 
 DEFAULT_FPIR = (0.1, 0.01)
 HUBS = 5
@@ -90,27 +90,28 @@ def search_sections(
         if at is not None:
             curves.append(found.size_curve(at, level=level))
             more += [
-                Section("sizes-table", "FPIR in other galleries", tables=(sizes_rows(curves[-1]),)),
+                Section("sizes-table", "FPIR in other galleries", tables=(sizes_table(curves[-1]),)),
                 _hubs(found, at, show_labels),
             ]
         if group is not None:
             parts = found.by_group(cuts[0], ranks[0], group=group)
             gaps = [gap.record(gap.interval(level=level)) for gap in parts.gaps()]
             lead = f"Groups of people searched for at threshold {cuts[0]:g}, against the whole gallery."
-            more.append(Section("search-groups", "Groups", lead, tables=tuple(groups_tables(parts.to_records(), gaps))))
+            tables = tuple(search_group_tables(parts.to_records(), gaps))
+            more.append(Section("search-groups", "Groups", lead, tables=tables))
         if against is not None:
             compared = compare_searches(
                 found, against, fpir=targets[-1] if targets else None, threshold=cuts[0] if cuts else None
             )
-            table = comparison_rows(compared.to_records(), ("the system of this report", "the other"))
+            table = search_comparison_table(compared.to_records(), ("the system of this report", "the other"))
             more.append(Section("search-systems", "Another system", tables=(table,)))
     rates = Section(
         "searches",
         "Searches in a gallery (1:N)",
         _summary(found, level),
         verdicts=tuple(verdict_of(claim, at if claim.metric in ("fpir", "fnir") else None) for claim in judged),
-        figures=tuple(curve_figure(curve) for curve in curves if len(curve) > 1),
-        tables=(searches_rows(records),),
+        figures=tuple(search_figure(curve) for curve in curves if len(curve) > 1),
+        tables=(number_table(records),),
         notes=tuple(dict.fromkeys([*found.notes, *heard(caught)])),
     )
     return rates, *more
@@ -139,6 +140,7 @@ def _hubs(found: Searches, threshold: float, show_labels: bool) -> Section:
         return Section("hubs", "Hubs", "No search without a mate returned anybody at this threshold.")
     people = "person receives" if half == 1 else "people receive"
     names = [str(hub.identity) if show_labels else f"enrolled person {k}" for k, hub in enumerate(hubs, start=1)]
-    table = hubs_table(threshold, [(name, hub.hits, hub.share) for name, hub in zip(names, hubs, strict=True)], half)
+    rows = [{**asdict(hub), "identity": name} for hub, name in zip(hubs, names, strict=True)]
     lead = f"{half:,} of {found.gallery_size:,} enrolled {people} half of the false hits."
+    table = hubs_table(threshold, rows, half)
     return Section("hubs", "Hubs", lead, tables=(table,))

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matchbound.report.method import method_facts
-from matchbound.show.claims import verdict_of
-from matchbound.show.comparison import comparison_section
-from matchbound.show.description import description_rows
+from matchbound.show.columns import description_rows, name_text, span_text, value_text
+from matchbound.show.differences import comparison_section, group_section
 from matchbound.show.figure import Figure, Mark
 from matchbound.show.figures import det_figure, roc_figure, scores_figure
-from matchbound.show.groups import group_section
 from matchbound.show.numbers import count_text, fixed, level_text, percent, target_text
-from matchbound.show.records import name_text, span_text, value_text
-from matchbound.show.section import Card, Document, Section, sentence_of
+from matchbound.show.section import Card, Document, Section, sentence_of, verdict_of
 from matchbound.show.tables import Column, Table
 from matchbound.show.terms import Terms, say, speaking
 

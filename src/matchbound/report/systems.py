@@ -13,13 +13,13 @@ from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.notes import Note
-from matchbound.readers.read import in_memory
+from matchbound.readers.loading import in_memory
 from matchbound.readers.scan import ScoreFile
 from matchbound.report.page import Systems
 from matchbound.report.slider import reading_of_number
 from matchbound.results.comparison import Comparison
 from matchbound.results.systems import SystemsTable
-from matchbound.show.comparison import difference_record, systems_records
+from matchbound.show.differences import difference_record, systems_records
 from matchbound.show.records import Record
 
 Against = AnySource | Mapping[str, AnySource] | Sequence[AnySource]

@@ -2,7 +2,9 @@
 
 from matchbound.results.bands import Band as Band
 from matchbound.results.bands import CurveBootstrap as CurveBootstrap
+from matchbound.results.bands import RateLimits as RateLimits
 from matchbound.results.bands import SmoothCurve as SmoothCurve
+from matchbound.results.bands import ThresholdChoice as ThresholdChoice
 from matchbound.results.bootstraps import Bootstrap as Bootstrap
 from matchbound.results.claims import Claim as Claim
 from matchbound.results.comparison import Comparison as Comparison
@@ -10,8 +12,6 @@ from matchbound.results.comparison import Difference as Difference
 from matchbound.results.costs import CostStatistic as CostStatistic
 from matchbound.results.costs import DetectionCost as DetectionCost
 from matchbound.results.costs import LogCost as LogCost
-from matchbound.results.curve_limits import RateLimits as RateLimits
-from matchbound.results.curve_limits import ThresholdChoice as ThresholdChoice
 from matchbound.results.description import Description as Description
 from matchbound.results.erring import Erring as Erring
 from matchbound.results.error_rates import ErrorRates as ErrorRates
@@ -28,12 +28,14 @@ from matchbound.results.linkage import (
     HalfTotalError as HalfTotalError,
 )
 from matchbound.results.linkage import (
+    LinkageCurve as LinkageCurve,
+)
+from matchbound.results.linkage import (
     LinkageMeasure as LinkageMeasure,
 )
 from matchbound.results.linkage import (
     Recall as Recall,
 )
-from matchbound.results.linkage_curve import LinkageCurve as LinkageCurve
 from matchbound.results.losses import MeanLoss as MeanLoss
 from matchbound.results.losses import UnitRates as UnitRates
 from matchbound.results.number import Number as Number

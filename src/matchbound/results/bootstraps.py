@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +16,7 @@ from matchbound.show.shown import Shown
 from matchbound.stats.fixed_sizes import LEAST_DRAWN, pooled_sizes
 from matchbound.stats.intervals import effective_n, wilson
 from matchbound.stats.resampling import Scheme, percentile
-from matchbound.stats.variance import impostor_sums
+from matchbound.stats.variance import residual_sums
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,10 +164,16 @@ class Bootstrap(Shown):
         return Interval(low, high, level, self.method, side, notes)
 
 
-def scheme_of(
-    method: str, n_resamples: int, options: dict[str, Any], sizes: Callable[[], IntArray], n_identities: int
-) -> Scheme:
-    """How to draw, from a bootstrap's name and its options; `sizes` gives the M_i where they matter."""
+def instance_counts(instances: IntArray | None, genuine: IntArray) -> IntArray:
+    """M_i, shape (G,); from genuine comparisons where instances are not named."""
+    if instances is not None:
+        return instances
+    return np.asarray(((1.0 + np.sqrt(1.0 + 8.0 * genuine)) / 2.0).round(), dtype=np.int64)
+
+
+def scheme_of(method: str, n_resamples: int, options: dict[str, Any], sizes: IntArray) -> Scheme:
+    """How to draw, from a bootstrap's name and its options; `sizes` are the M_i."""
+    n_identities = sizes.size
     check_whole(n_resamples, "n_resamples")
     left = dict(options)
     correction = named(left.pop("correction", "none"), CORRECTIONS, "correction")
@@ -188,7 +193,7 @@ def scheme_of(
         raise DataError("with one identity there is no variance to correct")
     if correction == "rescale":
         tau = (n_identities - 1) / n_identities  # the variance of multinomial weights
-    strata = pooled_sizes(sizes(), LEAST_DRAWN) if fixed else None
+    strata = pooled_sizes(sizes, LEAST_DRAWN) if fixed else None
     return Scheme(method, weights, tau, strata, correction == "drop-one")
 
 
@@ -202,7 +207,7 @@ def overstated(tally: ImpostorTally, k: int, method: str) -> Note | None:
     size = int(np.count_nonzero(tally.comparisons))
     if not isinstance(compared, PairTable) or compared.first.size >= size * (size - 1) / 4.0:
         return None
-    r, q = impostor_sums(tally, k)
+    r, q = residual_sums(tally, k)
     ratio = float((4 * r + 2 * q) / max(4 * r - 2 * q, 2 * q)) if q > 0 else 1.0
     if ratio < OVERSTATED:
         return None

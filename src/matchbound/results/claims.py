@@ -12,8 +12,8 @@ from matchbound.errors import UsageError, argument
 from matchbound.metrics import HOMES, METRICS, NAMES, Home, read_from, unit_of
 from matchbound.notes import Note
 from matchbound.results.interval import Interval
-from matchbound.show.claims import claim_record
 from matchbound.show.numbers import level_text, percent, typed_number
+from matchbound.show.section import claim_record
 from matchbound.show.shown import Shown
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ class Claim(Shown):
         return f"{self.statement}: {self.verdict}. {self.reason}"
 
     def _written(self, value: float) -> str:
-        from matchbound.show.records import value_text
+        from matchbound.show.columns import value_text
 
         return value_text(self.metric, value)
 

@@ -493,12 +493,12 @@ class Comparison(Judged, Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """The differences of FAR, FRR and EER, A minus B, each with its default interval."""
-        from matchbound.show.comparison import comparison_records
+        from matchbound.show.differences import comparison_records
 
         return comparison_records(self, self.names)
 
     def _section(self) -> Section:
-        from matchbound.show.comparison import comparison_section
+        from matchbound.show.differences import comparison_section
 
         return comparison_section(self.to_records())
 
@@ -514,7 +514,7 @@ class Comparison(Judged, Shown):
         level
             Of the intervals.
         """
-        from matchbound.show.comparison import comparison_records
+        from matchbound.show.differences import comparison_records
         from matchbound.show.figures import differences_figure
         from matchbound.show.mpl import draw
 

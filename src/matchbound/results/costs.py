@@ -1,8 +1,9 @@
-"""Detection costs and Cllr of a curve, with intervals that know which comparisons share people."""
+"""Detection costs and Cllr of a curve, with intervals that account for comparisons sharing people."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.curve import CurveTally
+from matchbound.counts.curve import CurveTally, curve_of_tally
 from matchbound.errors import UsageError
 from matchbound.notes import Note
-from matchbound.results.cost_sums import pair_square, residual_sums
+from matchbound.results.both_rates import LOG_T, WARNING_LATENT, OfBothRates, log_t_limits
 from matchbound.results.interval import check_prior, named
-from matchbound.results.latent_pair import CurveModels, PairFit
-from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
+from matchbound.results.latent import CurveModels, PairFit
+from matchbound.results.number import Ask, Limits, Rule, counted_fields
 from matchbound.show.shown import Shown
-from matchbound.stats.budget import Operating, Steps, integrated_limits, shared_limits
+from matchbound.stats.budget import Operating, Steps, integrated_limits
 from matchbound.stats.costs import (
     Calibration,
     CostWeights,
@@ -26,13 +27,14 @@ from matchbound.stats.costs import (
     cheapest,
     cllr_of_masses,
     cost_sums,
+    detection_costs,
     log_losses,
-    log_t,
 )
 from matchbound.stats.curve.rates import crossing
 from matchbound.stats.dyadic import DyadicSums, effective_number
-from matchbound.stats.intervals import t_quantile
 
+SAMPLED_IDENTITIES = 200
+"""Of a curve without every step, identities whose pairs are scored again for the part of a variance by pairs."""
 CARRIED = 0.5
 """Cllr warns when so large a share of its variance rests on `CARRIERS` identities."""
 CARRIERS = 5
@@ -57,7 +59,7 @@ def weights_of(
 ) -> tuple[tuple[CostWeights, ...], str | None]:
     """(weights, name of the preset), checked; `prior` may be the name of a preset."""
     if isinstance(prior, str):
-        name = named(prior, tuple(PRESETS), "prior, where it is no number,")
+        name = named(prior, tuple(PRESETS), "prior, where it is not a number,")
         if (cost_miss, cost_false_accept) != (1.0, 1.0):
             raise UsageError(f"{prior} sets the costs too; give a number as prior to choose costs")
         return PRESETS[name], name
@@ -66,106 +68,44 @@ def weights_of(
     return (weights,), None
 
 
-def _latent(cost: CostStatistic, ask: Ask) -> Limits:
-    """The latent models of FAR and FRR, which share one budget of error."""
-    return Limits(*cost._latent(ask), cost._fit.method)
-
-
-def _log_t(cost: CostStatistic, ask: Ask) -> Limits:
-    """estimate·exp(±t·sd/estimate): quick, and too narrow where a few people make most errors."""
-    if not (cost.estimate > 0.0 and cost.variance > 0.0):
-        raise CannotFit(
-            Note(
-                "no-width",
-                f"{cost.label} = {cost.estimate:g}: the estimate or its variance is zero, and log-t would have width "
-                "zero. Use method='auto'",
-            )
-        )
-    return Limits(*log_t(cost.estimate, cost.variance, t_quantile(ask.tail, cost.effective_identities - 1.0)))
-
-
-def _wider(cost: LogCost, ask: Ask) -> Limits:
-    """The wider of both on either side: the models do not see how large single losses are."""
-    limits = _latent(cost, ask)
-    if not (cost.estimate > 0.0 and cost.variance > 0.0):
-        return limits
-    quick = _log_t(cost, ask)
-    high = min(max(limits.high, quick.high), cost.ends[1])
-    return Limits(min(limits.low, quick.low), high, f"{limits.method}+log-t")
-
-
-LATENT = Rule("latent", _latent, warns=True)
-LOG_T = Rule("log-t", _log_t, warns=True)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class CostStatistic(Number):
+class CostStatistic(OfBothRates):
     """A cost read from a curve.
 
-    curve, models
-        What it was read from, and where latent models come from.
+    models
+        The curve that it was read from, with the latent models of both rates.
     estimate
         Its value.
     metric
         ``"mindcf"``, ``"actdcf"``, ``"cllr"`` or ``"mincllr"``.
     """
 
-    curve: CurveTally = field(repr=False)
     models: CurveModels = field(repr=False)
     estimate: float
     metric: str
-    rules: ClassVar[tuple[Rule, ...]] = (LATENT, LOG_T)
+    rules: ClassVar[tuple[Rule, ...]] = (WARNING_LATENT, LOG_T)
     defaults: ClassVar[tuple[str, ...]] = ("latent",)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
 
     @property
+    def curve(self) -> CurveTally:
+        """What it was read from."""
+        return self.models.curve
+
+    @property
     def ends(self) -> tuple[float, float]:
         """0, and 1 for the least costs, which the better of the two trivial decisions bounds."""
         return 0.0, 1.0 if self.metric in ("mindcf", "mincllr") else math.inf
 
-    @cached_property
-    def _sums(self) -> DyadicSums:
-        raise NotImplementedError
-
-    @cached_property
+    @property
     def effective_identities(self) -> float:
         """T²/Σg_i²: how many equally large identities would weigh as much."""
         return effective_number(self.curve.genuine_comparisons)
 
-    @cached_property
-    def variance(self) -> float:
-        """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
-        return self._sums.corrected(self.effective_identities)
-
     def _fields(self) -> dict[str, Any]:
-        preset = getattr(self, "preset", None)
-        return {
-            "target": getattr(self, "target", None),
-            "threshold": getattr(self, "threshold", None),
-            "errors": None,
-            "comparisons": None,
-            "identities": self.curve.n_identities,
-            "variance": self.variance,
-            "effective_n": None,
-            "design_effect": None,
-            **({} if preset is None else {"preset": preset}),
-        }
-
-    def _latent(self, ask: Ask) -> tuple[float, float]:
-        """Limits by the latent models of both rates."""
-        raise NotImplementedError
-
-    @property
-    def _index(self) -> int:
-        """The point of the curve at which the models are fitted."""
-        raise NotImplementedError
-
-    @property
-    def _fit(self) -> PairFit:
-        """The models of both rates."""
-        return self.models.at(self._index)
+        return {"target": None, **counted_fields(None, self.curve.n_identities, self.variance)}
 
 
 @dataclass(frozen=True)
@@ -199,8 +139,6 @@ class DetectionCost(CostStatistic):
         The name of the evaluation, or None.
     """
 
-    rules: ClassVar[tuple[Rule, ...]] = (LATENT, LOG_T)
-    defaults: ClassVar[tuple[str, ...]] = ("latent",)
     points: tuple[CostPoint, ...]
     preset: str | None = None
 
@@ -210,22 +148,14 @@ class DetectionCost(CostStatistic):
         if self.preset is not None:
             return f"{self.metric}({self.preset})"
         weights = self.points[0].weights
-        costs = (
-            ""
-            if weights.cost_miss == weights.cost_false_accept == 1.0
-            else (f",{weights.cost_miss:g},{weights.cost_false_accept:g}")
-        )
+        both = (weights.cost_miss, weights.cost_false_accept)
+        costs = "" if both == (1.0, 1.0) else f",{both[0]:g},{both[1]:g}"
         return f"{self.metric}({weights.prior:g}{costs})"
 
     @property
     def prior(self) -> float:
         """π, of the first term."""
         return self.points[0].weights.prior
-
-    @property
-    def target(self) -> float:
-        """The prior, as tables call what was asked for."""
-        return self.prior
 
     @property
     def threshold(self) -> float:
@@ -245,63 +175,59 @@ class DetectionCost(CostStatistic):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
-        if self.metric != "mindcf":
-            return ()
-        for point in self.points:
+        for point in self.points if self.metric == "mindcf" else ():
             if point.missed == self.curve.n_genuine or point.matched == self.curve.n_impostor:
                 what = "rejects" if point.matched == 0 else "accepts"
-                return (
-                    Note(
-                        "trivial-cost",
-                        f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this "
-                        "cost is 1 whatever the scores are: more data, or a prior nearer to ½, would be more "
-                        "informative",
-                    ),
+                text = (
+                    f"at prior {point.weights.prior:g} the cheapest decision {what} everything, so that this cost is 1 "
+                    "whatever the scores are: more data, or a prior nearer to ½, would be more informative"
                 )
+                return (Note("trivial-cost", text),)
         return ()
 
+    def _fields(self) -> dict[str, Any]:
+        fields = {**super()._fields(), "target": self.prior, "threshold": self.threshold}
+        return fields if self.preset is None else {**fields, "preset": self.preset}
+
     @cached_property
-    def _sums(self) -> DyadicSums:
-        order = np.unique([point.index for point in self.points])
-        counted = self.curve.errors_at(order)
-        made = []
+    def sums(self) -> DyadicSums:
+        """The residuals of comparisons, by identity."""
+        curve, order = self.curve, np.unique([point.index for point in self.points])
+        counted, by_point = curve.errors_at(order), []
         for point in self.points:
             at = int(np.searchsorted(order, point.index))
-            made.append(
-                cost_sums(
-                    point.weights,
-                    (counted.genuine[at], self.curve.genuine_comparisons),
-                    (counted.impostor[at], self.curve.impostor_comparisons),
-                )
-            )
-        own = np.mean([part[0] for part in made], axis=0)
-        shared = np.mean([part[1] for part in made], axis=0)
-        weights = [point.weights.false_accept / (len(self.points) * self.curve.n_impostor) for point in self.points]
-        square = pair_square(self.curve, [point.index for point in self.points], weights)
-        return DyadicSums(own, shared, square)
-
-    def _latent(self, ask: Ask) -> tuple[float, float]:
-        fit = self._fit
-        miss = np.array([[point.weights.miss] for point in self.points])
-        false = np.array([[point.weights.false_accept] for point in self.points])
-
-        def cost(far: FloatArray, frr: FloatArray) -> FloatArray:
-            result: FloatArray = (miss * frr + false * far).mean(axis=0)
-            return result
-
-        errors = [Operating(*self._errors(point)) for point in self.points]
-        low, high = shared_limits(fit.far, fit.frr, errors, fit.deviates(ask.level, ask.side), cost)
-        return low, min(high, self.ends[1])
-
-    def _errors(self, point: CostPoint) -> tuple[float, float]:
-        """(matched, missed); where nothing matches, those at the largest score: minDCF = 1 is not known exactly."""
-        if self.metric == "mindcf" and point.index == 0:
-            return float(self.curve.false_matches[1]), float(self.curve.false_nonmatches[1])
-        return float(point.matched), float(point.missed)
+            genuine = counted.genuine[at], curve.genuine_comparisons
+            by_point.append(cost_sums(point.weights, genuine, (counted.impostor[at], curve.impostor_comparisons)))
+        own, shared = np.mean(by_point, axis=0)
+        weights = [point.weights.false_accept / (len(self.points) * curve.n_impostor) for point in self.points]
+        return DyadicSums(own, shared, pair_square(curve, [point.index for point in self.points], weights))
 
     @property
-    def _index(self) -> int:
-        return self.points[0].index
+    def fit(self) -> PairFit:
+        """The models of both rates around the threshold."""
+        return self.models.at(self.points[0].index)
+
+    @property
+    def operating(self) -> list[Operating]:
+        """The errors of each term; where nothing matches, those at the largest score: minDCF = 1 is not exact."""
+        curve, least = self.curve, 1 if self.metric == "mindcf" else 0
+        places = [max(point.index, least) for point in self.points]
+        return [Operating(float(curve.false_matches[k]), float(curve.false_nonmatches[k])) for k in places]
+
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """The mean of the terms at rates of shape (P, …)."""
+        terms = [detection_costs(p, q, point.weights) for p, q, point in zip(far, frr, self.points, strict=True)]
+        result: FloatArray = np.mean(terms, axis=0)
+        return result
+
+
+def _wider(cost: LogCost, ask: Ask) -> Limits:
+    """The wider of both on either side: the models do not see how large single losses are."""
+    (low, high), method = cost.latent_limits(ask), cost.fit.method
+    if not (cost.estimate > 0.0 and cost.variance > 0.0):
+        return Limits(low, high, method)
+    quick = log_t_limits(cost, ask)
+    return Limits(min(low, quick.low), min(max(high, quick.high), cost.ends[1]), f"{method}+log-t")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -314,15 +240,13 @@ class LogCost(CostStatistic):
         Distinct log-likelihood ratios, increasing; infinite ones are capped for limits.
     genuine, impostor : float64 arrays, shape (B,)
         Comparisons that have each.
-    cell : int64 array, shape (K,), or None
+    cell : int64 array, shape (K,)
         The place in `llr` of each point of the curve (what it adds to the points before it).
+    error
+        How exact the value is, on a curve without every step.
     """
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        LATENT,
-        LOG_T,
-        Rule("wider", _wider, hidden=True, warns=True),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (WARNING_LATENT, LOG_T, Rule("wider", _wider, hidden=True, warns=True))
     defaults: ClassVar[tuple[str, ...]] = ("wider",)
     genuine_loss: float
     impostor_loss: float
@@ -335,105 +259,84 @@ class LogCost(CostStatistic):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
-        said = []
-        weight = np.sort(self._sums.influence**2)[::-1]
-        total = float(weight.sum())
-        if self.metric == "cllr" and total > 0.0 and float(weight[:CARRIERS].sum()) > CARRIED * total:
-            said.append(
-                Note(
-                    "few-carriers",
-                    f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a "
-                    "few large losses dominate, and the interval may be too narrow. Calibrate the scores, or report "
-                    "minCllr",
-                )
+        notes = []
+        weight = np.sort(self.sums.influence**2)[::-1]
+        if self.metric == "cllr" and float(weight[:CARRIERS].sum()) > CARRIED * float(weight.sum()) > 0.0:
+            text = (
+                f"{CARRIERS} of {self.curve.n_identities} identities carry more than half of Cllr's variance: a few "
+                "large losses dominate, and the interval may be too narrow. Calibrate the scores, or report minCllr"
             )
+            notes.append(Note("few-carriers", text))
         if self.error > 1e-4:
-            said.append(
-                Note(
-                    "inexact",
-                    f"this curve has {self.curve.thresholds.size} points: {self.metric} is exact to ±{self.error:.2g}",
-                )
-            )
-        return tuple(said)
+            points = self.curve.thresholds.size
+            text = f"this curve has {points} points: {self.metric} is exact to ±{self.error:.2g}"
+            notes.append(Note("inexact", text))
+        return tuple(notes)
 
     @cached_property
-    def _sums(self) -> DyadicSums:
-        lost = [np.where(count > 0, loss, 0.0) for loss, count in zip(log_losses(self.llr), self._counts, strict=True)]
-        genuine = 0.5 * (lost[0] - self.genuine_loss) / self.curve.n_genuine
-        impostor = 0.5 * (lost[1] - self.impostor_loss) / self.curve.n_impostor
-        return residual_sums(self.curve, self.models, genuine[self.cell], impostor[self.cell])
+    def sums(self) -> DyadicSums:
+        """The residuals of comparisons, by identity."""
+        sides = zip(log_losses(self.llr), (self.genuine, self.impostor), strict=True)
+        genuine, impostor = (np.where(count > 0, loss, 0.0) for loss, count in sides)
+        genuine = 0.5 * (genuine - self.genuine_loss) / self.curve.n_genuine
+        impostor = 0.5 * (impostor - self.impostor_loss) / self.curve.n_impostor
+        return residual_sums(self.models, genuine[self.cell], impostor[self.cell])
 
     @property
-    def _counts(self) -> tuple[FloatArray, FloatArray]:
-        return self.genuine, self.impostor
+    def fit(self) -> PairFit:
+        """The models of both rates around the equal error rate."""
+        return self.models.at(crossing(self.curve.far, self.curve.frr).index)
 
-    def _latent(self, ask: Ask) -> tuple[float, float]:
-        return self._integrated(self._fit, ask)
-
-    def _integrated(self, fit: PairFit, ask: Ask) -> tuple[float, float]:
-        llr = self._finite()
-        steps = [Steps(llr[count > 0], count[count > 0]) for count in self._counts]
-        low, high = integrated_limits(fit.tables(ask.level, ask.side), steps[0], steps[1])
+    def latent_limits(self, ask: Ask) -> tuple[float, float]:
+        """Cllr is an integral over thresholds of both rates; so are its limits."""
+        llr = self.llr
+        if self.metric == "mincllr":
+            llr = Calibration(np.empty(0, dtype=np.int64), self.genuine, self.impostor, llr).capped()
+        genuine, impostor = (Steps(llr[count > 0], count[count > 0]) for count in (self.genuine, self.impostor))
+        low, high = integrated_limits(self.fit.tables(ask.level, ask.side), genuine, impostor)
         return min(low, self.estimate), min(max(high, self.estimate), self.ends[1])
 
-    @property
-    def _index(self) -> int:
-        far, frr = self.curve.false_matches / self.curve.n_impostor, self.curve.false_nonmatches / self.curve.n_genuine
-        return crossing(far, frr).index
 
-    def _finite(self) -> FloatArray:
-        if self.metric == "cllr":
-            return self.llr
-        return Calibration(np.empty(0, dtype=np.int64), self.genuine, self.impostor, self.llr).capped()
-
-
-def min_dcf(
-    curve: CurveTally, models: CurveModels, prior: float | str, cost_miss: float = 1.0, cost_false_accept: float = 1.0
-) -> DetectionCost:
+def min_dcf(models: CurveModels, prior: float | str, cost_miss: float, cost_false_accept: float) -> DetectionCost:
     """The least normalised detection cost over thresholds."""
     weights, preset = weights_of(prior, cost_miss, cost_false_accept)
-    far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
-    return _detection(curve, models, "mindcf", preset, [_point(curve, w, cheapest(far, frr, w)) for w in weights])
+    curve = models.curve
+    places = [cheapest(curve.far, curve.frr, w) for w in weights]
+    return _detection(models, "mindcf", preset, weights, places, [float(curve.thresholds[k]) for k in places])
 
 
-def actual_dcf(
-    curve: CurveTally, models: CurveModels, prior: float | str, cost_miss: float = 1.0, cost_false_accept: float = 1.0
-) -> DetectionCost:
+def actual_dcf(models: CurveModels, prior: float | str, cost_miss: float, cost_false_accept: float) -> DetectionCost:
     """The normalised detection cost at the threshold that is best for scores that are log-likelihood ratios."""
-    ratios_wanted(curve, "actual_dcf")
+    ratios_wanted(models.curve, "actual_dcf")
     weights, preset = weights_of(prior, cost_miss, cost_false_accept)
-    if not curve.every_step:
-        from matchbound.counts.curve import curve_of_tally
-
-        wanted = np.unique([w.log_odds for w in weights])[::-1]
-        ends = curve.thresholds[[0, -1]]
-        grid = np.unique(np.concatenate([wanted, ends]))[::-1]
-        curve = curve_of_tally(models.recount.tally(grid))
-        models = CurveModels(curve, models.recount)
-    points = []
-    for w in weights:
-        k = max(int(np.searchsorted(-curve.similarity, -w.log_odds, side="right")) - 1, 0)
-        points.append(_point(curve, w, k, w.log_odds))
-    return _detection(curve, models, "actdcf", preset, points)
-
-
-def _point(curve: CurveTally, weights: CostWeights, k: int, threshold: float | None = None) -> CostPoint:
-    at = float(curve.thresholds[k]) if threshold is None else threshold
-    return CostPoint(weights, at, k, float(curve.false_matches[k]), float(curve.false_nonmatches[k]))
+    wanted = [w.log_odds for w in weights]
+    if not models.curve.every_step:
+        grid = np.union1d(wanted, models.curve.thresholds[[0, -1]])[::-1]
+        models = CurveModels(curve_of_tally(models.recount.tally(grid)), models.recount)
+    reached = np.searchsorted(-models.curve.similarity, -np.array(wanted), side="right") - 1
+    return _detection(models, "actdcf", preset, weights, np.maximum(reached, 0).tolist(), wanted)
 
 
 def _detection(
-    curve: CurveTally, models: CurveModels, metric: str, preset: str | None, points: list[CostPoint]
+    models: CurveModels,
+    metric: str,
+    preset: str | None,
+    weights: Sequence[CostWeights],
+    places: Sequence[int],
+    thresholds: Sequence[float],
 ) -> DetectionCost:
-    values = [
-        p.weights.miss * p.missed / curve.n_genuine + p.weights.false_accept * p.matched / curve.n_impostor
-        for p in points
-    ]
-    return DetectionCost(curve, models, float(np.mean(values)), metric, tuple(points), preset)
+    curve = models.curve
+    points = tuple(
+        CostPoint(w, threshold, k, float(curve.false_matches[k]), float(curve.false_nonmatches[k]))
+        for w, k, threshold in zip(weights, places, thresholds, strict=True)
+    )
+    costs = [float(detection_costs(curve.far[k], curve.frr[k], w)) for w, k in zip(weights, places, strict=True)]
+    return DetectionCost(models, float(np.mean(costs)), metric, points, preset)
 
 
-def cllr(curve: CurveTally, models: CurveModels) -> LogCost:
+def cllr(models: CurveModels) -> LogCost:
     """Cllr of scores that are natural log-likelihood ratios."""
+    curve = models.curve
     ratios_wanted(curve, "cllr")
     llr, genuine, impostor, cell = _cells(curve)
     value, own, other = cllr_of_masses(llr, genuine, impostor)
@@ -444,16 +347,16 @@ def cllr(curve: CurveTally, models: CurveModels) -> LogCost:
         ends = [cllr_of_masses(edge, genuine, impostor)[1:] for edge in (llr, upper)]
         error = abs(ends[0][0] - ends[1][0]) / 4.0 + abs(ends[0][1] - ends[1][1]) / 4.0
         llr, (value, own, other) = middle, cllr_of_masses(middle, genuine, impostor)
-    return LogCost(curve, models, value, "cllr", own, other, llr, genuine, impostor, cell, error)
+    return LogCost(models, value, "cllr", own, other, llr, genuine, impostor, cell, error)
 
 
-def min_cllr(curve: CurveTally, models: CurveModels) -> LogCost:
+def min_cllr(models: CurveModels) -> LogCost:
     """Cllr of the best increasing map of the scores (pool adjacent violators)."""
-    _, genuine, impostor, cell = _cells(curve)
+    _, genuine, impostor, cell = _cells(models.curve)
     best = calibrate(genuine, impostor)
     value, own, other = cllr_of_masses(best.llr, best.genuine, best.impostor)
     block = np.searchsorted(best.ends, np.arange(genuine.size), side="right")
-    return LogCost(curve, models, value, "mincllr", own, other, best.llr, best.genuine, best.impostor, block[cell])
+    return LogCost(models, value, "mincllr", own, other, best.llr, best.genuine, best.impostor, block[cell])
 
 
 def _cells(curve: CurveTally) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
@@ -467,12 +370,7 @@ def _cells(curve: CurveTally) -> tuple[FloatArray, FloatArray, FloatArray, IntAr
     held = np.flatnonzero((impostor > 0) | (genuine > 0))[::-1]
     cell = np.zeros(curve.thresholds.size, dtype=np.int64)
     cell[held] = np.arange(held.size)
-    return (
-        curve.similarity[held],
-        genuine[held].astype(np.float64),
-        impostor[held].astype(np.float64),
-        cell,
-    )
+    return curve.similarity[held], genuine[held].astype(np.float64), impostor[held].astype(np.float64), cell
 
 
 def ratios_wanted(curve: CurveTally, name: str) -> None:
@@ -494,7 +392,7 @@ def costs_by_prior(curve: CurveTally, log_odds: FloatArray, *, calibrated: bool)
     calibrated
         Whether scores are log-likelihood ratios.
     """
-    far, frr = curve.false_matches / curve.n_impostor, curve.false_nonmatches / curve.n_genuine
+    far, frr = curve.far, curve.frr
     prior = 1.0 / (1.0 + np.exp(-log_odds))
     best = np.array([float((p * frr + (1.0 - p) * far).min()) for p in prior])
     made: dict[str, FloatArray] = {"prior": prior, "minimum": best, "default": np.minimum(prior, 1.0 - prior)}
@@ -502,3 +400,52 @@ def costs_by_prior(curve: CurveTally, log_odds: FloatArray, *, calibrated: bool)
         at = np.maximum(np.searchsorted(-curve.similarity, log_odds, side="right") - 1, 0)
         made["actual"] = prior * frr[at] + (1.0 - prior) * far[at]
     return made
+
+
+def pair_square(curve: CurveTally, points: Sequence[int], weights: Sequence[float]) -> float:
+    """Σ_{i<j} (Σ_k w_k·(n_ij − p·m_ij))², n_ij and p those of point k.
+
+    A curve without every step knows only the squares of single points; of several, it gives the largest value that the
+    sum can have.
+    """
+    if curve.every_step:
+        worth = np.zeros(curve.thresholds.size)
+        for k, weight in zip(points, weights, strict=True):
+            worth += weight * ((np.arange(worth.size) <= k) - float(curve.far[k]))
+        square = curve.summed(np.zeros(worth.size), worth)[2]
+        assert square is not None
+        return square
+    sums, root = curve.sums, 0.0
+    for k, weight in zip(points, weights, strict=True):
+        p = float(curve.far[k])
+        square = (float(sums.nn[k]) - 2.0 * p * float(sums.nm[k]) + p * p * float(sums.pair_mm)) / 2.0
+        root += weight * math.sqrt(max(square, 0.0))
+    return root**2
+
+
+def residual_sums(models: CurveModels, genuine: FloatArray, impostor: FloatArray) -> DyadicSums:
+    """Sums of residuals that depend on the point of the curve at which a comparison begins to match.
+
+    Parameters
+    ----------
+    genuine, impostor : float64 arrays, shape (K,)
+        The residual of a genuine or impostor comparison at each point.
+    """
+    own, shared, square = models.curve.summed(genuine, impostor)
+    return DyadicSums(own, shared, _sampled_square(models, impostor) if square is None else square)
+
+
+def _sampled_square(models: CurveModels, residual: FloatArray) -> float:
+    """Σ_{i<j} of squared residuals by pair, from the pairs among a random part of the identities, scaled up."""
+    curve = models.curve
+    taking_part = np.flatnonzero(curve.impostor_comparisons)
+    count = min(SAMPLED_IDENTITIES, taking_part.size)
+    chosen = np.sort(np.random.default_rng(0).choice(taking_part, count, replace=False))
+    part = models.recount.among(chosen).comparisons()
+    rows = np.flatnonzero(~part.genuine)
+    k = np.searchsorted(-curve.similarity, -part.similarity[rows], side="left")
+    each = residual[np.minimum(k, residual.size - 1)]
+    keys = np.minimum(part.a[rows], part.b[rows]) * part.n_identities + np.maximum(part.a[rows], part.b[rows])
+    total = np.bincount(keys, each, part.n_identities**2)
+    scale = taking_part.size * (taking_part.size - 1) / (count * (count - 1))
+    return float(total @ total) * scale

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray
-from matchbound.data.comparisons import Comparisons, question
+from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.scores import question
 from matchbound.notes import Note
 from matchbound.results.interval import few_identities, uneven_identities
 from matchbound.show.shown import Shown
@@ -65,14 +66,15 @@ class Description(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """One record with every field but the findings."""
-        from matchbound.show.description import description_records
-
-        return description_records(self)
+        record = asdict(self)
+        record.pop("findings")
+        return [record]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.description import description_table
+        from matchbound.show.columns import description_rows
+        from matchbound.show.tables import as_table
 
-        return [description_table(self)]
+        return [as_table(("", ""), description_rows(self))]
 
 
 Summary = tuple[float, float, float] | None

@@ -75,9 +75,9 @@ class Erring(Shown):
         ]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.erring import erring_table
+        from matchbound.show.columns import erring_table
 
-        return [erring_table(self.metric, self.to_records()[:SHOWN], len(self), self.errors)]
+        return [erring_table(self.metric, self.to_records()[:SHOWN], self.errors)]
 
 
 def erring_of(

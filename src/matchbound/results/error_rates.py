@@ -12,8 +12,8 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.tally import Tally
-from matchbound.data.comparisons import SURE, question
 from matchbound.data.failures import Failures
+from matchbound.data.scores import SURE, question
 from matchbound.errors import UsageError, argument
 from matchbound.metrics import Home
 from matchbound.notes import Note
@@ -24,12 +24,11 @@ from matchbound.results.linkage import HalfTotalError, LinkageMeasure, Recall, r
 from matchbound.results.rates import WEIGHTINGS, IdentityRate, Rate
 from matchbound.show.numbers import count_text, percent, threshold_text
 from matchbound.show.shown import Shown
-from matchbound.stats.weighting import frr_by_identity
+from matchbound.stats.variance import frr_by_identity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.show.tables import Table
 
 """Of at least so many identities, one that takes part in more than this share of the comparisons is named."""
 
@@ -96,7 +95,7 @@ class ErrorRates(Judged, Shown):
         prior
             The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
-        return LinkageMeasure("precision", self.far, self.frr, prior)
+        return LinkageMeasure(self.far, self.frr, "precision", prior)
 
     def recall(self) -> Recall:
         """The share of genuine comparisons that match: 1 − FRR."""
@@ -112,7 +111,7 @@ class ErrorRates(Judged, Shown):
             The share of genuine comparisons, between 0 and 1; by default that of the sample.
         """
         refuse_partial(self.frr.recount, "F1")
-        return LinkageMeasure("f1", self.far, self.frr, prior)
+        return LinkageMeasure(self.far, self.frr, "f1", prior)
 
     def hter(self) -> HalfTotalError:
         """The half total error rate, (FAR + FRR)/2, at this threshold.
@@ -146,11 +145,6 @@ class ErrorRates(Judged, Shown):
         """FAR and FRR, each with its default interval."""
         return [*self.far.to_records(), *self.frr.to_records()]
 
-    def _tables(self) -> list[Table]:
-        from matchbound.show.records import number_table
-
-        return [number_table(self.to_records())]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
@@ -165,11 +159,6 @@ class ErrorRatesSeries(Shown, Sequence[ErrorRates]):
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR at each threshold, each with its default interval."""
         return [record for rates in self.rates for record in rates.to_records()]
-
-    def _tables(self) -> list[Table]:
-        from matchbound.show.records import number_table
-
-        return [number_table(self.to_records())]
 
     def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """FAR and FRR over the thresholds, with their default intervals as bars.

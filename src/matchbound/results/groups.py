@@ -98,12 +98,12 @@ class GroupRates(Judged, Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """Rates within groups, impostor rates between groups, and gaps: ``what`` tells which."""
-        from matchbound.show.groups import group_records
+        from matchbound.show.differences import group_records
 
         return group_records(self)
 
     def _section(self) -> Section:
-        from matchbound.show.groups import group_section
+        from matchbound.show.differences import group_section
 
         return group_section(self, self.to_records())
 

@@ -1,19 +1,24 @@
-"""The latent-correlation interval of a rate: which thresholds to count at, and what is handed out."""
+"""Latent models of a rate, and of both rates of a curve: where to count for them, and each fitted once."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import AllPairs, Tally
 from matchbound.notes import Note
-from matchbound.results.interval import Side
-from matchbound.results.number import Limits
+from matchbound.results.interval import Side, tail_of
+from matchbound.stats.budget import BudgetTables, budget_tables
+from matchbound.stats.intervals import normal_quantile, wilson_limits
+from matchbound.stats.variance import far_by_pair, frr_by_identity
 
 if TYPE_CHECKING:
     from matchbound.stats.latent import LatentModel, LatentSettings
@@ -21,10 +26,19 @@ if TYPE_CHECKING:
 
 MOST_IDENTITIES, MOST_ROWS = 250, 800
 """Of larger sets of embeddings, correlations are estimated among so many identities and about so many rows."""
-
-
 POINTS_ALONG = 40
 """Points of a curve at which the sample's own variance is taken."""
+
+
+@dataclass(eq=False)
+class Fits:
+    """Models fitted to some data: seen from one side of the scale, and with the sample's variance by a tally."""
+
+    sides: dict[tuple[Metric, bool, LatentSettings], LatentModel] = field(default_factory=dict)
+    models: dict[tuple[Metric, bool, bool, LatentSettings], tuple[Tally, LatentModel]] = field(default_factory=dict)
+
+
+_FITS: WeakKeyDictionary[Recount, Fits] = WeakKeyDictionary()
 
 
 def fit(
@@ -51,108 +65,32 @@ def fit(
     from matchbound.stats.latent import BLENDED, DEFAULT, with_own_variance
 
     constants = DEFAULT if settings is None else settings
-    total = _comparisons(metric, tally)
+    total = tally.part(metric).total
     mirrored = errors > total / 2.0
     both = both or BLENDED[0] * total < errors < BLENDED[1] * total
-    key = ("latent", metric, mirrored, both, constants)
-    kept: tuple[Tally, LatentModel] | None = recount.memo.get(key)
+    fits = _FITS.setdefault(recount, Fits())
+    kept = fits.models.get((metric, mirrored, both, constants))
     if kept is not None and kept[0] is tally:
         return kept[1]
-    model = _fitted(metric, tally, mirrored, recount, constants)
+    for side in (mirrored, not mirrored)[: 1 + both]:
+        if (metric, side, constants) not in fits.sides:
+            fits.sides[metric, side, constants] = _fitted(metric, tally, side, recount, constants)
+    model = fits.sides[metric, mirrored, constants]
     if both:
-        model = replace(model, other=_fitted(metric, tally, not mirrored, recount, constants))
+        model = replace(model, other=fits.sides[metric, not mirrored, constants])
     model = with_own_variance(model, tally)
-    recount.memo[key] = (tally, model)
+    fits.models[metric, mirrored, both, constants] = (tally, model)
     return model
 
 
 def _fitted(metric: Metric, tally: Tally, mirrored: bool, recount: Recount, settings: LatentSettings) -> LatentModel:
-    """The model fitted from one side of the scale; kept."""
-    key = ("latent", metric, mirrored, settings)
-    if key not in recount.memo:
-        recount.memo[key] = (_frr if metric == "frr" else _far)(tally, mirrored, recount, settings)
-    model: LatentModel = recount.memo[key]
-    return model
+    """The model fitted from one side of the scale."""
+    from matchbound.stats.latent import fit_far, fit_frr, rank_grid
 
-
-def why_not(recount: Recount | None) -> Note | None:
-    """Why the latent model cannot be fitted, or None where it can."""
-    if recount is None:
-        return Note("no-recount", "the comparisons are not available to be counted at other thresholds")
-    if recount.anonymous:
-        return Note("anonymous", "identities are unknown, so correlated errors cannot be seen")
-    return None
-
-
-def tally_along(curve: CurveTally, recount: Recount) -> Tally:
-    """What was compared; where correlations come from some of the identities, at points all along the curve.
-
-    Elsewhere the thresholds of the fit give the sample's own variance all along.
-    """
-    made: tuple[CurveTally, Tally] | None = recount.memo.get("tally along")
-    if made is None or made[0] is not curve:
-        points = np.unique(np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)))
-        points = points[points < curve.thresholds.size]
-        points = points if _of_some(curve.instances, recount) else points[:0]
-        made = (curve, curve.tally_at(points))
-        recount.memo["tally along"] = made
-    return made[1]
-
-
-def of_unit_curve(
-    curve: CurveTally, far: LatentModel, frr: LatentModel, recount: Recount
-) -> tuple[LatentModel, LatentModel]:
-    """The models of rates in which every identity counts once, from those of the pooled rates."""
-    from matchbound.stats.latent import of_units
-    from matchbound.stats.weighting import far_by_pair, frr_by_identity
-
-    made: tuple[CurveTally, Tally] | None = recount.memo.get("units along")
-    if made is None or made[0] is not curve:
-        shares = np.linspace(0.0, 1.0, POINTS_ALONG + 2)[1:-1]
-        wanted = np.unique([*np.searchsorted(curve.false_matches, _spaced(curve.n_impostor)),
-                            *np.searchsorted(-curve.false_nonmatches, -shares * curve.n_genuine)])  # fmt: skip
-        points = wanted[wanted < curve.thresholds.size]
-        made = (curve, recount.tally(curve.thresholds[points], pairs=True))
-        recount.memo["units along"] = made
-    tally = made[1]
-    each = range(tally.thresholds.size)
-    return (
-        of_units(far, [far_by_pair(tally.impostor, k) for k in each]),
-        of_units(frr, [frr_by_identity(tally.genuine, k) for k in each]),
-    )
-
-
-def _spaced(count: float) -> FloatArray:
-    """Numbers of errors in geometric steps from one to half of all."""
-    return np.geomspace(1.0, max(count / 2.0, 1.0), POINTS_ALONG)
-
-
-def _comparisons(metric: str, tally: Tally) -> int:
+    compared = tally.part(metric).total
     if metric == "frr":
-        return int(tally.genuine.comparisons.sum())
-    return int(tally.impostor.comparisons.sum()) // 2
-
-
-def _of_some(instances: IntArray | None, recount: Recount) -> bool:
-    """Whether correlations come from some of the identities only."""
-    if not recount.all_pairs or instances is None:
-        return False
-    rows, people = int(instances.sum()), int(np.count_nonzero(instances))
-    return (rows > 3 * MOST_ROWS and rows > 3 * people) or people > 3 * MOST_IDENTITIES
-
-
-def _frr(tally: Tally, mirrored: bool, recount: Recount, settings: LatentSettings) -> LatentModel:
-    from matchbound.stats.latent import fit_frr, rank_grid
-
-    compared = _comparisons("frr", tally)
-    grid = recount.thresholds_at(rank_grid(compared, compared if mirrored else 0, "frr"), "genuine")
-    return fit_frr(recount.genuine(grid), mirrored=mirrored, settings=settings)
-
-
-def _far(tally: Tally, mirrored: bool, recount: Recount, settings: LatentSettings) -> LatentModel:
-    from matchbound.stats.latent import fit_far, rank_grid
-
-    compared = _comparisons("far", tally)
+        grid = recount.thresholds_at(rank_grid(compared, compared if mirrored else 0, "frr"), "genuine")
+        return fit_frr(recount.genuine(grid), mirrored=mirrored, settings=settings)
     some, whole = recount, None
     if _of_some(tally.instances, recount):
         some, whole = recount.some(MOST_IDENTITIES, MOST_ROWS), tally
@@ -171,8 +109,120 @@ def _far(tally: Tally, mirrored: bool, recount: Recount, settings: LatentSetting
     return fit_far(sample, whole, mirrored=mirrored, settings=settings)
 
 
-def limits(model: LatentModel, errors: float, level: float, side: Side) -> Limits:
-    """The model's limits for a number of errors."""
-    found = model.limits(errors, level, side)
-    names = ("rho_identity", "rho_pair", "erring_pairs", "effective_identities")
-    return Limits(found.low, found.high, notes=found.notes, details={name: getattr(found, name) for name in names})
+def _of_some(instances: IntArray | None, recount: Recount) -> bool:
+    """Whether correlations come from some of the identities only."""
+    if not recount.all_pairs or instances is None:
+        return False
+    rows, people = int(instances.sum()), int(np.count_nonzero(instances))
+    return (rows > 3 * MOST_ROWS and rows > 3 * people) or people > 3 * MOST_IDENTITIES
+
+
+def why_not(recount: Recount | None) -> Note | None:
+    """Why the latent model cannot be fitted, or None where it can."""
+    if recount is None:
+        return Note("no-recount", "the comparisons are not available to be counted at other thresholds")
+    if recount.anonymous:
+        return Note("anonymous", "identities are unknown, so correlated errors cannot be seen")
+    return None
+
+
+@dataclass(frozen=True)
+class Independent:
+    """A rate of independent comparisons, with Wilson's limits, where identities are unknown."""
+
+    comparisons: float
+
+    def deviate(self, level: float, side: Side) -> float:
+        """The normal quantile."""
+        return normal_quantile(tail_of(level, side))
+
+    def limit(self, errors: ArrayLike, deviate: ArrayLike, upper: ArrayLike) -> FloatArray:
+        """Limits for many counts at once, each with its own tail Φ(−deviate)."""
+        rate = np.asarray(errors, dtype=np.float64) / self.comparisons
+        low, high = wilson_limits(rate, self.comparisons, deviate)
+        return np.where(upper, high, low)
+
+
+@dataclass(frozen=True, eq=False)
+class PairFit:
+    """The models of FAR and FRR around one threshold, and the deviates that go with them."""
+
+    far: LatentModel | Independent
+    frr: LatentModel | Independent
+    _tables: dict[tuple[float, Side], BudgetTables] = field(default_factory=dict, repr=False)
+
+    @property
+    def method(self) -> str:
+        """What to call limits from it."""
+        return "naive" if isinstance(self.far, Independent) else "latent"
+
+    @property
+    def models(self) -> tuple[LatentModel, LatentModel]:
+        """Both, where identities are known."""
+        assert not isinstance(self.far, Independent)
+        assert not isinstance(self.frr, Independent)
+        return self.far, self.frr
+
+    def tables(self, level: float, side: Side) -> BudgetTables:
+        """Limits of both rates for every number of errors; made once."""
+        key = (level, side)
+        if key not in self._tables:
+            self._tables[key] = budget_tables(self.far, self.frr, self.deviates(level, side))
+        return self._tables[key]
+
+    def deviates(self, level: float, side: Side) -> tuple[float, float]:
+        """u for FAR and for FRR."""
+        return self.far.deviate(level, side), self.frr.deviate(level, side)
+
+
+@dataclass(frozen=True, eq=False)
+class CurveModels:
+    """Models of both rates along a curve; one pair for each part of the scale that FAR is in."""
+
+    curve: CurveTally
+    recount: Recount
+    _fits: dict[tuple[int, LatentSettings | None], PairFit] = field(default_factory=dict, repr=False)
+
+    def at(self, index: int, settings: LatentSettings | None = None) -> PairFit:
+        """The models fitted around the threshold of a point."""
+        from matchbound.stats.latent import BLENDED, of_units
+
+        if self.recount.anonymous:
+            return PairFit(Independent(self.curve.n_impostor), Independent(self.curve.n_genuine))
+        counted = self.curve.counted
+        matched, missed = int(counted.false_matches[index]), int(counted.false_nonmatches[index])
+        key = int(np.digitize(matched / counted.n_impostor, (BLENDED[0], 0.5, BLENDED[1]))), settings
+        if key not in self._fits:
+            far = fit("far", self.along, matched, self.recount, settings)
+            frr = fit("frr", self.along, missed, self.recount, settings, both=True)
+            if self.curve.weighting == "identities":
+                each = range(self._units.thresholds.size)
+                far = of_units(far, [far_by_pair(self._units.impostor, k) for k in each])
+                frr = of_units(frr, [frr_by_identity(self._units.genuine, k) for k in each])
+            self._fits[key] = PairFit(far, frr)
+        return self._fits[key]
+
+    @cached_property
+    def along(self) -> Tally:
+        """What was compared; where correlations come from some of the identities, at points all along the curve.
+
+        Elsewhere the thresholds of the fit give the sample's own variance all along.
+        """
+        counted = self.curve.counted
+        points = _at_matches(counted) if _of_some(counted.instances, self.recount) else np.empty(0, dtype=np.int64)
+        return counted.tally_at(points)
+
+    @cached_property
+    def _units(self) -> Tally:
+        """Identity pairs at points all along the curve of units."""
+        curve, shares = self.curve, np.linspace(0.0, 1.0, POINTS_ALONG + 2)[1:-1]
+        by_missed = np.searchsorted(-curve.false_nonmatches, -shares * curve.n_genuine)
+        points = np.union1d(_at_matches(curve), by_missed[by_missed < curve.thresholds.size])
+        return self.recount.tally(curve.thresholds[points], pairs=True)
+
+
+def _at_matches(curve: CurveTally) -> IntArray:
+    """Points at which numbers of false matches in geometric steps are reached, from one to half of all."""
+    spaced = np.geomspace(1.0, max(curve.n_impostor / 2.0, 1.0), POINTS_ALONG)
+    points = np.unique(np.searchsorted(curve.false_matches, spaced))
+    return points[points < curve.thresholds.size]

@@ -1,46 +1,44 @@
-"""Numbers made of FAR and FRR at one threshold: precision, recall, F1 and the half total error rate."""
+"""Precision, recall, F1 and the half total error rate at one threshold, and along the thresholds of a curve."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
+from matchbound.counting.recount import Recount
+from matchbound.counts.curve import CurveTally
 from matchbound.counts.tally import PairTable, Tally
 from matchbound.errors import DataError, argument
 from matchbound.notes import PARTIAL_LABELS, Note
+from matchbound.results import latent
+from matchbound.results.both_rates import LATENT, OfBothRates, log_t_limits
 from matchbound.results.interval import check_prior, opposite
-from matchbound.results.latent_pair import Independent
-from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, labels_notes
+from matchbound.results.latent import CurveModels, Independent, PairFit
+from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, counted_fields, labels_notes
 from matchbound.results.rates import Rate, through_rate
-from matchbound.stats.budget import Operating, shared_limits
-from matchbound.stats.costs import log_t, logit_t
+from matchbound.show.shown import Shown
+from matchbound.stats.budget import Operating, banded_limits
+from matchbound.stats.costs import logit_t
+from matchbound.stats.curve.rates import crossing
 from matchbound.stats.dyadic import DyadicSums, effective_number
 from matchbound.stats.intervals import t_quantile
-from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, precision_of, precision_sums
+from matchbound.stats.linkage import LinkageCounts, f1_of, f1_sums, half_sums, precision_of, precision_sums
 
-if TYPE_CHECKING:
-    from matchbound.counting.recount import Recount
-    from matchbound.stats.latent import LatentModel
+POINTS = 80
+"""Thresholds of a curve of precision, recall and F1."""
 
 
 def linkage_counts(tally: Tally, k: int) -> LinkageCounts:
     """Decisions at one threshold of a tally."""
     impostor, genuine = tally.impostor, tally.genuine
-    return LinkageCounts(
-        genuine.errors[k],
-        genuine.comparisons,
-        impostor.errors[k],
-        impostor.comparisons,
-        _partners(tally),
-        float(impostor.sum_nn[k]) / 2.0,
-        float(impostor.sum_nm[k]) / 2.0,
-        float(impostor.sum_mm) / 2.0,
-    )
+    squares = (float(value) / 2.0 for value in (impostor.sum_nn[k], impostor.sum_nm[k], impostor.sum_mm))
+    by_identity = (genuine.errors[k], genuine.comparisons, impostor.errors[k], impostor.comparisons)
+    return LinkageCounts(*by_identity, _partners(tally), *squares)
 
 
 def _partners(tally: Tally) -> IntArray:
@@ -62,121 +60,78 @@ def refuse_partial(recount: Recount | None, what: str) -> None:
         )
 
 
-def _latent(number: OfBothRates, ask: Ask) -> Limits:
-    """The latent models of FAR and FRR, which share one budget of error (without identities: Wilson's limits)."""
-    from matchbound.results import latent
-
-    rates = (number.far, number.frr)
-    models: list[LatentModel | Independent] = []
-    for rate in rates:
-        if rate.recount is not None and rate.recount.anonymous:
-            models.append(Independent(rate.units))
-            continue
-        reason = latent.why_not(rate.recount)
-        if reason is not None:
-            raise CannotFit(reason)
-        models.append(rate.latent_model())
-    far, frr = models
-
-    def value(p: FloatArray, q: FloatArray) -> FloatArray:
-        return np.nan_to_num(number.value(p[0], q[0]), nan=0.0)
-
-    low, high = shared_limits(
-        far,
-        frr,
-        [Operating(number.far.units_erred, number.frr.units_erred)],
-        (far.deviate(ask.level, ask.side), frr.deviate(ask.level, ask.side)),
-        value,
-        rising=number.rising,
-    )
-    return Limits(low, high, "naive" if isinstance(far, Independent) else "latent")
-
-
-def _both_rates(number: OfBothRates, ask: Ask) -> Limits:
+def _both_rates(number: AtThreshold, ask: Ask) -> Limits:
     """The default limits of FAR and FRR, both at once: careful, and never of width zero."""
     side = ask.side if number.rising else opposite(ask.side)
     far, frr = (rate.interval(level=ask.level, side=side) for rate in (number.far, number.frr))
-    ends = ((far.low, frr.low), (far.high, frr.high))
-    low, high = (
-        float(np.nan_to_num(number.value(np.array(p), np.array(q)), nan=0.0))
-        for p, q in (ends if number.rising else ends[::-1])
-    )
-    return Limits(low, high, far.method)
+    low, high = (float(number.value(*np.array([[p], [q]]))) for p, q in ((far.low, frr.low), (far.high, frr.high)))
+    return Limits(low, high, far.method) if number.rising else Limits(high, low, far.method)
 
 
 def _logit_t(number: LinkageMeasure, ask: Ask) -> Limits:
     """t limits on the logit scale with the dyadic variance."""
     if not number.logit_variance > 0.0:
-        raise CannotFit(
-            Note(
-                "no-width",
-                f"{number.metric} = {number.estimate:g}: on the logit scale it has no finite value, and so no logit-t "
-                "interval. Use method='auto'",
-            )
-        )
+        text = f"{number.metric} = {number.estimate:g}: on the logit scale it has no finite value, and so no logit-t"
+        raise CannotFit(Note("no-width", f"{text} interval. Use method='auto'"))
     quantile = t_quantile(ask.tail, number.effective_identities - 1.0)
     return Limits(*logit_t(number.estimate, number.logit_variance, quantile))
 
 
-def _log_t(number: OfBothRates, ask: Ask) -> Limits:
-    """t limits on the log scale with the dyadic variance."""
-    if not (number.estimate > 0.0 and number.variance > 0.0):
-        raise CannotFit(Note("no-width", "no comparison erred, so that log-t has no width. Use method='auto'"))
-    low, high = log_t(number.estimate, number.variance, t_quantile(ask.tail, number.effective_identities - 1.0))
-    return Limits(low, min(high, 1.0))
+def _log_t(number: HalfTotalError, ask: Ask) -> Limits:
+    limits = log_t_limits(number, ask)
+    return Limits(limits.low, min(limits.high, 1.0))
 
 
-LATENT = Rule("latent", _latent)
 BOTH_RATES = Rule("both rates", _both_rates, hidden=True)
 
 
-class AtThreshold(Number):
-    """A number made of FRR, and perhaps of FAR, at one threshold."""
+@dataclass(frozen=True, eq=False, repr=False)
+class AtThreshold(OfBothRates):
+    """A number made of FAR and FRR at one threshold.
 
-    frr: Rate
+    far, frr
+        The two rates.
+    """
+
+    far: Rate = field(repr=False)
+    frr: Rate = field(repr=False)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.metric}={self.estimate:.6g})"
-
-    @property
-    def threshold(self) -> float:
-        """The decision threshold, in the units of the scores."""
-        return self.frr.threshold
-
-    @property
-    def variance(self) -> float:
-        """Variance of the estimate."""
-        raise NotImplementedError
-
-    def _fields(self) -> dict[str, Any]:
-        return {
-            "threshold": self.threshold,
-            "errors": None,
-            "comparisons": None,
-            "identities": self.frr.tally.n_identities,
-            "variance": self.variance,
-            "effective_n": None,
-            "design_effect": None,
-        }
-
-    def _defined(self) -> bool:
-        return not math.isnan(self.estimate)
-
-
-class OfBothRates(AtThreshold):
-    """A number that rises, or falls, with both FAR and FRR."""
-
-    far: Rate
-    rising: ClassVar[bool] = True
-
-    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
-        """The number at rates of any shape."""
-        raise NotImplementedError
+        return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
 
     @property
     def estimate(self) -> float:
         """Its value."""
-        return float(self.value(np.array(self.far.estimate), np.array(self.frr.estimate)))
+        return float(self._value(np.array(self.far.estimate), np.array(self.frr.estimate)))
+
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """Its value at rates of any shape; NaN where it is not defined."""
+        raise NotImplementedError
+
+    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
+        """Its value at rates of shape (1, …), 0 where it is not defined."""
+        return np.nan_to_num(self._value(far[0], frr[0]), nan=0.0)
+
+    @property
+    def threshold(self) -> float:
+        """The decision threshold, in the units of the scores."""
+        return self.far.threshold
+
+    @cached_property
+    def fit(self) -> PairFit:
+        """The latent models of both rates; without identities, those of independent comparisons."""
+        recount = self.far.recount
+        if recount is not None and recount.anonymous:
+            return PairFit(Independent(self.far.units), Independent(self.frr.units))
+        reason = latent.why_not(recount)
+        if reason is not None:
+            raise CannotFit(reason)
+        return PairFit(self.far.latent_model(), self.frr.latent_model())
+
+    @property
+    def operating(self) -> list[Operating]:
+        """The errors at the threshold."""
+        return [Operating(self.far.units_erred, self.frr.units_erred)]
 
     @cached_property
     def counts(self) -> LinkageCounts:
@@ -188,22 +143,24 @@ class OfBothRates(AtThreshold):
         """T²/Σg_i²: how many equally large identities would weigh as much."""
         return effective_number(self.counts.genuine)
 
+    def _fields(self) -> dict[str, Any]:
+        return counted_fields(self.threshold, self.far.tally.n_identities, self.variance)
+
+    def _defined(self) -> bool:
+        return not math.isnan(self.estimate)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkageMeasure(OfBothRates):
+class LinkageMeasure(AtThreshold):
     """Precision or F1 at one threshold; see `ErrorRates.precision` and `ErrorRates.f1`.
 
     metric
         ``"precision"`` or ``"f1"``.
-    far, frr
-        The rates it is made of.
     given_prior
         The prior that was asked for; None for the sample's own prevalence.
     """
 
     metric: Literal["precision", "f1"]
-    far: Rate = field(repr=False)
-    frr: Rate = field(repr=False)
     given_prior: float | None = None
     rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("logit-t", _logit_t), BOTH_RATES)
     defaults: ClassVar[tuple[str, ...]] = ("latent", "logit-t", "both rates")
@@ -226,24 +183,23 @@ class LinkageMeasure(OfBothRates):
         """Its name in tables."""
         return self.metric if self.given_prior is None else f"{self.metric}@prior={self.given_prior:g}"
 
-    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
-        """Precision or F1 at rates of any shape; NaN for the precision of a threshold at which nothing matches."""
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
         return (precision_of if self.metric == "precision" else f1_of)(far, frr, self.prior)
 
     @cached_property
-    def _sums(self) -> DyadicSums | None:
-        counts = self.counts
-        wrong = counts.false_matches + (counts.missed if self.metric == "f1" else 0.0)
-        if counts.hits <= 0.0 or wrong <= 0.0:
-            return None
+    def sums(self) -> DyadicSums:
+        """The residuals of the logit."""
         if self.metric == "precision":
-            return precision_sums(counts, self.given_prior is None)
-        return f1_sums(counts, self.given_prior)
+            return precision_sums(self.counts, self.given_prior is None)
+        return f1_sums(self.counts, self.given_prior)
 
     @property
     def logit_variance(self) -> float:
         """The dyadic variance of the logit of the estimate; NaN where the estimate is 0, 1 or not defined."""
-        return math.nan if self._sums is None else self._sums.corrected(self.effective_identities)
+        wrong = self.counts.false_matches + (self.counts.missed if self.metric == "f1" else 0.0)
+        if self.counts.hits <= 0.0 or wrong <= 0.0:
+            return math.nan
+        return self.sums.corrected(self.effective_identities)
 
     @property
     def variance(self) -> float:
@@ -256,15 +212,11 @@ class LinkageMeasure(OfBothRates):
         about_labels = labels_notes(self.far.recount)
         if self.given_prior is not None:
             return about_labels
-        return (
-            *about_labels,
-            Note(
-                "own-prior",
-                f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample "
-                "of this size: impostor pairs grow with the square of the number of identities. Give a prior to "
-                "compare sets",
-            ),
+        text = (
+            f"{self.metric} at the sample's own share of genuine comparisons, {self.prior:.3g}, holds for a sample of "
+            "this size: impostor pairs grow with the square of the number of identities. Give a prior to compare sets"
         )
+        return (*about_labels, Note("own-prior", text))
 
     def _fields(self) -> dict[str, Any]:
         return {**super()._fields(), "prior": self.prior}
@@ -275,32 +227,20 @@ class LinkageMeasure(OfBothRates):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HalfTotalError(OfBothRates):
-    """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set); see `ErrorRates.hter`.
+class HalfTotalError(AtThreshold):
+    """HTER = (FAR + FRR)/2 at one threshold, chosen on other people (a development set); see `ErrorRates.hter`."""
 
-    far, frr
-        The two rates.
-    """
-
-    far: Rate = field(repr=False)
-    frr: Rate = field(repr=False)
     metric: ClassVar[str] = "hter"
     rules: ClassVar[tuple[Rule, ...]] = (LATENT, Rule("log-t", _log_t), BOTH_RATES)
     defaults: ClassVar[tuple[str, ...]] = ("latent", "both rates")
 
-    def value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
-        """(FAR + FRR)/2."""
+    def _value(self, far: FloatArray, frr: FloatArray) -> FloatArray:
         return (far + frr) / 2.0
 
     @cached_property
-    def variance(self) -> float:
-        """The dyadic variance of the estimate, corrected for the bias of the plug-in."""
-        counts = self.counts
-        q, p = counts.missed / counts.total, counts.false_matches / counts.impostor_total
-        own = (counts.misses - q * counts.genuine) / (2.0 * counts.total)
-        shared = (counts.matched - p * counts.impostor) / (2.0 * counts.impostor_total)
-        square = (counts.nn - 2.0 * p * counts.nm + p * p * counts.mm) / (2.0 * counts.impostor_total) ** 2
-        return DyadicSums(own, shared, max(square, 0.0)).corrected(self.effective_identities)
+    def sums(self) -> DyadicSums:
+        """The residuals of comparisons, by identity."""
+        return half_sums(self.counts)
 
 
 def _one_minus(method: str, recall: Recall, ask: Ask) -> Limits:
@@ -309,7 +249,7 @@ def _one_minus(method: str, recall: Recall, ask: Ask) -> Limits:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recall(AtThreshold):
+class Recall(Number):
     """The share of genuine comparisons that match: 1 − FRR, with FRR's intervals mirrored; see `ErrorRates.recall`."""
 
     frr: Rate = field(repr=False)
@@ -317,10 +257,18 @@ class Recall(AtThreshold):
     rules: ClassVar[tuple[Rule, ...]] = through_rate(_one_minus)
     defaults: ClassVar[tuple[str, ...]] = ("default",)
 
+    def __repr__(self) -> str:
+        return f"Recall(recall={self.estimate:.6g})"
+
     @property
     def estimate(self) -> float:
         """1 − FRR."""
         return 1.0 - self.frr.estimate
+
+    @property
+    def threshold(self) -> float:
+        """The decision threshold, in the units of the scores."""
+        return self.frr.threshold
 
     @property
     def variance(self) -> float:
@@ -328,4 +276,76 @@ class Recall(AtThreshold):
         return self.frr.variance
 
     def _fields(self) -> dict[str, Any]:
-        return {**super()._fields(), "prior": None}
+        return {**counted_fields(self.threshold, self.frr.tally.n_identities, self.variance), "prior": None}
+
+    def _defined(self) -> bool:
+        return self.frr.comparisons > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Along:
+    """A number at each of P thresholds with pointwise limits; float64 arrays, shape (P,) each."""
+
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LinkageCurve(Shown):
+    """Precision, recall and F1 against the threshold.
+
+    thresholds : float64 array, shape (P,)
+        Strictest first, in the units of the scores.
+    precision, recall, f1
+        With pointwise limits from the latent models of FAR and FRR.
+    prior
+        The share of genuine comparisons that precision and F1 are for.
+    level
+        The confidence level at each threshold by itself.
+    method
+        How the limits were made.
+    """
+
+    thresholds: FloatArray
+    precision: Along
+    recall: Along
+    f1: Along
+    prior: float
+    level: float
+    method: str
+
+
+def linkage_curve(models: CurveModels, prior: float | None, level: float, points: int = POINTS) -> LinkageCurve:
+    """Precision, recall and F1 at thresholds spread over genuine scores and over the tail of impostor scores."""
+    curve = models.curve
+    share = curve.n_genuine / (curve.n_genuine + curve.n_impostor) if prior is None else check_prior(prior)
+    k = _spread(curve, points)
+    matched, missed = curve.false_matches[k].astype(np.float64), curve.false_nonmatches[k].astype(np.float64)
+    far, frr = curve.far[k], curve.frr[k]
+    fit = models.at(crossing(curve.far, curve.frr).index)
+    values = precision_of(far, frr, share), 1.0 - frr, f1_of(far, frr, share)
+    precision, recall, f1 = (Along(value, value.copy(), value.copy()) for value in values)
+    most = frr > 0.5  # the model of FRR is one of matches where most comparisons err, as for a single threshold
+    for part, own in ((~most, fit), (most, models.at(int(k[most][-1])) if most.any() else fit)):
+        if not part.any():
+            continue
+        tables = own.tables(level, "two-sided")
+        x, e = matched[part], missed[part]
+        limits = (
+            (precision, banded_limits(tables, x, e, lambda p, q: precision_of(p, q, share), rising=False)),
+            (recall, (1.0 - tables.frr[1].at(e)[-1], 1.0 - tables.frr[0].at(e)[-1])),
+            (f1, banded_limits(tables, x, e, lambda p, q: f1_of(p, q, share), rising=False)),
+        )
+        for band, (low, high) in limits:
+            band.low[part] = np.minimum(low, band.estimate[part])
+            band.high[part] = np.maximum(high, band.estimate[part])
+    return LinkageCurve(curve.thresholds[k], precision, recall, f1, share, level, fit.method)
+
+
+def _spread(curve: CurveTally, points: int) -> IntArray:
+    """Points of a curve at which something matches: even in genuine scores, geometric in impostor ones."""
+    by_recall = np.searchsorted(-curve.false_nonmatches, -np.linspace(curve.n_genuine - 1, 0, points // 2))
+    by_tail = np.searchsorted(curve.false_matches, np.geomspace(1.0, max(curve.n_impostor / 2.0, 1.0), points // 2))
+    found: IntArray = np.union1d(by_recall, by_tail)
+    return found[(found > 0) & (found < curve.thresholds.size)]

@@ -24,7 +24,6 @@ from matchbound.stats.resampling import seed_of
 
 if TYPE_CHECKING:
     from matchbound.counting.recount import Recount
-    from matchbound.show.tables import Table
 
 OTHER_WORDS = {
     "alpha": "level, which is 1 - alpha",
@@ -366,12 +365,6 @@ class Number(Shown):
         interval = self.interval("auto", level, side=side)
         text = f"{method} has no width here ({self._no_width()}); this is the default interval ({interval.method})"
         return replace(interval, notes=(Note("no-width", text), *interval.notes))
-
-    def _tables(self) -> list[Table]:
-        from matchbound.show.records import number_table, table_of_records
-
-        records = self.to_records()
-        return [number_table(records) if "threshold" in records[0] else table_of_records(records)]
 
 
 def bootstrap_limits(name: str) -> Callable[[Number, Ask], Limits]:

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counting.recount import Recount
+from matchbound.arraytypes import FloatArray
 from matchbound.counts.curve import CurveTally, SortedCurve
 from matchbound.errors import DataError, UsageError, argument
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap, scheme_of
+from matchbound.results.bootstraps import Bootstrap, instance_counts, scheme_of
 from matchbound.results.interval import Interval, check_rate, named, tail_of
-from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule, bootstrap_rules, labels_notes
+from matchbound.results.latent import CurveModels, why_not
+from matchbound.results.number import (
+    Ask,
+    CannotFit,
+    Limits,
+    Number,
+    Rule,
+    bootstrap_rules,
+    counted_fields,
+    labels_notes,
+)
 from matchbound.stats.curve import influence as curves_influence
 from matchbound.stats.curve import union as curves_union
 from matchbound.stats.curve.bootstrap import CURVE_BOOTSTRAPS, CurveReplicates, curve_replicates
@@ -44,12 +53,12 @@ HINTS = dict.fromkeys(
 
 def _latent(point: CurveStatistic, ask: Ask) -> Limits:
     """The latent models of FAR and FRR together."""
-    reason = point._no_latent()
+    reason = why_not(point.models.recount)
     if reason is not None:
         raise CannotFit(reason)
-    models = point._models(ask.options.get("settings"))
-    deviates = models.far.deviate(ask.level, ask.side), models.frr.deviate(ask.level, ask.side)
-    return Limits(*point._latent_limits(models, deviates))
+    pair = point.latent_pair(ask.options.get("settings"))
+    deviates = pair.far.deviate(ask.level, ask.side), pair.frr.deviate(ask.level, ask.side)
+    return Limits(*point.latent_limits(pair, deviates))
 
 
 def _influence(point: CurveStatistic, ask: Ask) -> Limits:
@@ -71,8 +80,8 @@ def _union(point: OperatingPoint, ask: Ask) -> Limits:
     other = check_rate(other, name, "0.9", zero=True)
     base = named(ask.options.get("base", "wilson"), ("wilson", "wald"), "base")
     limits = curves_union.union_limits if point.given == "far" else curves_union.union_limits_far
-    found = curves_union.rates_and_variances(point.curve, base)
-    low, high = limits(found, point.target, ask.tail, (1.0 - other) / 2.0)
+    rates = curves_union.rates_and_variances(point.curve, base)
+    low, high = limits(rates, point.target, ask.tail, (1.0 - other) / 2.0)
     return Limits(low, high, "union" if base == "wilson" else "union (wald)")
 
 
@@ -86,18 +95,15 @@ CURVE_RULES = bootstrap_rules(CURVE_BOOTSTRAPS)
 class CurveStatistic(Number):
     """A statistic of a curve.
 
-    curve
-        What it was read from.
-    recount
-        Where to count the same comparisons again.
+    models
+        The curve that it was read from, with the latent models of both rates.
     estimate
         Its value.
     index
         The point of the curve that it belongs to.
     """
 
-    curve: CurveTally = field(repr=False)
-    recount: Recount = field(repr=False)
+    models: CurveModels = field(repr=False)
     estimate: float
     index: int
     rules: ClassVar[tuple[Rule, ...]] = (INFLUENCE, *CURVE_RULES)
@@ -107,14 +113,9 @@ class CurveStatistic(Number):
         return f"{type(self).__name__}({self.label}={self.estimate:.6g})"
 
     @property
-    def metric(self) -> str:
-        """What it is: ``"frr@far"``, ``"far@frr"``, ``"eer"`` or ``"auc"``."""
-        raise NotImplementedError
-
-    @property
-    def label(self) -> str:
-        """Its name in tables."""
-        return self.metric
+    def curve(self) -> CurveTally:
+        """What it was read from."""
+        return self.models.curve
 
     @property
     def threshold(self) -> float:
@@ -146,19 +147,53 @@ class CurveStatistic(Number):
         return self._rate.effective_n
 
     @property
+    def counts(self) -> tuple[int | None, int | None]:
+        """Errors and comparisons of the rate that the number is; None for EER and areas."""
+        return None, None
+
+    @property
+    def weighting(self) -> str:
+        """What counts once: ``"comparisons"`` or ``"identities"``."""
+        return self.curve.weighting
+
+    @property
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
-        return labels_notes(self.recount)
+        return labels_notes(self.models.recount)
+
+    def _fields(self) -> dict[str, Any]:
+        place = {"target": getattr(self, "target", None)}
+        threshold = None if self.metric == "auc" else self.threshold
+        counted = (self.curve.n_identities, self.variance, self.counts, self.effective_n, self.weighting)
+        return {**place, **counted_fields(threshold, *counted)}
+
+    def record(self, interval: Interval | None) -> dict[str, Any]:
+        """The number with the limits of an interval; beside a smoothed interval stands the smoothed estimate."""
+        record = super().record(interval)
+        if interval is None or "smooth" not in interval.details:
+            return record
+        return {**record, **interval.details, "empirical_estimate": self.estimate}
+
+    def latent_pair(self, settings: LatentSettings | None = None) -> LatentPair:
+        """The latent models of both rates, and the correlation of their estimates here."""
+        from matchbound.stats.curve.latent import LatentPair, estimate_correlation
+
+        fit = self.models.at(self.index, settings)
+        far, frr = fit.models
+        return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
+
+    def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+        """Limits from the models of both rates, at deviates of FAR and FRR."""
+        raise NotImplementedError
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
         left = dict(options)
         smooth = left.pop("smooth", None)
         scheme = curve_scheme(self.curve, method, n_resamples, left)
-        found = replicates(self.curve, scheme, n_resamples, seed, *self._targets(), smooth, workers)
+        drawn = replicates(self.curve, scheme, n_resamples, seed, *self._targets(), smooth, workers)
         name = method if smooth is None else f"{method} ({smooth})"
-        values = self._pick(found)
         estimate = self.estimate if smooth is None else self.smoothed(smooth)
-        return Bootstrap(values, estimate, name, seed, scheme.tau, self._rate.floor)
+        return Bootstrap(self._pick(drawn), estimate, name, seed, scheme.tau, self._rate.floor)
 
     def smoothed(self, model: Smooth) -> float:
         """The same statistic read from a smoothed curve of the data.
@@ -173,78 +208,12 @@ class CurveStatistic(Number):
         read = CurveReplicates(far, frr, rates.frr_at(far), rates.far_at(frr), rates.eer(), rates.auc())
         return float(self._pick(read)[0])
 
-    def record(self, interval: Interval | None) -> dict[str, Any]:
-        """The number with the limits of an interval; beside a smoothed interval stands the smoothed estimate."""
-        record = super().record(interval)
-        if interval is None or "smooth" not in interval.details:
-            return record
-        return {**record, **interval.details, "empirical_estimate": self.estimate}
-
-    def _no_bootstrap(self) -> str:
-        return f"bootstraps are of pooled rates; use {argument('weighting', 'comparisons')}"
-
-    def _fields(self) -> dict[str, Any]:
-        errors, comparisons = self.counts
-        effective = self.effective_n
-        return {
-            "target": getattr(self, "target", None),
-            "threshold": None if self.metric == "auc" else self.threshold,
-            "errors": errors,
-            "comparisons": comparisons,
-            "identities": self.curve.n_identities,
-            "variance": self.variance,
-            "effective_n": effective,
-            "design_effect": None if comparisons is None or not effective else comparisons / effective,
-            **({} if self.weighting == "comparisons" else {"weighting": self.weighting}),
-        }
-
     def _targets(self) -> tuple[FloatArray, FloatArray]:
+        """FARs and FRRs at which replicates are read."""
         return NONE, NONE
 
-    def _pick(self, made: CurveReplicates) -> FloatArray:
-        raise NotImplementedError
-
-    def _models(self, settings: LatentSettings | None = None) -> LatentPair:
-        """The latent models of both rates, fitted once for the data."""
-        from matchbound.results import latent
-        from matchbound.stats.curve.latent import LatentPair, estimate_correlation
-
-        counted = self._counted
-        x, e = int(counted.false_matches[self.index]), int(counted.false_nonmatches[self.index])
-        tally = latent.tally_along(counted, self.recount)
-        far = latent.fit("far", tally, x, self.recount, settings)
-        frr = latent.fit("frr", tally, e, self.recount, settings, both=True)
-        if self.weighting == "identities":
-            far, frr = latent.of_unit_curve(self.curve, far, frr, self.recount)
-        return LatentPair(far, frr, estimate_correlation(self.curve, far, self.far, self.frr))
-
-    @property
-    def counts(self) -> tuple[int | None, int | None]:
-        """Errors and comparisons of the rate that the number is; None for EER and areas."""
-        curve, k = self._counted, self.index
-        if self.metric == "frr@far":
-            return int(curve.false_nonmatches[k]), curve.n_genuine
-        if self.metric == "far@frr":
-            return int(curve.false_matches[k]), curve.n_impostor
-        return None, None
-
-    @property
-    def weighting(self) -> str:
-        """What counts once: ``"comparisons"`` or ``"identities"``."""
-        return self.curve.weighting
-
-    @property
-    def _counted(self) -> CurveTally:
-        """The curve with comparisons as its units."""
-        return self.curve.counted
-
-    def _no_latent(self) -> Note | None:
-        """Why the latent models cannot be fitted, or None where they can."""
-        from matchbound.results import latent
-
-        return latent.why_not(self.recount)
-
-    def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+    def _pick(self, drawn: CurveReplicates) -> FloatArray:
+        """The statistic among what was read from replicates."""
         raise NotImplementedError
 
 
@@ -274,24 +243,28 @@ class OperatingPoint(CurveStatistic):
         """Its name in tables."""
         return f"{self.metric}={self.target:g}"
 
+    @property
+    def counts(self) -> tuple[int | None, int | None]:
+        """Errors and comparisons of the rate that the number is."""
+        return self._counted(self.metric[:3])
+
+    def _counted(self, metric: str) -> tuple[int, int]:
+        part = self.curve.counted.part(metric)
+        return int(part.errors[self.index]), part.total
+
     @cached_property
     def _rate(self) -> EffectiveRate:
-        if self.given == "far":
-            return curves_influence.frr_at_far_rate(self.curve, self.index)
-        return curves_influence.far_at_frr_rate(self.curve, self.index)
+        rate = curves_influence.frr_at_far_rate if self.given == "far" else curves_influence.far_at_frr_rate
+        return rate(self.curve, self.index)
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a reader must know about the number; empty when there is nothing to say."""
-        counted = self._counted
-        if self.given == "far":
-            errors, name, count = int(counted.false_matches[self.index]), "false matches", counted.n_impostor
-        else:
-            errors, name, count = int(counted.false_nonmatches[self.index]), "false non-matches", counted.n_genuine
+        (errors, count), kind = self._counted(self.given), "matches" if self.given == "far" else "non-matches"
         if errors >= FEW_ERRORS:
             return super().notes
         text = (
-            f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} {name} among {count} "
+            f"the threshold for {self.given.upper()} = {self.target:g} rests on {errors} false {kind} among {count} "
             f"comparisons; with fewer than {FEW_ERRORS} its uncertainty is poorly estimated"
         )
         return (*super().notes, Note("few-errors", text))
@@ -315,18 +288,19 @@ class OperatingPoint(CurveStatistic):
         tail_of(level, "two-sided")
         return curves_union.calibrate_level_far(every_step(self.curve), self.target, level, n_simulations, seed_of(rng))
 
+    def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+        """Limits from the models of both rates, at deviates of FAR and FRR."""
+        from matchbound.stats.curve.latent import limits_at_far, limits_at_frr
+
+        limits = limits_at_far if self.given == "far" else limits_at_frr
+        return limits(self.curve, pair, self.target, deviates)
+
     def _targets(self) -> tuple[FloatArray, FloatArray]:
         wanted = np.array([self.target])
         return (wanted, NONE) if self.given == "far" else (NONE, wanted)
 
-    def _pick(self, made: CurveReplicates) -> FloatArray:
-        return made.frr[:, 0] if self.given == "far" else made.far[:, 0]
-
-    def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
-        from matchbound.stats.curve.latent import limits_at_far, limits_at_frr
-
-        limits = limits_at_far if self.given == "far" else limits_at_frr
-        return limits(self.curve, models, self.target, deviates)
+    def _pick(self, drawn: CurveReplicates) -> FloatArray:
+        return (drawn.frr if self.given == "far" else drawn.far)[:, 0]
 
 
 def latent_limits(points: Sequence[OperatingPoint], level: float) -> tuple[FloatArray, FloatArray]:
@@ -334,18 +308,15 @@ def latent_limits(points: Sequence[OperatingPoint], level: float) -> tuple[Float
     from matchbound.stats.curve.latent import limits_at_fars
 
     low, high = np.empty(len(points)), np.empty(len(points))
-    left = [(k, point._models()) for k, point in enumerate(points)]
+    left = [(k, point.latent_pair()) for k, point in enumerate(points)]
     while left:
         far, frr = left[0][1].far, left[0][1].frr
         same = [(k, pair) for k, pair in left if pair.far is far and pair.frr is frr]
         left = [(k, pair) for k, pair in left if not (pair.far is far and pair.frr is frr)]
         chosen = [k for k, _ in same]
-        low[chosen], high[chosen] = limits_at_fars(
-            points[0].curve,
-            [pair for _, pair in same],
-            np.array([points[k].target for k in chosen]),
-            (far.deviate(level), frr.deviate(level)),
-        )
+        targets = np.array([points[k].target for k in chosen])
+        deviates = far.deviate(level), frr.deviate(level)
+        low[chosen], high[chosen] = limits_at_fars(points[0].curve, [pair for _, pair in same], targets, deviates)
     return low, high
 
 
@@ -356,25 +327,22 @@ class Eer(CurveStatistic):
     `threshold` is that of the point nearest to the crossing.
     """
 
+    metric: ClassVar[str] = "eer"
     rules: ClassVar[tuple[Rule, ...]] = (LATENT, INFLUENCE, *CURVE_RULES)
     defaults: ClassVar[tuple[str, ...]] = ("latent", "influence")
-
-    @property
-    def metric(self) -> str:
-        """``"eer"``."""
-        return "eer"
 
     @cached_property
     def _rate(self) -> EffectiveRate:
         return curves_influence.eer_rate(self.curve, self.index, self.estimate)
 
-    def _latent_limits(self, models: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+    def latent_limits(self, pair: LatentPair, deviates: tuple[float, float]) -> tuple[float, float]:
+        """Limits from the models of both rates, at deviates of FAR and FRR."""
         from matchbound.stats.curve.latent import eer_limits
 
-        return eer_limits(self.curve, models, deviates)
+        return eer_limits(self.curve, pair, deviates)
 
-    def _pick(self, made: CurveReplicates) -> FloatArray:
-        return made.eer
+    def _pick(self, drawn: CurveReplicates) -> FloatArray:
+        return drawn.eer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -385,12 +353,8 @@ class Auc(CurveStatistic):
         Up to which FAR; 1 for the whole area, the chance that a genuine score beats an impostor's (a tie counts half).
     """
 
+    metric: ClassVar[str] = "auc"
     max_far: float = 1.0
-
-    @property
-    def metric(self) -> str:
-        """``"auc"``."""
-        return "auc"
 
     @property
     def label(self) -> str:
@@ -407,10 +371,8 @@ class Auc(CurveStatistic):
         middles: FloatArray = (np.arange(AREA_STEPS, dtype=np.float64) + 0.5) * (self.max_far / AREA_STEPS)
         return middles, NONE
 
-    def _pick(self, made: CurveReplicates) -> FloatArray:
-        if self.max_far == 1.0:
-            return made.auc
-        result: FloatArray = 1.0 - made.frr.mean(axis=1)
+    def _pick(self, drawn: CurveReplicates) -> FloatArray:
+        result: FloatArray = drawn.auc if self.max_far == 1.0 else 1.0 - drawn.frr.mean(axis=1)
         return result
 
 
@@ -428,16 +390,8 @@ def every_step(curve: CurveTally) -> SortedCurve:
 
 def curve_scheme(curve: CurveTally, method: str, n_resamples: int, options: dict[str, Any]) -> Scheme:
     """How to draw identities for curves, with checked options."""
-
-    def sizes() -> IntArray:
-        if curve.instances is not None:
-            return curve.instances
-        known = (1.0 + np.sqrt(1.0 + 8.0 * curve.genuine_comparisons)) / 2.0
-        return np.asarray(known.round(), dtype=np.int64)
-
-    if "units" in options:
-        raise UsageError("curves are drawn by identity; units goes with rates at a fixed threshold")
-    return scheme_of(named(method, CURVE_BOOTSTRAPS), n_resamples, options, sizes, curve.n_identities)
+    sizes = instance_counts(curve.instances, curve.genuine_comparisons)
+    return scheme_of(named(method, CURVE_BOOTSTRAPS), n_resamples, options, sizes)
 
 
 def replicates(
@@ -451,12 +405,9 @@ def replicates(
     workers: int,
 ) -> CurveReplicates:
     """Bootstrap curves with checked arguments, of steps or smoothed."""
+    drawing: dict[str, Any] = {"far_targets": far_targets, "frr_targets": frr_targets, "workers": workers}
     whole = every_step(curve)
     if smooth is None:
-        return curve_replicates(
-            whole, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
-        )
-    found: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
-    return smooth_replicates(
-        whole, found, method, n_resamples, seed, far_targets=far_targets, frr_targets=frr_targets, workers=workers
-    )
+        return curve_replicates(whole, method, n_resamples, seed, **drawing)
+    model: Smooth = named(smooth, SMOOTHS, "smooth")  # type: ignore[assignment]
+    return smooth_replicates(whole, model, method, n_resamples, seed, **drawing)

@@ -15,7 +15,7 @@ from matchbound.counting.recount import Recount
 from matchbound.counts.tally import AllPairs, PairTable, Tally
 from matchbound.errors import DataError, MatchboundWarning, UsageError, argument
 from matchbound.notes import Note
-from matchbound.results.bootstraps import Bootstrap, overstated, scheme_of
+from matchbound.results.bootstraps import Bootstrap, instance_counts, overstated, scheme_of
 from matchbound.results.interval import check_whole, named
 from matchbound.results.number import (
     DRAWING,
@@ -30,10 +30,11 @@ from matchbound.results.number import (
     labels_notes,
 )
 from matchbound.show.numbers import count_text, percent, threshold_text
-from matchbound.stats import fixed_sizes, resampling, variance
+from matchbound.stats import fixed_sizes, resampling
+from matchbound.stats.dyadic import bias_factor
 from matchbound.stats.intervals import agresti_coull, effective_n, fallback_wilson, jeffreys, wald, wilson
 from matchbound.stats.resampling import BOOTSTRAPS
-from matchbound.stats.weighting import UnitRate, far_by_pair, frr_by_identity, pooled_rate, unit_tally
+from matchbound.stats.variance import UnitRate, far_by_pair, frr_by_identity, jackknife, pooled_rate, unit_tally
 
 if TYPE_CHECKING:
     from matchbound.results.erring import Erring
@@ -50,8 +51,6 @@ class Kind:
 
     comparisons, error
         In words.
-    jackknife, bias_factor
-        Of the variance.
     least
         Effective identities that the bias correction needs more than.
     least_fixed
@@ -61,22 +60,14 @@ class Kind:
     comparisons: str
     meaning: str
     error: str
-    jackknife: Callable[[Any, int], float]
-    bias_factor: Callable[[float], float]
     least: int
     least_fixed: int
 
 
 KINDS: dict[Metric, Kind] = {
-    "far": Kind(
-        "impostor", "two different identities", "false accept",
-        variance.far_jackknife, variance.far_bias_factor, 3, fixed_sizes.LEAST_FAR,
-    ),
-    "frr": Kind(
-        "genuine", "two instances of one identity", "false reject",
-        variance.frr_jackknife, variance.frr_bias_factor, 1, fixed_sizes.LEAST_FRR,
-    ),
-}  # fmt: skip
+    "far": Kind("impostor", "two different identities", "false accept", 3, fixed_sizes.LEAST_FAR),
+    "frr": Kind("genuine", "two instances of one identity", "false reject", 1, fixed_sizes.LEAST_FRR),
+}
 
 
 def _latent(rate: Rate, ask: Ask) -> Limits:
@@ -93,10 +84,9 @@ def _latent(rate: Rate, ask: Ask) -> Limits:
 def _fallback_wilson(rate: Rate, ask: Ask) -> Limits:
     """Wilson's formula with bias-corrected variance and Student's t, for data without identities."""
     identities = rate.effective_identities
-    factor = rate.kind.bias_factor(identities)
-    spread = rate.variance * factor if np.isfinite(factor) else 0.0
+    spread = rate.variance * bias_factor(rate.metric, identities, 0.0)
     low, high = fallback_wilson(rate.estimate, spread, rate.floor, rate.units, ask.tail, identities - 1.0)
-    return Limits(low, high, "wilson", (FALLBACK,))
+    return Limits(float(low), float(high), "wilson", (FALLBACK,))
 
 
 def _naive_wilson(rate: Rate, ask: Ask) -> Limits:
@@ -257,12 +247,12 @@ class Rate(Number):
         if kind == "plug-in":
             return self.variance
         if kind == "bias-corrected":
-            factor, least = self.kind.bias_factor(self.effective_identities), self.kind.least
+            factor, least = bias_factor(self.metric, self.effective_identities), self.kind.least
             need = f"the bias correction needs more than {least} effective identities; there are "
             self._finite(factor, f"{need}{self.effective_identities:.3g}")
             return factor * self.variance if self.weighting == "comparisons" else self.unit.without_bias(self.metric)
         if kind == "jackknife":
-            value = self.kind.jackknife(self.tally.part(self.metric), self.index)
+            value = jackknife(self.tally.part(self.metric), self.index)
             return self._finite(value, "one identity takes part in every comparison; nothing is left without it")
         if self.metric == "far":
             value = fixed_sizes.far_fixed_sizes(self._with_pairs.impostor, self.index, self._sizes())
@@ -363,7 +353,7 @@ class Rate(Number):
         return "no comparison erred" if self.errors == 0 else "every comparison erred"
 
     def _drawn(self, method: str, n_resamples: int, seed: int, workers: int, options: dict[str, Any]) -> Bootstrap:
-        scheme = scheme_of(method, n_resamples, options, self._sizes, self.tally.n_identities)
+        scheme = scheme_of(method, n_resamples, options, self._sizes())
         drawing = (self.index, scheme, n_resamples, seed)
         if self.metric == "frr":
             drawn = resampling.frr_replicates(self.tally.genuine, *drawing, workers=workers)
@@ -403,11 +393,7 @@ class Rate(Number):
         return self.recount.tally(self.tally.thresholds, pairs=True)
 
     def _sizes(self) -> IntArray:
-        """M_i; from genuine comparisons where instances are not named."""
-        if self.tally.instances is not None:
-            return self.tally.instances
-        sizes = (1.0 + np.sqrt(1.0 + 8.0 * self.tally.genuine.comparisons)) / 2.0
-        return np.asarray(sizes.round(), dtype=np.int64)
+        return instance_counts(self.tally.instances, self.tally.genuine.comparisons)
 
     def _self_comparisons(self, tally: Tally) -> FloatArray:
         """Comparisons that two copies of an identity stand for: M_i² in complete data, fewer where fewer were made."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -12,42 +12,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchbound.arraytypes import FloatArray
+from matchbound.counting.curves import Asked, refined_curve
 from matchbound.counting.recount import Recount
 from matchbound.counts.curve import CurveTally, SteppedCurve
 from matchbound.errors import MatchboundWarning, UsageError
 from matchbound.metrics import Home
 from matchbound.notes import Note
-from matchbound.results import costs
-from matchbound.results.bands import (
-    BAND_ERRORS,
-    WHOLE_BAND_ERRORS,
-    Band,
-    CurveBootstrap,
-    SmoothCurve,
-    bootstrap_curve,
-    curve_grid,
-    make_band,
-)
+from matchbound.results import bands, costs
+from matchbound.results.bands import Band, CurveBootstrap, RateLimits, SmoothCurve, ThresholdChoice
 from matchbound.results.bootstraps import ADVISED_AGAINST
 from matchbound.results.claims import Judged
 from matchbound.results.costs import DetectionCost, LogCost
-from matchbound.results.curve_limits import RateLimits, ThresholdChoice, limits_at, threshold_for
 from matchbound.results.interval import check_rate, named, tail_of
-from matchbound.results.latent_pair import CurveModels
-from matchbound.results.linkage import refuse_partial
-from matchbound.results.linkage_curve import LinkageCurve, linkage_curve
+from matchbound.results.latent import CurveModels
+from matchbound.results.linkage import LinkageCurve, linkage_curve, refuse_partial
 from matchbound.results.number import records_of
-from matchbound.results.points import (
-    FEW_ERRORS,
-    Auc,
-    Eer,
-    OperatingPoint,
-    curve_scheme,
-    every_step,
-)
-from matchbound.show.numbers import typed_number
+from matchbound.results.points import FEW_ERRORS, NONE, Auc, Eer, OperatingPoint, curve_scheme, every_step, replicates
+from matchbound.show.numbers import percent, target_text, threshold_text, typed_number
 from matchbound.show.shown import Shown
 from matchbound.show.terms import Terms, speaking
+from matchbound.stats.curve.bands import band_limits
 from matchbound.stats.curve.rates import (
     CurveVariances,
     area_terms,
@@ -64,7 +48,7 @@ from matchbound.stats.resampling import seed_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matchbound.show.frames import Library
+    from matchbound.show.records import Library
     from matchbound.show.tables import Table
 
 
@@ -76,7 +60,9 @@ POINTS: dict[str, tuple[str, float]] = {
     "ZeroFNMR": ("frr", 0.0),
 }
 """Points by the names of PyEER: which rate is given, and its value."""
-FIELD_FARS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+FARS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+NUMBERS = (int, float, np.number)
+COLUMNS = ("far", "frr", "far_variance", "frr_variance")
 
 
 @dataclass(frozen=True)
@@ -113,6 +99,7 @@ class RocCurve(Judged, Shown):
     tally: CurveTally
     recount: Recount
     warnings: tuple[Note, ...] = ()
+    _refined: dict[Asked, RocCurve] = field(default_factory=dict, init=False, repr=False)
 
     def __repr__(self) -> str:
         units = f"{self.tally.n_genuine} genuine and {self.tally.n_impostor} impostor comparisons"
@@ -136,20 +123,13 @@ class RocCurve(Judged, Shown):
             ``"pandas"``, ``"polars"`` or ``"pyarrow"``. By default the first of them that the program has imported
             already, else the first that is installed.
         """
-        from matchbound.show.frames import frame_of_columns
+        from matchbound.show.records import frame_of_columns
 
-        columns = {
-            "threshold": self.thresholds,
-            "far": self.far,
-            "frr": self.frr,
-            "far_variance": self.far_variance,
-            "frr_variance": self.frr_variance,
-        }
+        columns = {"threshold": self.thresholds, **{name: getattr(self, name) for name in COLUMNS}}
         return frame_of_columns(columns, library)
 
     def _tables(self) -> list[Table]:
         """Estimates read from the curve as it is: to print one computes no interval and counts nothing again."""
-        from matchbound.show.numbers import percent, target_text, threshold_text
         from matchbound.show.tables import as_table
 
         crossing = crossing_of(self.tally)
@@ -162,7 +142,7 @@ class RocCurve(Judged, Shown):
     @property
     def _supported(self) -> list[float]:
         """FARs of 10%, 1%, … that the data can support."""
-        return [far for far in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6) if far * self.tally.n_impostor >= FEW_ERRORS]
+        return [far for far in FARS if far * self.tally.n_impostor >= FEW_ERRORS]
 
     @property
     def weighting(self) -> str:
@@ -188,15 +168,15 @@ class RocCurve(Judged, Shown):
         """Thresholds in the units of the scores, strictest first, shape (K,). The first one matches nothing."""
         return self.tally.thresholds
 
-    @cached_property
+    @property
     def far(self) -> FloatArray:
         """FAR at each threshold, never decreasing, shape (K,)."""
-        return self.tally.false_matches / self.tally.n_impostor
+        return self.tally.far
 
-    @cached_property
+    @property
     def frr(self) -> FloatArray:
         """FRR at each threshold, never increasing, shape (K,)."""
-        return self.tally.false_nonmatches / self.tally.n_genuine
+        return self.tally.frr
 
     @property
     def fmr(self) -> FloatArray:
@@ -232,17 +212,10 @@ class RocCurve(Judged, Shown):
             The decision threshold, in the units of the scores.
         """
         similarity = -threshold if self.distance else threshold
-        k = int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1
-        k = max(k, 0)
+        k = max(int(np.searchsorted(-self.tally.similarity, -similarity, side="right")) - 1, 0)
         if not self.tally.every_step and self.thresholds[k] != threshold:
             raise UsageError(f"this curve has no point at threshold {threshold:g}; use evaluate(data, threshold)")
-        return ThresholdPoint(
-            float(threshold),
-            float(self.far[k]),
-            float(self.frr[k]),
-            float(self.far_variance[k]),
-            float(self.frr_variance[k]),
-        )
+        return ThresholdPoint(float(threshold), *(float(getattr(self, name)[k]) for name in COLUMNS))
 
     def at(self, name: str) -> OperatingPoint:
         """A point by the name that other tools use.
@@ -263,8 +236,7 @@ class RocCurve(Judged, Shown):
         >>> curve.at("FMR100").estimate == curve.at_far(0.01).estimate
         True
         """
-        chosen = named(name, tuple(POINTS), "name")
-        given, rate = POINTS[chosen]
+        given, rate = POINTS[named(name, tuple(POINTS), "name")]
         return self.at_far(rate) if given == "far" else self.at_frr(rate)
 
     def points(self) -> list[OperatingPoint | Eer]:
@@ -272,7 +244,7 @@ class RocCurve(Judged, Shown):
 
         A FAR is supported when at least one comparison would match there by chance: N·FAR ≥ 1.
         """
-        supported = [far for far in FIELD_FARS if far * self.tally.n_impostor >= 1.0]
+        supported = [far for far in FARS[1:] if far * self.tally.n_impostor >= 1.0]
         return [*[self.at_far(far) for far in supported], self.at("ZeroFMR"), self.eer()]
 
     def threshold_at(self, criterion: str = "eer") -> float:
@@ -309,13 +281,7 @@ class RocCurve(Judged, Shown):
         far
             The target FAR, between 0 and 1; several give a list.
         """
-        if not isinstance(far, (int, float, np.number)):
-            return [self.at_far(float(each)) for each in far]
-        check_rate(far, "far", zero=True, one=True)
-        exact = self.refined(far=[far])
-        k = point_at_far(exact.tally, far)
-        frr = float(exact.tally.false_nonmatches[k] / exact.tally.n_genuine)
-        return OperatingPoint(exact.tally, self.recount, frr, k, float(far), "far")
+        return self._at("far", far) if isinstance(far, NUMBERS) else [self.at_far(float(each)) for each in far]
 
     @overload
     def at_frr(self, frr: float) -> OperatingPoint: ...
@@ -329,21 +295,16 @@ class RocCurve(Judged, Shown):
         frr
             The target FRR, between 0 and 1; several give a list.
         """
-        if not isinstance(frr, (int, float, np.number)):
-            return [self.at_frr(float(each)) for each in frr]
-        check_rate(frr, "frr", zero=True, one=True)
-        exact = self.refined(frr=[frr])
-        k = point_at_frr(exact.tally, frr)
-        far = float(exact.tally.false_matches[k] / exact.tally.n_impostor)
-        return OperatingPoint(exact.tally, self.recount, far, k, float(frr), "frr")
+        return self._at("frr", frr) if isinstance(frr, NUMBERS) else [self.at_frr(float(each)) for each in frr]
 
-    def refined(
-        self,
-        far: Sequence[float] = (),
-        frr: Sequence[float] = (),
-        *,
-        eer: bool = False,
-    ) -> RocCurve:
+    def _at(self, given: Literal["far", "frr"], rate: Any) -> OperatingPoint:
+        check_rate(rate, given, zero=True, one=True)
+        exact = self.refined(far=[rate]) if given == "far" else self.refined(frr=[rate])
+        k = (point_at_far if given == "far" else point_at_frr)(exact.tally, rate)
+        other = exact.tally.part("frr" if given == "far" else "far")
+        return OperatingPoint(exact.models, float(other.errors[k] / other.total), k, float(rate), given)
+
+    def refined(self, far: Sequence[float] = (), frr: Sequence[float] = (), *, eer: bool = False) -> RocCurve:
         """The curve with points added so that the thresholds of these rates, or the equal error rate, are exact.
 
         A curve with every step is returned as it is. Otherwise each threshold takes two passes or so over the data;
@@ -359,25 +320,20 @@ class RocCurve(Judged, Shown):
         curve = self.tally
         if not isinstance(curve, SteppedCurve):
             return self
-        from matchbound.counting.curves import Asked, refined_curve
-
         asked = Asked(
             tuple(count_within(rate, curve.n_impostor) for rate in far),
             tuple(count_within(rate, curve.n_genuine) for rate in frr),
             eer,
         )
-        key = ("refined", asked)
-        made: tuple[CurveTally, CurveTally] | None = self.recount.memo.get(key)
-        if made is None or made[0] is not curve:
-            made = (curve, refined_curve(curve, self.recount, asked))
-            self.recount.memo[key] = made
-        return replace(self, tally=made[1])
+        if asked not in self._refined:
+            self._refined[asked] = replace(self, tally=refined_curve(curve, self.recount, asked))
+        return self._refined[asked]
 
     def eer(self) -> Eer:
         """The equal error rate."""
-        exact = self.refined(eer=True).tally
-        found = crossing_of(exact)
-        return Eer(exact, self.recount, found.estimate, found.index)
+        exact = self.refined(eer=True)
+        crossing = crossing_of(exact.tally)
+        return Eer(exact.models, crossing.estimate, crossing.index)
 
     def auc(self, max_far: float = 1.0) -> Auc:
         """The area under the ROC curve, or its part up to a FAR divided by that FAR.
@@ -389,8 +345,8 @@ class RocCurve(Judged, Shown):
         """
         if not 0.0 < max_far <= 1.0:
             raise UsageError(f"max_far must lie above 0 and be at most 1; got {max_far!r}")
-        found = area_terms(self.tally, float(max_far))
-        return Auc(self.tally, self.recount, found.estimate, index_at_far(self.far, max_far), float(max_far))
+        area = area_terms(self.tally, float(max_far)).estimate
+        return Auc(self.models, area, index_at_far(self.far, max_far), float(max_far))
 
     def min_dcf(
         self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
@@ -409,7 +365,7 @@ class RocCurve(Judged, Shown):
         cost_miss, cost_false_accept
             C_m and C_f.
         """
-        return costs.min_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
+        return costs.min_dcf(self.models, prior, cost_miss, cost_false_accept)
 
     def actual_dcf(
         self, prior: float | str = 0.01, cost_miss: float = 1.0, cost_false_accept: float = 1.0
@@ -425,21 +381,22 @@ class RocCurve(Judged, Shown):
         cost_miss, cost_false_accept
             What the two errors cost.
         """
-        return costs.actual_dcf(self.tally, self._models, prior, cost_miss, cost_false_accept)
+        return costs.actual_dcf(self.models, prior, cost_miss, cost_false_accept)
 
     def cllr(self) -> LogCost:
         """Cllr in bits: ½·mean log₂(1 + e^−l) over genuine + ½·mean log₂(1 + e^l) over impostor comparisons.
 
         The scores l must be natural log-likelihood ratios (Brümmer & du Preez 2006).
         """
-        return costs.cllr(self.tally, self._models)
+        return costs.cllr(self.models)
 
     def min_cllr(self) -> LogCost:
         """Cllr after the best increasing map of the scores, by pooling adjacent violators; only their order matters."""
-        return costs.min_cllr(self.tally, self._models)
+        return costs.min_cllr(self.models)
 
     @cached_property
-    def _models(self) -> CurveModels:
+    def models(self) -> CurveModels:
+        """The latent models of both rates along the curve."""
         return CurveModels(self.tally, self.recount)
 
     def partial_auc(self, max_far: float) -> Auc:
@@ -468,7 +425,7 @@ class RocCurve(Judged, Shown):
         method
             ``"auto"``, ``"latent"`` or ``"wilson"``.
         """
-        return limits_at(self, np.asarray(points, dtype=np.int64).reshape(-1), metric, level, method)
+        return bands.limits_at(self, np.asarray(points, dtype=np.int64).reshape(-1), metric, level, method)
 
     def band(
         self,
@@ -502,9 +459,15 @@ class RocCurve(Judged, Shown):
         points
             At how many FARs.
         """
-        errors = WHOLE_BAND_ERRORS if simultaneous else BAND_ERRORS
-        grid = curve_grid(self.tally, far, far_range, points, errors)
-        return make_band(self.tally, self.recount, grid, level, simultaneous, method, n_resamples, seed_of(rng))
+        tail_of(level, "two-sided")
+        errors = bands.WHOLE_BAND_ERRORS if simultaneous else bands.BAND_ERRORS
+        grid = bands.curve_grid(self.tally, far, far_range, points, errors)
+        if named(method, ("influence", "latent")) == "latent":
+            if simultaneous:
+                raise UsageError("simultaneous bands need method='influence'")
+            return bands.latent_band(self.models, grid, level)
+        limits = band_limits(self.tally, grid, level, simultaneous, n_resamples, seed_of(rng))
+        return Band(limits.far, limits.frr, limits.low, limits.high, level, simultaneous, limits.critical)
 
     def bootstrap(
         self,
@@ -537,12 +500,15 @@ class RocCurve(Judged, Shown):
         points
             At how many FARs.
         """
-        grid = curve_grid(self.tally, far, None, points, BAND_ERRORS)
-        scheme = curve_scheme(self.tally, method, n_resamples, options)
-        made = bootstrap_curve(self.tally, scheme, n_resamples, seed_of(rng), grid, smooth, workers)
+        grid = bands.curve_grid(self.tally, far, None, points, bands.BAND_ERRORS)
+        scheme, seed = curve_scheme(self.tally, method, n_resamples, options), seed_of(rng)
+        if scheme.tau != 1.0:
+            raise UsageError("tau is not available for whole curves; use the bootstrap of a point such as at_far(…)")
+        drawn = replicates(self.tally, scheme, n_resamples, seed, grid, NONE, smooth, workers)
         if scheme.method in ADVISED_AGAINST:
             warnings.warn(ADVISED_AGAINST[scheme.method], MatchboundWarning, stacklevel=2)
-        return made
+        estimate = np.array([self.frr[index_at_far(self.far, target)] for target in grid])
+        return CurveBootstrap(grid, drawn.frr, drawn.eer, drawn.auc, estimate, scheme.method, seed)
 
     def smooth(self, model: Smooth = "binormal") -> SmoothCurve:
         """A smoothed curve: ``"binormal"``, ``"log-normal"`` (scores above 0) or ``"kernel"``.
@@ -574,7 +540,7 @@ class RocCurve(Judged, Shown):
         DataError
             When no threshold of these data supports the claim.
         """
-        return threshold_for(self, far, confidence, method)
+        return bands.threshold_for(self, far, confidence, method)
 
     def plot(
         self,
@@ -627,21 +593,18 @@ class RocCurve(Judged, Shown):
         from matchbound.show import figures
         from matchbound.show.mpl import draw
 
+        kinds: dict[str, Callable[[], Axes]] = {
+            "det": lambda: figures.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark),
+            "roc": lambda: figures.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color),
+            "scores": lambda: figures.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log),
+            "precision-recall": lambda: draw(figures.precision_recall_figure(self.linkage(prior, level), label), ax),
+            "thresholds": lambda: draw(figures.thresholds_figure(self.linkage(prior, level)), ax),
+            "costs": lambda: draw(figures.costs_figure(self.costs_by_prior(), label), ax),
+        }
+        if kind not in kinds:
+            raise UsageError(f"kind must be one of {', '.join(kinds)}; got {kind!r}")
         with speaking(terms):
-            if kind == "det":
-                return figures.plot_det(self, ax=ax, band=band, level=level, labels=label, colors=color, mark=mark)
-            if kind == "roc":
-                return figures.plot_roc(self, ax=ax, band=band, level=level, labels=label, colors=color)
-            if kind == "scores":
-                return figures.plot_scores(self, ax=ax, bins=bins, threshold=threshold, log=log)
-            if kind == "precision-recall":
-                return draw(figures.precision_recall_figure(self.linkage(prior, level), label), ax)
-            if kind == "thresholds":
-                return draw(figures.thresholds_figure(self.linkage(prior, level)), ax)
-            if kind == "costs":
-                return draw(figures.costs_figure(self.costs_by_prior(), label), ax)
-        known = "det, roc, scores, precision-recall, thresholds, costs"
-        raise UsageError(f"kind must be one of {known}; got {kind!r}")
+            return kinds[kind]()
 
     def linkage(self, prior: float | None = None, level: float = 0.95) -> LinkageCurve:
         """Precision, recall and F1 along the thresholds, with pointwise limits.
@@ -655,7 +618,7 @@ class RocCurve(Judged, Shown):
         """
         tail_of(level, "two-sided")
         refuse_partial(self.recount, "recall")
-        return linkage_curve(self.tally, self._models, prior, level)
+        return linkage_curve(self.models, prior, level)
 
     def costs_by_prior(self, reach: float = 7.0, points: int = 201) -> dict[str, FloatArray]:
         """The probability of error against the log odds of the prior, from −reach to reach.

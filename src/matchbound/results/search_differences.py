@@ -126,9 +126,9 @@ class SearchComparison(Judged, Shown):
         return [record for number in numbers if number is not None for record in number.to_records()]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.searches import comparison_rows
+        from matchbound.show.columns import search_comparison_table
 
-        return [comparison_rows(self.to_records(), ("the first", "the second"))]
+        return [search_comparison_table(self.to_records(), ("the first", "the second"))]
 
 
 def compare_searches(

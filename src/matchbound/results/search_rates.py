@@ -16,6 +16,7 @@ from matchbound.notes import Note
 from matchbound.results.interval import Interval
 from matchbound.results.number import Ask, CannotFit, Limits, Number, Rule
 from matchbound.show.numbers import percent
+from matchbound.stats.dyadic import effective_number
 from matchbound.stats.intervals import effective_n, normal_quantile, t_quantile, wilson
 from matchbound.stats.search import sizes
 from matchbound.stats.search.rates import (
@@ -29,10 +30,8 @@ from matchbound.stats.search.rates import (
     with_holders,
 )
 from matchbound.stats.search.sizes import HitList
-from matchbound.stats.variance import effective_identities
 
 if TYPE_CHECKING:
-    from matchbound.show.tables import Table
     from matchbound.stats.latent import LatentModel
 
 Gallery = Literal["random", "fixed"]
@@ -85,11 +84,6 @@ class SearchNumber(Number):
         names = {"threshold": "threshold", "rank": "rank", "errors": "errors", "searches": "searches"}
         names |= {"identities": "n_identities", "gallery": "gallery_size", "target": "gallery"}
         return {key: getattr(self, name) for key, name in names.items() if hasattr(self, name)}
-
-    def _tables(self) -> list[Table]:
-        from matchbound.show.searches import searches_rows
-
-        return [searches_rows(self.to_records())]
 
 
 def _latent(rate: SearchRate, ask: Ask) -> Limits:
@@ -178,7 +172,7 @@ class SearchRate(SearchNumber):
     @cached_property
     def freedom(self) -> float:
         """J_e − 1, with J_e = n²/Σn_j² people with equally many searches who would weigh as much."""
-        return effective_identities(np.bincount(self.decided.person)) - 1.0
+        return effective_number(np.bincount(self.decided.person)) - 1.0
 
     @property
     def estimate(self) -> float:
@@ -391,7 +385,7 @@ class _OfHits(SearchNumber):
     @property
     def freedom(self) -> float:
         """J_e − 1."""
-        return effective_identities(np.bincount(self.hits.person)) - 1.0
+        return effective_number(np.bincount(self.hits.person)) - 1.0
 
     @property
     def gallery_size(self) -> int:

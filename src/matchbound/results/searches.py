@@ -162,9 +162,9 @@ class SearchGroups(Shown, Mapping[Any, "Searches"]):
         return [{"group": name, **rate.to_records()[0]} for name, rate in rates if rate is not None]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.searches import groups_tables
+        from matchbound.show.columns import search_group_tables
 
-        return groups_tables(self.to_records(), [gap.record(gap.interval()) for gap in self.gaps()])
+        return search_group_tables(self.to_records(), [gap.record(gap.interval()) for gap in self.gaps()])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,7 +199,7 @@ class Searches(Judged, Shown):
         return [record for number in numbers for record in number.to_records()] or [rest]
 
     def _tables(self) -> list[Table]:
-        from matchbound.show.searches import searches_rows
+        from matchbound.show.columns import number_table
 
         records = self.to_records()
         if "metric" not in records[0]:
@@ -208,7 +208,7 @@ class Searches(Judged, Shown):
             f"{self.gallery_size:,} people enrolled; {self.n_mated:,} searches with a mate and {self.n_nonmated:,} "
             f"without; 95% intervals for a random gallery."
         )
-        return [replace(searches_rows(records), note=text)]
+        return [replace(number_table(records), note=text)]
 
     @property
     def gallery_size(self) -> int:
@@ -521,8 +521,8 @@ class Searches(Judged, Shown):
         -------
         matplotlib.axes.Axes
         """
+        from matchbound.show.figures import search_figure
         from matchbound.show.mpl import draw
-        from matchbound.show.searches import curve_figure
 
         if kind == "trade-off":
             curve = self.trade_off(rank, level, gallery=gallery)
@@ -534,7 +534,7 @@ class Searches(Judged, Shown):
             raise UsageError("a plot of FPIR against the size of the gallery is at a threshold; give threshold=")
         else:
             curve = self.size_curve(threshold, level=level)
-        return draw(curve_figure(curve), ax)
+        return draw(search_figure(curve), ax)
 
     def hubs(self, threshold: float, top: int = 10) -> tuple[Hub, ...]:
         """The enrolled people who receive the most false hits at a threshold, the first one most.

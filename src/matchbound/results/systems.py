@@ -64,12 +64,12 @@ class SystemsTable(Shown):
 
     def to_records(self) -> list[dict[str, Any]]:
         """FAR and FRR of all pairs of systems, with simultaneous intervals."""
-        from matchbound.show.comparison import systems_records
+        from matchbound.show.differences import systems_records
 
         return systems_records(self)
 
     def _section(self) -> Section:
-        from matchbound.show.comparison import comparison_section
+        from matchbound.show.differences import comparison_section
 
         return comparison_section(self.to_records())
 
@@ -85,7 +85,7 @@ class SystemsTable(Shown):
         level
             Of the intervals.
         """
-        from matchbound.show.comparison import systems_records
+        from matchbound.show.differences import systems_records
         from matchbound.show.figures import differences_figure
         from matchbound.show.mpl import draw
 

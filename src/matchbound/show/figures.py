@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from matchbound.results import bands
-    from matchbound.results.linkage_curve import LinkageCurve
+    from matchbound.results.linkage import LinkageCurve
     from matchbound.results.roc import RocCurve
+    from matchbound.results.searches import SearchCurve
     from matchbound.show.histogram import Histogram
     from matchbound.stats.latent import LatentModel
 
 BandKind = Literal["pointwise", "simultaneous"]
 DRAWN_POINTS = 2000
+LOWEST = 1e-5
+"""The lowest rate of searches that is drawn."""
 MOST_ROWS = 20
 """Rows that a list of intervals has at most."""
 FAR_AWAY = 30.0
@@ -408,6 +411,41 @@ def thresholds_figure(made: LinkageCurve) -> Figure:
     y = even_axis(f"with {level_text(made.level)} bands ({made.method})", 0.0, 1.02)
     return Figure("thresholds", "Along the threshold", even_axis("threshold", low - edge, high + edge), y,
                   bands=bands, lines=lines)  # fmt: skip
+
+
+def search_figure(curve: SearchCurve) -> Figure:
+    """A curve of searches with its band; x is logarithmic."""
+    x, band = curve.x.astype(np.float64), f"{level_text(curve.level)} band"
+    naive = f"1 {MINUS} (1 {MINUS} FMR)ᴺ"
+    key, title, label, what = {
+        "fpir": ("tradeoff", "FNIR against FPIR", "FPIR", f"FNIR at {curve.at} against FPIR"),
+        "rank": ("cmc", "CMC", "rank", "The share of searches whose mate is within each rank"),
+        "size": ("sizes", "FPIR in other galleries", "enrolled people", f"FPIR at {curve.at} against enrolled people"),
+    }[curve.along]
+    caption = f"{what}, with a {level_text(curve.level)} pointwise band"
+    caption += {
+        "fpir": " that accounts for the estimated threshold.",
+        "rank": ".",
+        "size": f"; dotted, {naive}, which takes hits for independent and is too high.",
+    }[curve.along]
+    shown = curve.estimate[curve.estimate > 0.0]
+    floor = max(
+        LOWEST, 0.5 * float((curve.low[curve.low > LOWEST] if curve.along == "fpir" else shown).min(initial=1.0))
+    )
+    if curve.along == "rank":
+        floor = float(np.floor(20.0 * max(float(curve.low.min()) - 0.02, 0.0)) / 20.0)
+        up = even_axis("CMC", floor, 1.001)
+    else:
+        up = log_axis(curve.metric.upper(), floor, 1.0)
+    lines = [Line(x, np.maximum(curve.estimate, floor), style="step" if curve.along == "rank" else "curve")]
+    if curve.independent is not None:
+        lines.append(Line(x, np.maximum(curve.independent, floor), naive, style="dotted"))
+    return Figure(
+        key, title,
+        log_axis(label, float(x[0]), max(float(x[-1]), 1.1 * float(x[0])), counts=curve.along != "fpir"), up,
+        caption, caption, (Band(x, np.maximum(curve.low, floor), curve.high, band),), tuple(lines),
+        rules=(Rule(float(curve.searched), None, "zero"),) if curve.along == "size" else (),
+    )  # fmt: skip
 
 
 def drawn_points(curve: RocCurve) -> tuple[FloatArray, FloatArray]:

@@ -6,6 +6,7 @@ that a notebook shows it by itself; ``ax.figure.savefig(...)`` writes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,22 @@ def new_axes(size: tuple[float, float] = COLUMN, *, pyplot: bool = True) -> Axes
     except ImportError as error:
         raise MissingExtraError("plots need matplotlib: install matchbound[plots]") from error
     return Canvas(figsize=size, dpi=150, layout="constrained").subplots()
+
+
+def draw_panels(figures: Sequence[Figure]) -> list[Axes]:
+    """Figures side by side on one canvas that nothing else knows of, with one legend below."""
+    try:
+        from matplotlib.figure import Figure as Canvas
+    except ImportError as error:
+        raise MissingExtraError("plots need matplotlib: install matchbound[plots]") from error
+    canvas = Canvas(figsize=(1.0 + 2.6 * len(figures), 3.4), dpi=150, layout="constrained")
+    axes = list(canvas.subplots(1, len(figures), squeeze=False)[0])
+    for figure, ax in zip(figures, axes, strict=True):
+        draw(figure, ax).set_title(figure.title, fontsize=SMALL + 1.0)
+        ax.get_legend().remove()
+    handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+    canvas.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
+    return axes
 
 
 def draw(figure: Figure, ax: Axes | None = None) -> Axes:

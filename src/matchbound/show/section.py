@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from matchbound.metrics import unit_of
 from matchbound.show.figure import Figure
+from matchbound.show.numbers import target_text
+from matchbound.show.records import Record
 from matchbound.show.tables import BOLD, LEAST, PLAIN, Table, terminal_width, wrapped
+from matchbound.show.terms import say
+
+if TYPE_CHECKING:
+    from matchbound.results.claims import Claim
 
 MARKS = {"shown": "✓", "refuted": "✗"}
 """The sign of each verdict, beside its word; others have a question mark."""
+_AT = re.compile(r"@(far|frr|fpir)=([\d.e+-]+)")
+_RATES = re.compile(r"\b(far|frr|eer|auc|gfar|gfrr|fpir|fnir|cmc)\b")
 
 
 @dataclass(frozen=True)
@@ -50,10 +61,6 @@ class Slider:
     exact
         Whether a reading makes the same decisions on these data as the threshold itself, as for a curve with every
         step; else readings are thresholds to six digits.
-    start
-        Where the slider begins.
-    level
-        Of the intervals.
     totals
         How many impostor and genuine comparisons there are.
     jumps
@@ -101,7 +108,7 @@ class Section:
     notes: tuple[str, ...] = ()
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def prose(self) -> tuple[str, ...]:
         """All of its sentences."""
         return (self.lead, *self.sentences) if self.lead else self.sentences
 
@@ -109,24 +116,23 @@ class Section:
         """For a terminal; figures are left out."""
         room = max(terminal_width() if width is None else width, LEAST)
         lines = [f"{BOLD}{self.title}{PLAIN}" if colour else self.title] if self.title else []
-        for judged in self.verdicts:
-            lines += folded(f"{judged.verdict.upper()}: {judged.requirement}. {judged.reason}", room)
-            lines += [line for rule in judged.rules for line in folded(f"  {rule}.", room)]
-        for sentence in self.said:
-            lines += wrapped(sentence, room)
+        for item in self.verdicts:
+            lines += _folded(f"{item.verdict.upper()}: {item.requirement}. {item.reason}", room)
+            lines += [line for rule in item.rules for line in _folded(f"  {rule}.", room)]
+        lines += [line for sentence in self.prose for line in wrapped(sentence, room)]
         lines += [f"{card.what}: {card.value} {card.under}".rstrip() for card in self.cards]
-        parts = ["".join(f"{line}\n" for line in lines)] if lines else []
-        parts += [table.on_one_line().text(width, colour) for table in self.tables]
-        parts += ["".join(f"{line}\n" for what, value in self.facts for line in folded(f"{what}: {value}", room))]
-        parts += [part.text(width, colour) for part in self.parts]
-        parts += ["".join(f"{line}\n" for note in self.notes for line in folded(sentence_of(note), room))]
-        return "\n".join(part for part in parts if part)
+        facts = [line for what, value in self.facts for line in _folded(f"{what}: {value}", room)]
+        notes = [line for note in self.notes for line in _folded(sentence_of(note), room)]
+        tables = [table.on_one_line().text(width, colour) for table in self.tables]
+        parts = [part.text(width, colour) for part in self.parts]
+        blocks = ["".join(f"{line}\n" for line in block) for block in (lines, facts, notes)]
+        return "\n".join(part for part in (blocks[0], *tables, blocks[1], *parts, blocks[2]) if part)
 
     def html(self) -> str:
         """For a notebook, everything escaped; figures are left out."""
-        told = [*(f"{item.verdict}: {item.requirement}. {item.reason}" for item in self.verdicts), *self.said]
-        parts = [f"<p>{escape(text)}</p>" for text in told]
-        return "\n".join([*parts, *(table.on_one_line().html() for table in self.tables)])
+        judged = [f"{item.verdict}: {item.requirement}. {item.reason}" for item in self.verdicts]
+        paragraphs = [f"<p>{escape(text)}</p>" for text in (*judged, *self.prose)]
+        return "\n".join([*paragraphs, *(table.on_one_line().html() for table in self.tables)])
 
 
 @dataclass(frozen=True)
@@ -159,13 +165,44 @@ def sentence_of(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
-def folded(line: str, room: int) -> list[str]:
+def _folded(line: str, room: int) -> list[str]:
     """A paragraph in lines; those after the first are indented."""
     start = "  " if line.startswith("  ") else ""
     first, *rest = wrapped(line.strip(), room - 2)
     return [start + first, *(f"  {part}" for part in rest)]
 
 
-def joined_sections(sections: Sequence[Section], width: int | None = None, colour: bool = False) -> str:
-    """Several sections, one below the other."""
-    return "\n".join(section.text(width, colour) for section in sections)
+# Claims
+
+
+def claim_record(claim: Claim, threshold: float | None = None) -> Record:
+    """One verdict with what decides it."""
+    names = ("metric", "threshold", "verdict", "target", "bound", "opposite", "estimate", "level", "method", "ratio")
+    more = claim.more_identities
+    return {
+        "claim": claim.statement,
+        **{name: threshold if name == "threshold" else getattr(claim, name) for name in names},
+        "more_identities": None if more is None or math.isinf(more) else more,
+        "rules": list(claim.rules),
+    }
+
+
+def required(claim: Claim) -> str:
+    """The requirement in words: "FRR at FAR 0.1% below 5%"."""
+    name = claim.statement.rsplit(f" {claim.relation} ", 1)[0]
+    name = _AT.sub(lambda match: f" at {match[1]} {target_text(float(match[2]))}", name)
+    name = _RATES.sub(lambda match: match[0].upper(), name)
+    plain = unit_of(claim.metric) in ("cost", "area", "ratio")
+    target = f"{claim.target:g}" if plain else target_text(claim.target)
+    return f"{name} {'below' if claim.relation == '<' else 'above'} {target}"
+
+
+def verdict_of(claim: Claim, threshold: float | None = None) -> Verdict:
+    """A verdict for a section; `threshold` is where it was judged."""
+    at = "" if threshold is None else f" at threshold {threshold:g}"
+    return Verdict(claim.verdict, f"{say(required(claim))}{at}", say(claim.reason), tuple(map(say, claim.rules)))
+
+
+def claim_lines(claims: Sequence[tuple[Claim, float | None]]) -> str:
+    """Verdicts for people, one paragraph each; empty without claims."""
+    return Section("claims", "", verdicts=tuple(verdict_of(claim, at) for claim, at in claims)).text()

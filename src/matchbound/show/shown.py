@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from matchbound.errors import MatchboundWarning
 
 if TYPE_CHECKING:
-    from matchbound.show.frames import Library
-    from matchbound.show.records import Record
+    from matchbound.show.records import Library, Record
     from matchbound.show.section import Section
     from matchbound.show.tables import Table
 
@@ -52,14 +51,14 @@ class Shown:
             ``"pandas"``, ``"polars"`` or ``"pyarrow"``. By default the first of them that the program has imported
             already, else the first that is installed.
         """
-        from matchbound.show.frames import frame
+        from matchbound.show.records import frame
 
         with _silence():
             records = self.to_records()
         return frame(records, library)
 
     def _tables(self) -> Sequence[Table]:
-        from matchbound.show.records import table_of_records
+        from matchbound.show.columns import table_of_records
 
         return [table_of_records(self.to_records())]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
 from matchbound.show.numbers import short_count
 
@@ -26,19 +26,20 @@ BOLD, FAINT, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 class Column:
     """A column of a table.
 
-    heading
-        Its name.
     kind
         ``"text"`` is flush left, may be wrapped between words, and names in it may be cut; ``"name"`` likewise, but
-        columns are left out before it is wrapped;
-        ``"number"`` is never broken; ``"count"`` may be written short (86.9 M).
+        columns are left out before it is wrapped; ``"number"`` is never broken; ``"count"`` may be written short
+        (86.9 M).
     drop
         Columns are left out where there is no room, the largest `drop` first; 0 stays.
+    cell
+        What stands in it for a record; see `table`.
     """
 
     heading: str
     kind: Kind = "text"
     drop: int = 0
+    cell: Callable[[Any], str] = str
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,7 @@ class Table:
 
     def on_one_line(self) -> Table:
         """The same with every number and its interval on one line: 1.08% (0.93–1.26%)."""
-        rows = tuple(tuple(_bracketed(cell) for cell in row) for row in self.rows)
-        return replace(self, rows=rows)
+        return replace(self, rows=tuple(tuple(_bracketed(cell) for cell in row) for row in self.rows))
 
     def text(self, width: int | None = None, colour: bool = False) -> str:
         """For a terminal; `width` is that of the terminal by default."""
@@ -71,14 +71,11 @@ class Table:
         return _html(self)
 
 
-def terminal_width() -> int:
-    """The width of the terminal that standard output goes to; 80 where it goes elsewhere."""
-    try:
-        if sys.stdout.isatty():
-            return max(os.get_terminal_size(sys.stdout.fileno()).columns, 40)
-    except (AttributeError, OSError, ValueError):
-        pass
-    return NARROW
+def table(
+    records: Iterable[Any], columns: Sequence[Column], title: str | None = None, note: str | None = None
+) -> Table:
+    """A table with one row per record; each column says what it writes of one."""
+    return Table(tuple(columns), tuple(tuple(c.cell(record) for c in columns) for record in records), title, note)
 
 
 def as_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> Table:
@@ -91,26 +88,14 @@ def as_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str 
     return Table(columns, tuple(tuple(row) for row in rows), title)
 
 
-def table_text(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    title: str | None = None,
-    width: int | None = None,
-    colour: bool = False,
-) -> str:
-    """A table of cells as text."""
-    return as_table(headings, rows, title).text(width, colour)
-
-
-def joined(tables: Sequence[Table], width: int | None = None, colour: bool = False) -> str:
-    """Several tables, one below the other."""
-    return "\n".join(table.text(width, colour) for table in tables)
-
-
-def joined_html(tables: Sequence[Table]) -> str:
-    """Several tables, one below the other."""
-    return "\n".join(table.html() for table in tables)
+def terminal_width() -> int:
+    """The width of the terminal that standard output goes to; 80 where it goes elsewhere."""
+    try:
+        if sys.stdout.isatty():
+            return max(os.get_terminal_size(sys.stdout.fileno()).columns, 40)
+    except (AttributeError, OSError, ValueError):
+        pass
+    return NARROW
 
 
 def _bracketed(cell: str) -> str:
@@ -121,20 +106,19 @@ def _bracketed(cell: str) -> str:
 def _text(table: Table, width: int, colour: bool) -> str:
     columns, rows, left_out = _fitted(table, width)
     widths = _widths(columns, rows, width)
-    lines = []
-    if table.title is not None:
-        lines += [_styled(line, BOLD, colour) for line in wrapped(table.title, max(width, LEAST))]
+    room = max(width, LEAST)
+    heads = wrapped(table.title, room) if table.title is not None else []
     if any(column.heading for column in columns):
-        lines += [
-            _styled(line, BOLD, colour) for line in _laid([c.heading for c in columns], columns, widths, last=True)
-        ]
-        lines.append(_styled("─" * (sum(widths) + 2 * (len(widths) - 1)), FAINT, colour))
+        heads += _laid([c.heading for c in columns], columns, widths, last=True)
+    lines = [f"{BOLD}{line.rstrip()}{PLAIN}" if colour else line for line in heads]
+    if any(column.heading for column in columns):
+        rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
+        lines.append(f"{FAINT}{rule}{PLAIN}" if colour else rule)
     for row in rows:
         lines += _laid(row, columns, widths)
     if left_out:
-        lines += wrapped(f"Columns omitted to fit the terminal: {', '.join(left_out)}.", max(width, LEAST))
-    if table.note:
-        lines += wrapped(table.note, max(width, LEAST))
+        lines += wrapped(f"Columns omitted to fit the terminal: {', '.join(left_out)}.", room)
+    lines += wrapped(table.note, room) if table.note else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -147,34 +131,32 @@ def _fitted(table: Table, width: int) -> tuple[list[Column], list[list[str]], li
         return sum(_least(c, [r[k] for r in rows]) for k, c in enumerate(columns)) + 2 * (len(columns) - 1) > width
 
     if too_wide():
-        for k, column in enumerate(columns):
-            if column.kind == "count":
-                for row in rows:
-                    row[k] = _short(row[k])
+        for k in (k for k, column in enumerate(columns) if column.kind == "count"):
+            for row in rows:
+                row[k] = " ".join(_short(part) for part in row[k].split(" "))
     while too_wide() and any(column.drop for column in columns):
-        k = max(range(len(columns)), key=lambda k: columns[k].drop)
-        left_out.append(columns[k].heading)
-        del columns[k]
-        for row in rows:
-            del row[k]
+        most = max(column.drop for column in columns)  # those that go together have the same
+        kept = [k for k, column in enumerate(columns) if column.drop < most]
+        left_out += [column.heading for column in columns if column.drop == most]
+        columns, rows = [columns[k] for k in kept], [[row[k] for k in kept] for row in rows]
     return columns, rows, left_out
 
 
-def _short(cell: str) -> str:
-    parts = [short_count(int(part.replace(",", ""))) if _whole(part) else part for part in cell.split(" ")]
-    return " ".join(parts)
+def _short(part: str) -> str:
+    digits = part.replace(",", "")
+    return short_count(int(digits)) if digits.isdigit() and len(part) > 6 else part
 
 
-def _whole(part: str) -> bool:
-    return part.replace(",", "").isdigit() and len(part) > 6
+def _natural(column: Column, cells: Sequence[str]) -> int:
+    """The width at which nothing is wrapped but the heading of numbers."""
+    heading = [column.heading] if column.kind in WORDS else column.heading.split(" ")
+    return max(_length(text) for text in (*cells, *heading))
 
 
 def _least(column: Column, cells: Sequence[str]) -> int:
     """The narrowest that a column can be without breaking a word or a number."""
-    if column.kind == "name":
-        return min(max(_length(cell) for cell in (*cells, column.heading)), NAME)
     if column.kind != "text":
-        return max([_length(cell) for cell in cells] + [max(_length(word) for word in column.heading.split(" "))])
+        return min(_natural(column, cells), NAME if column.kind == "name" else sys.maxsize)
     words = [word for cell in (*cells, column.heading) for word in cell.split(" ")]
     return max(min(_length(word), LEAST if not _numeral(word) else _length(word)) for word in words)
 
@@ -186,13 +168,8 @@ def _numeral(word: str) -> bool:
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """As wide as the cells are, and where that is too much, the widest texts give way."""
     cells = [[row[k] for row in rows] for k in range(len(columns))]
-    widths = [
-        max([_length(cell) for cell in cells[k]] + [max(_length(word) for word in column.heading.split(" "))])
-        if column.kind not in WORDS
-        else max([_length(cell) for cell in cells[k]] + [_length(column.heading)])
-        for k, column in enumerate(columns)
-    ]
-    least = [_least(column, cells[k]) for k, column in enumerate(columns)]
+    widths = [_natural(column, own) for column, own in zip(columns, cells, strict=True)]
+    least = [_least(column, own) for column, own in zip(columns, cells, strict=True)]
     while sum(widths) + 2 * (len(widths) - 1) > width:
         loose = [k for k in range(len(widths)) if widths[k] > least[k]]
         if not loose:
@@ -209,11 +186,9 @@ def _laid(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
     parts = [empty + part if last else part + empty for part, empty in zip(parts, blank, strict=True)]
     lines = []
     for line in zip(*parts, strict=True):
-        placed = [
-            text + " " * (width - _length(text)) if column.kind in WORDS else " " * (width - _length(text)) + text
-            for column, text, width in zip(columns, line, widths, strict=True)
-        ]
-        lines.append("  ".join(placed))
+        gaps = [" " * (width - _length(text)) for text, width in zip(line, widths, strict=True)]
+        placed = zip(columns, line, gaps, strict=True)
+        lines.append("  ".join(text + gap if column.kind in WORDS else gap + text for column, text, gap in placed))
     return lines
 
 
@@ -250,24 +225,17 @@ def _length(text: str) -> int:
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _styled(text: str, style: str, colour: bool) -> str:
-    return f"{style}{text.rstrip()}{PLAIN}" if colour else text
-
-
 def _html(table: Table) -> str:
     sides = ("left" if column.kind in WORDS else "right; white-space: nowrap" for column in table.columns)
     aligned = [f' style="text-align: {side}; padding: 0.25em 0.8em"' for side in sides]
-    parts = ["<table>"]
-    if table.title is not None:
-        parts.append(f'<caption style="text-align: left">{escape(table.title)}</caption>')
-    if any(column.heading for column in table.columns):
-        heads = "".join(f"<th{a}>{escape(c.heading)}</th>" for a, c in zip(aligned, table.columns, strict=True))
-        parts.append(f"<thead><tr>{heads}</tr></thead>")
-    parts.append("<tbody>")
-    for row in table.rows:
-        cells = "".join(f"<td{a}>{escape(cell)}</td>" for a, cell in zip(aligned, row, strict=True))
-        parts.append(f"<tr>{cells}</tr>")
-    parts.append("</tbody></table>")
-    if table.note:
-        parts.append(f"<p>{escape(table.note)}</p>")
-    return "".join(parts)
+
+    def row(mark: str, cells: Iterable[str]) -> str:
+        shown = "".join(f"<{mark}{a}>{escape(cell)}</{mark}>" for a, cell in zip(aligned, cells, strict=True))
+        return f"<tr>{shown}</tr>"
+
+    title = "" if table.title is None else f'<caption style="text-align: left">{escape(table.title)}</caption>'
+    headings = [column.heading for column in table.columns]
+    head = f"<thead>{row('th', headings)}</thead>" if any(headings) else ""
+    body = "".join(row("td", cells) for cells in table.rows)
+    note = f"<p>{escape(table.note)}</p>" if table.note else ""
+    return f"<table>{title}{head}<tbody>{body}</tbody></table>{note}"

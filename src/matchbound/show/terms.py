@@ -18,32 +18,19 @@ from matchbound.metrics import METRICS
 
 Terms = Literal["plain", "iso"]
 _SPOKEN: ContextVar[Terms] = ContextVar("terms", default="plain")
-
-_ISO = {
-    "FAR": "FMR",
-    "FRR": "FNMR",
-    "FARs": "FMRs",
-    "FRRs": "FNMRs",
-    "false accept": "false match",
-    "false accepts": "false matches",
-    "false reject": "false non-match",
-    "false rejects": "false non-matches",
-    "False accept": "False match",
-    "False reject": "False non-match",
-    "False accepts": "False matches",
-    "False rejects": "False non-matches",
-}
-_WORDS = re.compile(r"\b(" + "|".join(sorted(map(re.escape, _ISO), key=len, reverse=True)) + r")\b")
+_WORDS = re.compile(r"\b(FAR|FRR|([Ff])alse (accept|reject))(s?)\b")
 
 
-def worded(text: str, terms: Terms = "plain") -> str:
-    """Text of the library's own, in the terms asked for."""
-    return text if terms == "plain" else _WORDS.sub(lambda found: _ISO[found[0]], text)
+def _in_iso(match: re.Match[str]) -> str:
+    whole, letter, event, plural = match.groups()
+    if letter:
+        return f"{letter}alse {'match' if event == 'accept' else 'non-match'}{'es' if plural else ''}"
+    return f"{'FMR' if whole == 'FAR' else 'FNMR'}{plural}"
 
 
 def say(text: str) -> str:
     """Text of the library's own, in the terms that are spoken."""
-    return worded(text, _SPOKEN.get())
+    return text if _SPOKEN.get() == "plain" else _WORDS.sub(_in_iso, text)
 
 
 @contextmanager

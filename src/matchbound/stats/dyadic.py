@@ -9,6 +9,7 @@ rate it is the paper's (4R − 2Q)/N2².
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,13 +76,24 @@ class DyadicSums:
         return DyadicSums(self.own + other.own, self.shared + other.shared, max(square, 0.0))
 
 
+def bias_factor(metric: str, identities: float, otherwise: float = math.inf) -> float:
+    """What the plug-in variance lacks on average: G(G−1)/((G−2)(G−3)) for FAR, G/(G−1) for FRR.
+
+    `otherwise` where there are too few identities for a correction: three or fewer for FAR, one for FRR.
+    """
+    g = identities
+    if metric == "far":
+        return g * (g - 1.0) / ((g - 2.0) * (g - 3.0)) if g > 3.0 else otherwise
+    return g / (g - 1.0) if g > 1.0 else otherwise
+
+
 def bias_factors(units: float) -> tuple[float, float, float]:
     """What Σown², Σown·shared and Σshared² − Σpairs² lack on average as estimates of variance, as factors.
 
-    G/(G−1), G/(G−2) and G(G−1)/((G−2)(G−3)), with G the effective number of units, at least 4.
+    Those of FRR, G/(G−2) and those of FAR, with G the effective number of units, at least 4.
     """
     g = max(units, 4.0)
-    return g / (g - 1.0), g / (g - 2.0), g * (g - 1.0) / ((g - 2.0) * (g - 3.0))
+    return bias_factor("frr", g), g / (g - 2.0), bias_factor("far", g)
 
 
 def effective_number(weights: FloatArray | IntArray) -> float:

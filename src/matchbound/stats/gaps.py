@@ -23,8 +23,8 @@ import numpy as np
 
 from matchbound.arraytypes import BoolArray, FloatArray, IntArray
 from matchbound.counts.tally import GenuineTally, ImpostorTally
-from matchbound.stats.variance import far_bias_factor, impostor_sums
-from matchbound.stats.weighting import UnitRate
+from matchbound.stats.dyadic import bias_factor
+from matchbound.stats.variance import UnitRate, residual_sums
 
 TRUSTED = 50.0
 """A group of this many effective identities has an equal say with both groups together on its own correlations."""
@@ -87,7 +87,7 @@ def _moments(**values: object) -> GroupMoments:
 
 def far_moments(tally: ImpostorTally, k: int, people: float) -> GroupMoments:
     """Of FAR at threshold k; `people` are its effective identities."""
-    r, q = (float(v) for v in impostor_sums(tally, k))
+    r, q = (float(v) for v in residual_sums(tally, k))
     m = tally.comparisons.astype(np.float64)
     n, squares = float(m.sum()) / 2.0, float(tally.sum_mm) / 2.0
     factor = finite_factor(people)
@@ -283,5 +283,4 @@ def _ratio(above: FloatArray, below: FloatArray, otherwise: FloatArray | float) 
 
 def finite_factor(people: float) -> float:
     """The correction of FAR's variance for bias; 1 where there are too few people for one."""
-    factor = far_bias_factor(people)
-    return factor if np.isfinite(factor) else 1.0
+    return bias_factor("far", people, 1.0)

@@ -32,12 +32,18 @@ def t_quantile(tail: float, degrees: float) -> float:
     return -float(stdtrit(max(degrees, 1.0), tail))
 
 
+def effective_trials(estimate: ArrayLike, variance: ArrayLike, floor: ArrayLike) -> FloatArray:
+    """N* = max{p(1−p)/Var, floor} (the paper, below eq. 5), elementwise; the floor where p is 0 or 1 or Var ≤ 0."""
+    p, v, least = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (estimate, variance, floor)))
+    spread = p * (1.0 - p)
+    known = np.divide(spread, v, out=least.copy(), where=(v > 0.0) & (spread > 0.0))
+    result: FloatArray = np.maximum(known, least)
+    return result
+
+
 def effective_n(estimate: float, variance: float, floor: float) -> float:
-    """N* = max{p(1−p)/Var, floor} (the paper, below eq. 5); the floor where p is 0 or 1 or the variance ≤ 0."""
-    spread = estimate * (1.0 - estimate)
-    if not (variance > 0.0 and spread > 0.0):
-        return float(floor)
-    return max(spread / variance, float(floor))
+    """N* of one rate; see `effective_trials`."""
+    return float(effective_trials(estimate, variance, floor))
 
 
 def wilson_limits(estimate: ArrayLike, n: ArrayLike, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -87,21 +93,18 @@ def jeffreys(estimate: float, n: float, tail: float) -> tuple[float, float]:
 
 
 def fallback_wilson(
-    estimate: float, variance: float, floor: float, comparisons: float, tail: float, degrees: float
-) -> tuple[float, float]:
-    """Wilson's limits with Student's t and floor ≤ N* ≤ N, where the latent model cannot be fitted.
+    estimate: ArrayLike, variance: ArrayLike, floor: float, comparisons: float, tail: float, degrees: float
+) -> tuple[FloatArray, FloatArray]:
+    """Wilson's limits with Student's t and floor ≤ N* ≤ N, where the latent model cannot be fitted, elementwise.
 
     With no error (or nothing else) N* is the floor, and the bound is no tighter than the exact binomial one for so many
     independent trials: 1 − tail^(1/floor).
     """
-    n = min(effective_n(estimate, variance, floor), comparisons)
-    low, high = wilson(estimate, n, tail, degrees)
-    least = -math.expm1(math.log(tail) / max(n, 1.0))
-    if estimate <= 0.0:
-        high = max(high, least)
-    if estimate >= 1.0:
-        low = min(low, 1.0 - least)
-    return low, high
+    p = np.asarray(estimate, dtype=np.float64)
+    n = np.minimum(effective_trials(p, variance, floor), comparisons)
+    low, high = wilson_limits(p, n, t_quantile(tail, degrees))
+    least = -np.expm1(math.log(tail) / np.maximum(n, 1.0))
+    return np.where(p >= 1.0, np.minimum(low, 1.0 - least), low), np.where(p <= 0.0, np.maximum(high, least), high)
 
 
 def wald(estimate: float, variance: float, tail: float) -> tuple[float, float]:

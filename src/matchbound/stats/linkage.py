@@ -117,6 +117,14 @@ def f1_sums(counts: LinkageCounts, prior: float | None) -> DyadicSums:
     return DyadicSums(own, -scale * shared, scale**2 * square)
 
 
+def half_sums(counts: LinkageCounts) -> DyadicSums:
+    """Residuals of (FAR + FRR)/2 by identity."""
+    own = _centred(counts.misses, counts.genuine, False) / (2.0 * counts.total)
+    shared, square = _between(counts, False)
+    scale = 1.0 / (2.0 * counts.impostor_total)
+    return DyadicSums(own, scale * shared, scale**2 * max(square, 0.0))
+
+
 def _centred(count: IntArray, comparisons: IntArray, by_sample: bool) -> FloatArray:
     """Counts of genuine comparisons by identity, less what is expected, shape (G,)."""
     total = float(count.sum())

@@ -3,74 +3,70 @@
 The impostor rate p = Σn/Σm is a ratio of sums over identity pairs. With D_ij = n_ij − p·m_ij, r_i = Σ_j D_ij,
 R = Σ r_i² and Q = Σ_{i≠j} D_ij² (ordered pairs), its variance is (4R − 2Q)/N2², N2 = Σ_{i≠j} m_ij: the paper's
 plug-in (Fogliato, Patil & Perona 2024, eq. 9) and, on balanced data, its jackknife (Proposition 3). The
-genuine rate q = Σe/Σg is a ratio of sums over identities, with variance Σ(e_i − q·g_i)²/T².
+genuine rate q = Σe/Σg is a ratio of sums over identities: R = Σ(e_i − q·g_i)², variance R/T² (eq. 6; unbalanced, the
+three-term delta formula).
 
-The sums are whole numbers, and they are kept whole until the last division: what cancels, cancels exactly, so
-that a variance of zero is zero and never ±1e-20.
+A rate may also be a mean over units: of y_ij = n_ij/m_ij over the identity pairs that were compared (FAR), or of
+y_i = e_i/g_i over identities (FRR). Its variance is that of a pooled rate with one "comparison" per unit.
+
+Sums of whole numbers are kept whole until the last division: what cancels, cancels exactly, so that a variance of zero
+is zero and never ±1e-20.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from matchbound.arraytypes import FloatArray, IntArray
-from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable
+from matchbound.counts.joint import JointTally
+from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, PairTable, Part, Tally, exact_dot
+from matchbound.stats.dyadic import bias_factor, effective_number
 
 
-def whole_sum(*factors: IntArray) -> int:
-    """Σ of a product of arrays of whole numbers, exact however large."""
-    largest = float(factors[0].size)
-    for factor in factors:
-        largest *= max(float(np.abs(factor).max(initial=0)), 1.0)
-    if largest < 2.0**62:
-        product = factors[0].astype(np.int64)
-        for factor in factors[1:]:
-            product = product * factor
-        return int(product.sum())
-    total = factors[0].astype(object)
-    for factor in factors[1:]:
-        total = total * factor.astype(object)
-    return int(total.sum())
+def residual_sums(part: Part, k: int) -> tuple[Any, Any]:
+    """(R, Q) at threshold k; exact for whole numbers. Q is 0 for genuine comparisons."""
+    errors, comparisons = part.errors[k], part.comparisons
+    p: Any = errors.sum() / comparisons.sum()
+    if comparisons.dtype.kind == "f":  # shares of units are no whole numbers
+        excess = errors - p * comparisons
+        r = float(excess @ excess)
+    else:
+        p = Fraction(int(errors.sum()), int(comparisons.sum()))
+        r = exact_dot(errors, errors) - 2 * p * exact_dot(errors, comparisons)
+        r += p * p * exact_dot(comparisons, comparisons)
+    if not isinstance(part, ImpostorTally):
+        return r, 0 * r
+    number = float if comparisons.dtype.kind == "f" else int
+    return r, number(part.sum_nn[k]) - 2 * p * number(part.sum_nm[k]) + p * p * number(part.sum_mm)
 
 
-def impostor_sums(tally: ImpostorTally, k: int) -> tuple[Fraction, Fraction]:
-    """(R, Q) at threshold k, exact."""
-    errors = tally.errors[k]
-    n2 = int(tally.comparisons.sum())
-    p = Fraction(int(errors.sum()), n2)
-    r = (
-        whole_sum(errors, errors)
-        - 2 * p * whole_sum(errors, tally.comparisons)
-        + p * p * whole_sum(tally.comparisons, tally.comparisons)
-    )
-    q = int(tally.sum_nn[k]) - 2 * p * int(tally.sum_nm[k]) + p * p * tally.sum_mm
-    return r, q
+def plug_in(part: Part, k: int) -> float:
+    """(4R − 2Q)/N2² for FAR, R/T² for FRR, at threshold k. FAR's can be negative in small samples."""
+    r, q = residual_sums(part, k)
+    total = part.comparisons.sum()
+    return float((part.ends**2 * r - 2 * q) / (total if total.dtype.kind == "f" else int(total)) ** 2)
 
 
-def far_plug_in(tally: ImpostorTally, k: int) -> float:
-    """(4R − 2Q)/N2² at threshold k. It can be negative in small samples."""
-    r, q = impostor_sums(tally, k)
-    return float((4 * r - 2 * q) / int(tally.comparisons.sum()) ** 2)
+def jackknife(part: Part, k: int) -> float:
+    """Delete-one-identity jackknife, with its correction for pairs (the paper's eq. 10).
 
-
-def far_jackknife(tally: ImpostorTally, k: int) -> float:
-    """Delete-one-identity jackknife with its correction for pairs (the paper's eq. 10).
-
-    (G−2)²/G² · Σ_i (p_{−i} − p)² − 2Q/N2². Equal to the plug-in when all identities have equally many
-    comparisons; an identity without which no comparison is left makes it undefined (NaN).
+    (G−2)²/G² · Σ_i (p_{−i} − p)² − 2Q/N2² for FAR, (G−1)²/G² · Σ(q_{−i} − q)² for FRR, over identities with
+    comparisons. FAR's equals the plug-in when all identities have equally many. Undefined (NaN) where an identity takes
+    part in every comparison.
     """
-    _, q = impostor_sums(tally, k)
-    taking_part = tally.comparisons > 0
-    m, s = tally.comparisons[taking_part], tally.errors[k][taking_part]
-    n = float(m.sum()) / 2.0
-    size = float(m.size)
-    left = n - m
+    comparisons, errors = part.comparisons[part.comparisons > 0], part.errors[k][part.comparisons > 0]
+    left = comparisons.sum() / part.ends - comparisons
     if np.any(left <= 0):
-        return float("nan")
-    spread = float(((_excess(s, m) / left) ** 2).sum())
-    return (size - 2.0) ** 2 / size**2 * spread - float(2 * q) / float((2.0 * n) ** 2)
+        return math.nan
+    size, total = float(comparisons.size), float(comparisons.sum())
+    spread = float(((_excess(errors, comparisons) / left) ** 2).sum())
+    return (size - part.ends) ** 2 / size**2 * spread - float(2 * residual_sums(part, k)[1]) / total**2
 
 
 def _excess(errors: IntArray, comparisons: IntArray) -> FloatArray:
@@ -85,12 +81,160 @@ def _excess(errors: IntArray, comparisons: IntArray) -> FloatArray:
     return np.asarray([float(Fraction(value, total)) for value in exact], dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class UnitRate:
+    """A rate whose units are comparisons, identity pairs (FAR) or identities (FRR).
+
+    units
+        How many.
+    estimate, variance
+        Their mean, and its plug-in variance.
+    alone
+        Mean of 1/m over the units: the part of a unit's variance that independent comparisons would leave.
+    sharing
+        Ordered pairs of units that share one identity (0 for FRR).
+    partners : float64 array, shape (G,)
+        Units that an identity takes part in.
+    excess : float64 array, shape (G,)
+        r_i, or e_i − q·g_i.
+    within
+        Q/2, or Σ(e_i − q·g_i)²: the sum of squared deviations of identity pairs or identities.
+    identities
+        How many equal identities weigh as much; where every identity counts once, those that take part.
+    """
+
+    units: int
+    estimate: float
+    variance: float
+    alone: float
+    sharing: float
+    partners: FloatArray
+    excess: FloatArray
+    within: float
+    identities: float
+
+    @property
+    def people(self) -> int:
+        """Identities that take part."""
+        return int(np.count_nonzero(self.partners))
+
+    def without_bias(self, metric: str) -> float:
+        """The variance without the bias of the plug-in, FAR's not below what identity pairs say alone.
+
+        0 with too few identities for the correction.
+        """
+        factor = bias_factor(metric, self.identities)
+        floor = self.within / float(self.units) ** 2 if metric == "far" else 0.0
+        return max(self.variance * factor, floor) if np.isfinite(factor) else 0.0
+
+
+def pooled_rate(tally: Tally, metric: str, k: int) -> UnitRate:
+    """A pooled rate at threshold k: its units are comparisons."""
+    return _rate(tally.part(metric), k, 1.0, effective_number(tally.weights(metric)))
+
+
+def far_by_pair(tally: ImpostorTally, k: int) -> UnitRate:
+    """FAR as a mean over identity pairs, at threshold k; the tally must have kept its pairs."""
+    part, alone = _pair_units(tally, [_shares(tally, k)])
+    return _rate(part, 0, alone, float(part.taking_part))
+
+
+def frr_by_identity(tally: GenuineTally, k: int) -> UnitRate:
+    """FRR as a mean over identities, at threshold k."""
+    part = _identity_units(tally)
+    g = tally.comparisons[tally.comparisons > 0]
+    return _rate(part, k, float((1.0 / g).sum()) / max(g.size, 1), float(g.size))
+
+
+def _rate(part: Part, k: int, alone: float, identities: float) -> UnitRate:
+    made = part.comparisons.astype(np.float64)
+    if not part.total:
+        return UnitRate(0, math.nan, math.nan, 1.0, 0.0, np.zeros(made.size), np.zeros(made.size), 0.0, 0.0)
+    p = float(part.errors[k].sum() / part.comparisons.sum())
+    r, q = residual_sums(part, k)
+    within, sharing = float(r), 0.0
+    if isinstance(part, ImpostorTally):
+        within, sharing = float(q) / 2.0, float(made @ made) - float(part.sum_mm)
+    return UnitRate(
+        part.total, p, plug_in(part, k), alone, sharing, made, part.errors[k] - p * made, within, identities
+    )
+
+
+def unit_tally(tally: Tally, k: int) -> Tally:
+    """The tally of units at threshold k: y_ij = n_ij/m_ij and y_i = e_i/g_i in the place of counts, float64."""
+    genuine = replace(tally.genuine, errors=tally.genuine.errors[k : k + 1])
+    return _of_units(replace(tally, genuine=genuine), [_shares(tally.impostor, k)])
+
+
+def unit_joint(joint: JointTally) -> JointTally:
+    """Two systems with units in place of comparisons: shares of errors, each identity pair and identity once.
+
+    What is linear in comparisons (`matchbound.stats.differences`) is then linear in units. Numbers are float64.
+    """
+    one, two = ([_shares(tally.impostor, k) for k in range(tally.thresholds.size)] for tally in (joint.a, joint.b))
+    cross = []
+    for (table, y), (other, z) in zip(one, two, strict=True):
+        keys, theirs = (t.first * np.int64(joint.n_identities) + t.second for t in (table, other))
+        _, mine, same = np.intersect1d(keys, theirs, assume_unique=True, return_indices=True)
+        cross.append(2.0 * float(y[mine] @ z[same]))
+    sums: dict[str, Any] = {"sum_nn": np.array(cross)}
+    return replace(joint, a=_of_units(joint.a, one), b=_of_units(joint.b, two), **sums)
+
+
+def _of_units(tally: Tally, shares: Sequence[tuple[PairTable, FloatArray]]) -> Tally:
+    impostor, _ = _pair_units(tally.impostor, shares)
+    return replace(tally, impostor=impostor, genuine=_identity_units(tally.genuine), instances=None)
+
+
+def _identity_units(tally: GenuineTally) -> GenuineTally:
+    present = tally.comparisons > 0
+    y = np.divide(tally.errors, tally.comparisons, out=np.zeros(tally.errors.shape), where=present)
+    units: dict[str, Any] = {"comparisons": present.astype(np.float64), "errors": y}
+    return replace(tally, **units)
+
+
+def _shares(tally: ImpostorTally, k: int) -> tuple[PairTable, FloatArray]:
+    """The identity pairs that erred at threshold k, and y_ij of each."""
+    assert tally.erred is not None
+    assert tally.compared is not None
+    erred, compared = tally.erred[k], tally.compared
+    if isinstance(compared, AllPairs):
+        return erred, erred.count / compared.look_up_in(erred)
+    return erred, erred.count / erred.look_up(compared, int(tally.comparisons.size))
+
+
+def _pair_units(tally: ImpostorTally, shares: Sequence[tuple[PairTable, FloatArray]]) -> tuple[ImpostorTally, float]:
+    """The tally of identity pairs that erred with such shares, and the mean of 1/m_ij over all that were compared."""
+    size, compared = int(tally.comparisons.size), tally.compared
+    if isinstance(compared, AllPairs):
+        present = compared.instances > 0
+        people = float(np.count_nonzero(present))
+        partners = np.where(present, people - 1.0, 0.0)
+        inverse = 1.0 / compared.instances[present]
+        reciprocal = (float(inverse.sum()) ** 2 - float((inverse**2).sum())) / 2.0
+    else:
+        assert compared is not None
+        partners = np.bincount(compared.first, minlength=size) + np.bincount(compared.second, minlength=size)
+        reciprocal = float((1.0 / compared.count).sum())
+    errors = [np.bincount(t.first, y, size) + np.bincount(t.second, y, size) for t, y in shares]
+    units = float(partners.sum()) / 2.0
+    sums: dict[str, Any] = {
+        "comparisons": partners.astype(np.float64),
+        "errors": np.array(errors),
+        "sum_mm": 2.0 * units,
+        "sum_nm": np.array([2.0 * float(y.sum()) for _, y in shares]),
+        "sum_nn": np.array([2.0 * float(y @ y) for _, y in shares]),
+        "compared": None,
+        "erred": None,
+    }
+    return replace(tally, **sums), reciprocal / max(units, 1.0)
+
+
 def pair_columns(tally: ImpostorTally, k: int) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """(m, n, first, second) over all identity pairs that were compared, shape (P,) each."""
     assert tally.erred is not None
     assert tally.compared is not None
-    size = int(tally.comparisons.size)
-    compared = tally.compared
+    size, compared = int(tally.comparisons.size), tally.compared
     if isinstance(compared, AllPairs):
         first, second = np.triu_indices(size, k=1)
         compared = PairTable(first, second, compared.instances[first] * compared.instances[second])
@@ -98,43 +242,53 @@ def pair_columns(tally: ImpostorTally, k: int) -> tuple[FloatArray, FloatArray, 
     return compared.count.astype(np.float64), erred.astype(np.float64), compared.first, compared.second
 
 
-def frr_plug_in(tally: GenuineTally, k: int) -> float:
-    """Σ(e_i − q·g_i)²/T² at threshold k (the paper's eq. 6; unbalanced, its three-term delta formula)."""
-    total = int(tally.comparisons.sum())
-    q = Fraction(int(tally.errors[k].sum()), total)
-    value = (
-        whole_sum(tally.errors[k], tally.errors[k])
-        - 2 * q * whole_sum(tally.errors[k], tally.comparisons)
-        + q * q * whole_sum(tally.comparisons, tally.comparisons)
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """What each of G identities adds to the variance of a rate; arrays of shape (G,).
+
+    The plug-in variances are sums over identities: R = Σr_i² for FRR, and for FAR the leading part of 4R − 2Q.
+
+    errors, comparisons
+        Of the identity: e_i and g_i, or S_i and m_i (an impostor comparison counts at both of its identities).
+    excess
+        Errors beyond what the overall rate would give: r_i.
+    share
+        r_i²/R; they add up to 1, or are all 0 where no identity differs from the others.
+    rate_without
+        The rate of the data without the identity; NaN where nothing is left.
+    rate
+        The overall rate.
+    """
+
+    errors: IntArray
+    comparisons: IntArray
+    excess: FloatArray
+    share: FloatArray
+    rate_without: FloatArray
+    rate: float
+
+    def largest(self, count: int) -> IntArray:
+        """Positions of the identities with the largest shares, largest first; none without a share."""
+        order = np.argsort(-self.share, kind="stable")[:count]
+        return order[self.share[order] > 0.0]
+
+    def how_many_make(self, part: float) -> int:
+        """The fewest identities whose shares add up to `part`; 0 where there are no shares."""
+        ranked = np.cumsum(np.sort(self.share)[::-1])
+        if not ranked.size or ranked[-1] <= 0.0:
+            return 0
+        return min(int(np.searchsorted(ranked, part * (1.0 - 1e-12))) + 1, int(ranked.size))
+
+
+def contributions(errors: IntArray, comparisons: IntArray, *, shared: bool) -> Contributions:
+    """Shares of the variance by identity; `shared` where each comparison is counted at two identities (FAR)."""
+    total, wrong = float(comparisons.sum()), float(errors.sum())
+    rate = wrong / total if total else math.nan
+    excess = np.asarray(errors - (rate * comparisons if total else 0.0), dtype=np.float64)
+    squares = excess * excess
+    share = squares / max(float(squares.sum()), 1e-300)
+    left, remaining = (value / (2.0 if shared else 1.0) for value in (total, wrong))
+    without = np.divide(
+        remaining - errors, left - comparisons, out=np.full(errors.size, np.nan), where=left > comparisons
     )
-    return float(value / total**2)
-
-
-def frr_jackknife(tally: GenuineTally, k: int) -> float:
-    """(G−1)²/G² · Σ(q_{−i} − q)², over identities with genuine comparisons; NaN with only one of them."""
-    taking_part = tally.comparisons > 0
-    g, e = tally.comparisons[taking_part], tally.errors[k][taking_part]
-    size = float(g.size)
-    if size < 2:
-        return float("nan")
-    change = _excess(e, g) / (float(g.sum()) - g)
-    return float((size - 1.0) ** 2 / size**2 * (change**2).sum())
-
-
-def effective_identities(sizes: IntArray) -> float:
-    """(Σw)²/Σw²: how many equal identities weigh as much as these (0 for none)."""
-    weights = sizes.astype(np.float64)
-    squares = float((weights * weights).sum())
-    return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
-
-
-def far_bias_factor(identities: float) -> float:
-    """G(G−1)/((G−2)(G−3)): what the plug-in variance of FAR lacks on average; infinite for G ≤ 3."""
-    if identities <= 3.0:
-        return float("inf")
-    return identities * (identities - 1.0) / ((identities - 2.0) * (identities - 3.0))
-
-
-def frr_bias_factor(identities: float) -> float:
-    """G/(G−1): what the plug-in variance of FRR lacks on average; infinite for G ≤ 1."""
-    return identities / (identities - 1.0) if identities > 1.0 else float("inf")
+    return Contributions(errors, comparisons, excess, share, without, rate)

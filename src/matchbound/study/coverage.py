@@ -14,22 +14,23 @@ import numpy as np
 from matchbound.arraytypes import FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
+from matchbound.data.source import Source
 from matchbound.errors import DataError, MatchboundWarning, UsageError
 from matchbound.results.interval import check_level, check_whole, named
+from matchbound.show.figure import Band, Figure, Line, even_axis, log_axis
+from matchbound.show.mpl import draw_panels
 from matchbound.show.shown import Shown
 from matchbound.stats.intervals import wilson
 from matchbound.stats.resampling import seed_of
-from matchbound.study.models import SyntheticModel
-from matchbound.study.populations import Population, population_of
+from matchbound.study.models import Population, SyntheticModel, population_of
 from matchbound.study.replications import (
     Cell,
     Data,
-    DataSampler,
     Method,
-    ModelSampler,
     NamedMethod,
     Outcomes,
     Progress,
+    Sampler,
     Setup,
     read_kept,
     run,
@@ -47,6 +48,15 @@ CURVE_METHODS: dict[str, Method] = {
     "influence": NamedMethod("influence"),
 }
 """For FRR at a FAR: the methods of the paper's figure on ROC curves (union is its Wilson), and `influence`."""
+METRICS = {"far": "FAR", "frr": "FRR", "frr@far": "FRR at FAR"}
+PANELS = {
+    "nominal": ("level", "nominal coverage"),
+    "rate": ("target", "true rate"),
+    "identities": ("n_identities", "identities"),
+}
+"""What pictures show coverage against: a field of the rows, and its name."""
+COLOURS = ("#999999", "#0072b2", "#56b4e9", "#e69f00", "#b8860b", "#009e73", "#cc79a7", "#d55e00")
+"""Colours that people with colour blindness can tell apart."""
 RATES = {"far": (1e-4, 1e-3, 1e-2, 1e-1), "frr": (1e-3, 1e-2, 1e-1)}
 SPLIT_STREAM = 1 << 32
 """The seed's stream that splits identities in two: none that a replication uses."""
@@ -169,9 +179,41 @@ class CoverageStudy(Shown):
         level
             Which level, for ``"rate"`` and ``"identities"``.
         """
-        from matchbound.study.plots import plot_study
+        if kind not in PANELS:
+            raise UsageError(f"kind must be 'nominal', 'rate' or 'identities'; got {kind!r}")
+        groups: dict[str, list[CoverageRow]] = {}
+        for row in self.rows if kind == "nominal" else self.select(level=level):
+            name = METRICS[row.metric]
+            groups.setdefault(name if kind == "rate" else f"{name} = {row.target:g}", []).append(row)
+        if not groups:
+            raise UsageError("the study has no rows to draw")
+        return draw_panels([_panel(title, rows, kind, level) for title, rows in groups.items()])
 
-        return plot_study(self.rows, kind, level)
+
+def _panel(title: str, rows: Sequence[CoverageRow], kind: str, level: float) -> Figure:
+    """Coverage of each method, with its own 95% interval as a band, and the nominal level as a dotted line."""
+    across, label = PANELS[kind]
+    places = [float(getattr(row, across)) for row in rows]
+    low, high = min(places), max(places)
+    guide = np.array([low, high])
+    lines = [Line(guide, guide if kind == "nominal" else np.full(2, level), style="dotted")]
+    bands = []
+    for series, method in enumerate(dict.fromkeys(row.method for row in rows)):
+        mine = sorted((row for row in rows if row.method == method), key=lambda row: float(getattr(row, across)))
+        x, y, least, most = np.array(
+            [(getattr(row, across), row.coverage, row.coverage_low, row.coverage_high) for row in mine], dtype=float
+        ).T
+        colour = COLOURS[series % len(COLOURS)]
+        lines.append(Line(x, y, method, series, "step", colour))
+        bands.append(Band(x, least, most, color=colour))
+    lowest = min(0.5, *(row.coverage_low for row in rows))
+    if kind == "rate":
+        x_axis = log_axis(label, 0.7 * low, high / 0.7)
+    else:
+        room = 0.05 * (high - low or high)
+        x_axis = even_axis(label, low - room, high + room, 4)
+    y_axis = even_axis("estimated coverage", lowest, 1.0)
+    return Figure(kind, title, x_axis, y_axis, bands=tuple(bands), lines=tuple(lines))
 
 
 def coverage_study(
@@ -261,27 +303,27 @@ def coverage_study(
     for place in places.values():
         if place is not None:
             read_kept(place)  # a damaged file is reported before hours of work, not after
-    half: Data | None = None
+    population: SyntheticModel | Data
     if isinstance(source, SyntheticModel):
-        model = source if M is None else source.with_sizes(M)
-        cells = _model_cells(population_of(model, n_identities=truth_identities, cache=cache), far, frr, curve)
-        described = repr(model)
-    elif isinstance(source, (Embeddings, Comparisons)):
-        set_on, half = split_identities(source, seed=seed, most=10 if M is None else M)
-        cells = _curve_cells(half, curve) if curve else _data_cells(set_on, half, far, frr)
+        population = source if M is None else source.with_sizes(M)
+        simulated = population_of(population, n_identities=truth_identities, cache=cache)
+        cells, described, most = _model_cells(simulated, far, frr, curve), repr(population), None
+    elif isinstance(source, Source):
+        set_on, population = split_identities(source, seed=seed, most=10 if M is None else M)
+        cells = _curve_cells(population, curve) if curve else _data_cells(set_on, population, far, frr)
         described = f"{source.n_identities} identities of data, half of them drawn from"
+        most = population.n_identities
     else:
         raise UsageError(f"source must be a SyntheticModel, Embeddings or Comparisons; got {type(source).__name__}")
     rows: list[CoverageRow] = []
     outcomes: list[Outcomes] = []
     for count in counts:
-        if half is not None and count > half.n_identities:
-            raise UsageError(f"G: the half to draw from has {half.n_identities} identities; {count} were asked for")
-        sampler = ModelSampler(model, int(count)) if half is None else DataSampler(half, int(count))
-        setup = Setup(sampler, cells, chosen, nominal, int(n_resamples), seed)
-        made = run(setup, replications, workers=workers, executor=executor, resume=places[count], progress=progress)
-        outcomes.append(made)
-        rows.extend(summary(setup, made, int(count), 0.0 if half is None else count / half.n_identities))
+        if most is not None and count > most:
+            raise UsageError(f"G: the half to draw from has {most} identities; {count} were asked for")
+        setup = Setup(Sampler(population, int(count)), cells, chosen, nominal, int(n_resamples), seed)
+        part = run(setup, replications, workers=workers, executor=executor, resume=places[count], progress=progress)
+        outcomes.append(part)
+        rows.extend(summary(setup, part, int(count), 0.0 if most is None else count / most))
     return CoverageStudy(tuple(rows), seed, int(n_resamples), described, tuple(outcomes))
 
 
@@ -292,12 +334,12 @@ def split_identities(data: Data, *, seed: int, most: int = 10) -> tuple[Data, Da
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SPLIT_STREAM,)))
     order = rng.permutation(data.n_identities)
     halves = [np.sort(part) for part in np.split(order, [data.n_identities // 2])]
-    if isinstance(data, Embeddings):
+    if data.kind == "embeddings":
         rows = rng.permutation(len(data))
-        rows = rows[np.argsort(data.codes[rows], kind="stable")]
-        starts = np.concatenate([[0], np.cumsum(data.instance_counts)])
-        codes = data.codes
-        data = data.take(rows[np.arange(rows.size) - starts[codes[rows]] < most])
+        owner = data.arrays[0][rows]
+        order = np.argsort(owner, kind="stable")
+        place = np.arange(rows.size) - np.searchsorted(owner[order], owner[order])
+        data = data.take(rows[order][place < most])
     return data.among(halves[0]), data.among(halves[1])
 
 
@@ -305,15 +347,14 @@ def _data_cells(set_on: Data, drawn_from: Data, far: Sequence[float], frr: Seque
     """Thresholds at which one half has the target rates, with the rates of the other half there."""
     from matchbound.calls.evaluate import evaluate
 
-    if isinstance(set_on, Embeddings):
-        if len(set_on) > MOST_ROWS:
-            raise DataError(
-                f"the half that sets thresholds has {len(set_on)} instances; studies take at most {MOST_ROWS}. Give "
-                "fewer identities, or a smaller M"
-            )
-        set_on = set_on.comparisons()
+    if set_on.kind == "embeddings" and len(set_on) > MOST_ROWS:
+        raise DataError(
+            f"the half that sets thresholds has {len(set_on)} instances; studies take at most {MOST_ROWS}. Give fewer "
+            "identities, or a smaller M"
+        )
     wanted = [("far", rate) for rate in far] + [("frr", rate) for rate in frr]
-    thresholds = [_threshold(set_on, metric, rate) for metric, rate in wanted]
+    scored = set_on.comparisons()
+    thresholds = [_threshold(scored, metric, rate) for metric, rate in wanted]
     cells = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MatchboundWarning)

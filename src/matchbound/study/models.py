@@ -1,29 +1,41 @@
-"""Models that make up people and their embeddings, so that the true error rates are known."""
+"""Models that make up people and their embeddings, and the large simulated populations that tell their true rates."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import UsageError
+from matchbound.files.writing import whole_file
 from matchbound.stats.resampling import seed_of
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from matchbound.study.populations import Truth
 
 Centres = Literal["exponential", "gaussian", "uniform", "log-normal"]
 CENTRES: tuple[Centres, ...] = ("exponential", "gaussian", "uniform", "log-normal")
 
 PROTOTYPE_SEED = 20240416
 """Seed of the one centre that lambs are drawn to: a constant of the population, not of a sample."""
+
+BINS = 1 << 16
+LONGEST = 2.0
+"""Distances of normalised vectors lie in [0, 2]; they are counted in BINS bins of equal width."""
+EDGES = np.linspace(0.0, LONGEST, BINS + 1)
+PART = 2000
+"""Identities on each side of one part of a population."""
+GENUINE_SIZE = 10
+"""Instances of the identities whose genuine comparisons are counted."""
+LEDGERS = 20
+"""Parts are added up in this many ledgers; their spread gives the standard errors."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +59,7 @@ class Geometric:
             raise UsageError(f"Geometric needs most ≥ least; got least={self.least}, most={self.most}")
 
     def draw(self, count: int, rng: np.random.Generator) -> IntArray:
-        """Numbers of instances of `count` identities, shape (count,).
-
-        Parameters
-        ----------
-        count
-            How many sizes.
-        rng
-            The generator.
-        """
+        """Numbers of instances of `count` identities, shape (count,)."""
         sizes = rng.geometric(1.0 / (1.0 + self.mean - self.least), count) - 1 + self.least
         return sizes.astype(np.int64) if self.most is None else np.minimum(sizes, self.most).astype(np.int64)
 
@@ -161,10 +165,8 @@ class SyntheticModel:
 
         Parameters
         ----------
-        n_identities
-            How many people.
-        rng
-            Seed or generator.
+        n_identities, rng
+            How many people, and a seed or generator.
         """
         if n_identities < 1:
             raise UsageError(f"n_identities must be at least 1; got {n_identities!r}")
@@ -179,14 +181,10 @@ class SyntheticModel:
 
         Parameters
         ----------
-        n_identities
-            How many people.
-        rng
-            The generator.
+        n_identities, rng, dtype
+            How many people, the generator, and the type of the vectors.
         sizes
             Instances of each; by default they are drawn.
-        dtype
-            Of the vectors.
         """
         if sizes is None:
             sizes = self.draw_sizes(n_identities, rng)
@@ -203,10 +201,8 @@ class SyntheticModel:
 
         Parameters
         ----------
-        n_identities
-            How many people.
-        rng
-            The generator.
+        n_identities, rng
+            As for `draw`.
         """
         if isinstance(self.sizes, Geometric):
             return self.sizes.draw(n_identities, rng)
@@ -236,8 +232,6 @@ class SyntheticModel:
         cache
             A folder in which the population's score distributions are kept for the next time.
         """
-        from matchbound.study.populations import population_of
-
         return population_of(self, n_identities=n_identities, seed=rng, cache=cache).truth(far, frr)
 
     def _people(self, count: int, rng: np.random.Generator, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -268,3 +262,127 @@ class SyntheticModel:
 
     def _prototype(self) -> FloatArray:
         return self._centres((self.dimensions,), np.random.default_rng(PROTOTYPE_SEED))
+
+
+@dataclass(frozen=True)
+class TrueRate:
+    """A rate of the population and where it is met.
+
+    metric
+        ``"far"`` or ``"frr"``.
+    rate
+        The true rate at `threshold`.
+    threshold
+        Of the distance.
+    standard_error
+        Of the true rate at this threshold: the population is large, not infinite.
+    """
+
+    metric: str
+    rate: float
+    threshold: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True rates of a model, in the order in which they were asked for."""
+
+    far: tuple[TrueRate, ...]
+    frr: tuple[TrueRate, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """How often distances fall in each bin, in several independent parts of a population.
+
+    impostor, genuine : int64 arrays, shape (LEDGERS, BINS)
+        Comparisons by distance.
+    """
+
+    impostor: IntArray = field(repr=False)
+    genuine: IntArray = field(repr=False)
+
+    def truth(self, far: Sequence[float] = (), frr: Sequence[float] = ()) -> Truth:
+        """The thresholds at which FAR and FRR have the given values."""
+        for name, rates in (("far", far), ("frr", frr)):
+            for rate in rates:
+                if not 0.0 < rate < 1.0:
+                    raise UsageError(f"{name}: target rates must lie strictly between 0 and 1; got {rate!r}")
+        return Truth(tuple(self._meet("far", float(r)) for r in far), tuple(self._meet("frr", float(r)) for r in frr))
+
+    def rates(self, metric: str, thresholds: ArrayLike) -> FloatArray:
+        """The true rate at thresholds of the distance, shape of `thresholds`."""
+        share = np.interp(np.asarray(thresholds, dtype=np.float64), EDGES, _share_below(self._counts(metric)))
+        return np.asarray(share if metric == "far" else 1.0 - share)
+
+    def _meet(self, metric: str, rate: float) -> TrueRate:
+        counts = self._counts(metric)
+        threshold = float(np.interp(rate if metric == "far" else 1.0 - rate, _share_below(counts), EDGES))
+        ledgers = self.impostor if metric == "far" else self.genuine
+        shares = np.array([np.interp(threshold, EDGES, _share_below(ledger)) for ledger in ledgers])
+        return TrueRate(metric, rate, threshold, float(shares.std(ddof=1) / np.sqrt(shares.size)))
+
+    def _counts(self, metric: str) -> IntArray:
+        return np.asarray((self.impostor if metric == "far" else self.genuine).sum(axis=0))
+
+
+def _share_below(counts: IntArray) -> FloatArray:
+    """The share of comparisons below each edge of the bins, shape (BINS + 1,)."""
+    return np.asarray(np.concatenate([[0], np.cumsum(counts)]) / counts.sum())
+
+
+def population_of(
+    model: SyntheticModel,
+    *,
+    n_identities: int = 400_000,
+    seed: int = 0,
+    cache: str | os.PathLike[str] | None = None,
+) -> Population:
+    """Simulate a population, or take it from memory or from a folder where it was kept.
+
+    Each part has two crowds of `PART` identities with one instance each, and every member of one crowd is compared with
+    every member of the other: of all ways to spend the same identities this has the U-statistic's variance to first
+    order, and half of its comparisons. As many further identities have ten instances each, for genuine comparisons.
+    M_i does not depend on anything else in the model, so true rates do not depend on the law of M_i.
+    """
+    plain = model.with_sizes(1)
+    if cache is None:
+        return _simulated(plain, n_identities, seed)
+    folder = Path(cache)
+    key = hashlib.sha256(repr((plain, n_identities, seed, BINS, PART, GENUINE_SIZE)).encode()).hexdigest()[:16]
+    path = folder / f"population-{key}.npz"
+    if path.exists():
+        # a damaged archive makes numpy raise nearly anything; what is lost is made again
+        with suppress(Exception), np.load(path, allow_pickle=False) as kept:
+            return Population(kept["impostor"], kept["genuine"])
+    population = _simulated(plain, n_identities, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as place, open(place, "wb") as stream:
+        np.savez_compressed(stream, impostor=population.impostor, genuine=population.genuine)
+    return population
+
+
+@lru_cache(maxsize=8)
+def _simulated(model: SyntheticModel, n_identities: int, seed: int) -> Population:
+    part = min(PART, max(n_identities // (2 * LEDGERS), 2))
+    n_parts = max(LEDGERS, -(-n_identities // (2 * part)))
+    impostor, genuine = np.zeros((2, LEDGERS, BINS), dtype=np.int64)
+    for number in range(n_parts):
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+        one, _ = model.draw(part, rng, dtype=np.float32)
+        other, _ = model.draw(part, rng, dtype=np.float32)
+        impostor[number % LEDGERS] += _count(one @ other.T)
+        sizes = np.full(part, GENUINE_SIZE, dtype=np.int64)
+        own, _ = model.draw(part, rng, sizes, dtype=np.float32)
+        own = own.reshape(part, GENUINE_SIZE, -1)
+        first, second = np.triu_indices(GENUINE_SIZE, k=1)
+        genuine[number % LEDGERS] += _count(np.matmul(own, own.transpose(0, 2, 1))[:, first, second])
+    return Population(impostor, genuine)
+
+
+def _count(cosine: NDArray[np.float32]) -> IntArray:
+    """Distances √(2 − 2·cosine) by bin, shape (BINS,)."""
+    square = np.maximum(np.float32(2.0) - np.float32(2.0) * cosine.reshape(-1), np.float32(0.0))
+    place = (np.sqrt(square) * np.float32(BINS / LONGEST)).astype(np.int64)
+    return np.bincount(np.minimum(place, BINS - 1), minlength=BINS)

@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchbound._version import __version__
-from matchbound.arraytypes import FloatArray
+from matchbound.arraytypes import BoolArray, FloatArray
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import DataError, MatchboundWarning, UsageError, plainly
@@ -60,40 +61,28 @@ class Cell:
     truth: float
 
 
-class Sampler(Protocol):
-    """Draws the data set of a replication; picklable, and its `repr` tells everything that decides its draws."""
-
-    def sample(self, rng: np.random.Generator) -> Data:
-        """One data set."""
-
-
-@dataclass(frozen=True)
-class ModelSampler:
-    """Data sets of G new people of a model."""
-
-    model: SyntheticModel
-    n_identities: int
-
-    def sample(self, rng: np.random.Generator) -> Data:
-        """One data set."""
-        return self.model.sample(self.n_identities, rng)
-
-
 @dataclass(frozen=True, repr=False)
-class DataSampler:
-    """Data sets of G identities of some data, drawn without replacement, with all their instances or comparisons."""
+class Sampler:
+    """Data sets of G people: new ones of a model, or some of the data, drawn without replacement.
 
-    data: Data = field(repr=False)
+    Its `repr` says everything that decides the draws.
+    """
+
+    source: SyntheticModel | Data
     n_identities: int
 
     def sample(self, rng: np.random.Generator) -> Data:
         """One data set."""
-        return self.data.among(np.sort(rng.choice(self.data.n_identities, self.n_identities, replace=False)))
+        if isinstance(self.source, SyntheticModel):
+            return self.source.sample(self.n_identities, rng)
+        return self.source.among(np.sort(rng.choice(self.source.n_identities, self.n_identities, replace=False)))
 
     def __repr__(self) -> str:
-        arrays = (np.ascontiguousarray(values).tobytes() for values in self.data.arrays)
+        if isinstance(self.source, SyntheticModel):
+            return f"Sampler({self.source!r}, {self.n_identities})"
+        arrays = (np.ascontiguousarray(values).tobytes() for values in self.source.arrays)
         digest = hashlib.sha256(b"".join(arrays)).hexdigest()
-        return f"DataSampler({self.n_identities} of {self.data.n_identities} identities, {digest[:16]})"
+        return f"Sampler({self.n_identities} of {self.source.n_identities} identities, {digest[:16]})"
 
 
 @dataclass(frozen=True)
@@ -126,6 +115,10 @@ class Outcomes:
     errors: FloatArray = field(repr=False)
     comparisons: FloatArray = field(repr=False)
 
+    def first(self, count: int) -> Outcomes:
+        """Those of the first replications."""
+        return Outcomes(self.limits[:count], self.errors[:count], self.comparisons[:count])
+
 
 @dataclass(frozen=True, eq=False)
 class Setup:
@@ -138,6 +131,7 @@ class Setup:
     n_resamples: int
     seed: int
 
+    @cached_property
     def fingerprint(self) -> str:
         """A digest of everything that decides the answer; the number of replications does not."""
         decides = (
@@ -197,20 +191,45 @@ def run(
     progress: Progress | None = None,
 ) -> Outcomes:
     """All replications; the answer does not depend on who makes them. Parameters as in `coverage_study`."""
-    kept = _Kept(setup, replications, resume)
-    missing = kept.missing()
-    blocks = [missing[start : start + BLOCK] for start in range(0, len(missing), BLOCK)]
+    done, outcomes = _kept(setup, replications, resume)
+
+    def missing() -> list[int]:
+        return [int(row) for row in np.flatnonzero(~done[:replications])]
+
+    blocks = [missing()[start : start + BLOCK] for start in range(0, len(missing()), BLOCK)]
     if progress is not None:
-        progress(replications - len(missing), replications)
+        progress(replications - len(missing()), replications)
     # warnings are ignored here and not in each replication: filters belong to the process, and threads share them
     with warnings.catch_warnings():
         _ignore_warnings()
-        for block, outcomes in _outcomes(setup, blocks, min(workers, max(len(blocks), 1)), executor):
-            kept.put(block, outcomes)
-            kept.write()
+        for block, part in _outcomes(setup, blocks, min(workers, max(len(blocks), 1)), executor):
+            done[block] = True
+            for name, values in vars(part).items():
+                getattr(outcomes, name)[block] = values
+            if resume is not None:
+                resume.parent.mkdir(parents=True, exist_ok=True)
+                with whole_file(resume) as place, open(place, "wb") as stream:
+                    np.savez(stream, fingerprint=np.array(setup.fingerprint), done=done, **vars(outcomes))
             if progress is not None:
-                progress(replications - len(kept.missing()), replications)
-    return kept.outcomes(replications)
+                progress(replications - len(missing()), replications)
+    return outcomes.first(replications)
+
+
+def _kept(setup: Setup, replications: int, path: Path | None) -> tuple[BoolArray, Outcomes]:
+    """Which replications are done, and room for the outcomes of all, with those that a stopped study left."""
+    kept = {} if path is None else read_kept(path)
+    if kept and str(kept["fingerprint"]) != setup.fingerprint:
+        raise UsageError(f"{path}: holds another study (other data, methods, levels, rates or seed); name another file")
+    before = int(kept["done"].size) if kept else 0
+    size, cells = max(replications, before), len(setup.cells)
+    done = np.zeros(size, dtype=bool)
+    limits = np.full((size, cells, len(setup.methods), setup.levels.size, 2), np.nan)
+    outcomes = Outcomes(limits, np.zeros((size, cells)), np.zeros((size, cells)))
+    if kept:
+        done[:before] = kept["done"]
+        for name, values in vars(outcomes).items():
+            values[:before] = kept[name]
+    return done, outcomes
 
 
 def _outcomes(
@@ -260,51 +279,3 @@ def read_kept(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(
             f"{path}: cannot be read as a study to resume ({plainly(error, 200)}); delete it to start afresh"
         ) from None
-
-
-class _Kept:
-    """Finished replications, in memory and, where asked, in a file."""
-
-    def __init__(self, setup: Setup, replications: int, path: Path | None) -> None:
-        self._path, self._wanted = path, replications
-        self._fingerprint = setup.fingerprint()
-        found = {} if path is None else read_kept(path)
-        if found and str(found["fingerprint"]) != self._fingerprint:
-            raise UsageError(
-                f"{path}: holds another study (other data, methods, levels, rates or seed); name another file"
-            )
-        size = max(replications, int(found["done"].size) if found else 0)
-        cells = len(setup.cells)
-        self._done = np.zeros(size, dtype=bool)
-        limits = np.full((size, cells, len(setup.methods), setup.levels.size, 2), np.nan)
-        self._arrays = (limits, np.zeros((size, cells)), np.zeros((size, cells)))
-        if found:
-            rows = np.flatnonzero(found["done"])
-            self.put(rows.tolist(), Outcomes(*(found[name][rows] for name in ("limits", "errors", "comparisons"))))
-
-    def missing(self) -> list[int]:
-        return [int(row) for row in np.flatnonzero(~self._done[: self._wanted])]
-
-    def put(self, rows: list[int], outcomes: Outcomes) -> None:
-        made = (outcomes.limits, outcomes.errors, outcomes.comparisons)
-        for array, values in zip(self._arrays, made, strict=True):
-            array[rows] = values
-        self._done[rows] = True
-
-    def outcomes(self, replications: int) -> Outcomes:
-        return Outcomes(*(array[:replications] for array in self._arrays))
-
-    def write(self) -> None:
-        if self._path is None:
-            return
-        limits, errors, comparisons = self._arrays
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(self._path) as place, open(place, "wb") as stream:
-            np.savez(
-                stream,
-                fingerprint=np.array(self._fingerprint),
-                done=self._done,
-                limits=limits,
-                errors=errors,
-                comparisons=comparisons,
-            )

@@ -61,7 +61,7 @@ class LocalPage:
         self,
         work: Work,
         port: int = 0,
-        example: Callable[[Path], None] | None = None,
+        example: Callable[[Path], object] | None = None,
         choices: dict[str, list[str]] | None = None,
     ) -> None:
         self.work, self.token, self.code = work, secrets.token_urlsafe(24), secrets.token_urlsafe(24)

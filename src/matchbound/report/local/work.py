@@ -11,7 +11,7 @@ from typing import Any
 
 from matchbound.counting.executors import Progress
 from matchbound.errors import MatchboundError, UsageError, without_secrets
-from matchbound.files.origin import own_name
+from matchbound.files.names import own_name
 from matchbound.show.numbers import typed_number
 
 ROLES = ("file", "second", "people")

@@ -20,6 +20,7 @@ import numpy as np
 from matchbound.arraytypes import FloatArray, IntArray
 from matchbound.counts.tally import AllPairs, GenuineTally, ImpostorTally, Tally
 from matchbound.errors import DataError
+from matchbound.stats.dyadic import bias_factor, effective_number
 from matchbound.stats.latent.model import (
     BLENDED,
     DEFAULT,
@@ -32,8 +33,7 @@ from matchbound.stats.latent.model import (
     OwnVariance,
 )
 from matchbound.stats.latent.probabilities import implied_correlation
-from matchbound.stats.variance import effective_identities, far_bias_factor, frr_bias_factor
-from matchbound.stats.weighting import UnitRate
+from matchbound.stats.variance import UnitRate
 
 N_RANKS = 60
 FEWEST = 3
@@ -98,7 +98,7 @@ def fit_genuine(tally: GenuineTally, *, mirrored: bool = False, settings: Latent
     design = genuine_design(tally)
     if not design.comparisons > 0.0:
         raise DataError("frr: there are no genuine comparisons")
-    identities = effective_identities(tally.comparisons)
+    identities = effective_number(tally.comparisons)
     return LatentModel(
         "frr",
         design,
@@ -114,8 +114,7 @@ def fit_genuine(tally: GenuineTally, *, mirrored: bool = False, settings: Latent
 
 def _effective(tally: Tally) -> float:
     """G_e of impostor comparisons: from instances, or where they are unknown from comparisons."""
-    made = tally.impostor.comparisons
-    return effective_identities(made if tally.instances is None else np.where(made > 0, tally.instances, 0))
+    return effective_number(tally.weights("far"))
 
 
 def with_own_variance(model: LatentModel, tally: Tally) -> LatentModel:
@@ -304,6 +303,39 @@ def grouped(size: FloatArray, count: FloatArray, most: int = 32) -> Clusters:
     return Clusters(grid[spread > 0.0], spread[spread > 0.0])
 
 
+def all_pairs(
+    metric: Metric,
+    instances: Clusters,
+    correlations: tuple[float, float],
+    settings: LatentSettings = DEFAULT,
+    shown_by: float = 0.0,
+) -> LatentModel:
+    """The latent model of all pairs of instances, without data.
+
+    instances
+        Numbers of instances, and how many identities have each.
+    """
+    size, people = instances.size, instances.count
+    total, squares = float(people @ size), float(people @ size**2)
+    if metric == "far":
+        ordered, of_pairs = total**2 - squares, squares**2 - float(people @ size**4)
+        of_people = float(people @ (size * (total - size)) ** 2)
+        design = Design(ordered / 2.0, (of_pairs - ordered) / 2.0, of_people - of_pairs)
+        pairs = np.outer(people, people) - np.diag(people)
+        clusters = grouped(np.outer(size, size).reshape(-1), pairs.reshape(-1) / 2.0)
+        identities = total**2 / squares
+    else:
+        own = size * (size - 1.0) / 2.0
+        design = Design(float(people @ own), float(people @ own**2) - float(people @ own))
+        clusters = grouped(own[own > 0.0], people[own > 0.0])
+        identities = design.comparisons**2 / float(people @ own**2)
+    nothing = np.empty(0)
+    rho_identity = correlations[0] if design.sharing > 0.0 else 0.0
+    rho_pair = correlations[1] if design.within > 0.0 else 0.0
+    seen = Correlations(nothing, nothing, nothing, rho_identity, rho_pair, identities)
+    return LatentModel(metric, design, clusters, identities, seen, settings=settings, shown_by=shown_by)
+
+
 def own_variance(metric: Metric, tally: Tally, mirrored: bool) -> OwnVariance:
     """v̂ at each threshold, by increasing numbers of errors, each once, up to where the other side takes over.
 
@@ -312,17 +344,16 @@ def own_variance(metric: Metric, tally: Tally, mirrored: bool) -> OwnVariance:
     """
     if metric == "frr":
         return genuine_variance(tally.genuine, mirrored)
-    part, factor = impostor_products(tally.impostor), far_bias_factor(_effective(tally))
+    part, factor = impostor_products(tally.impostor), bias_factor("far", _effective(tally), 1.0)
     q = 2.0 * np.maximum(part.within, 0.0)
-    variance = np.maximum((factor if np.isfinite(factor) else 1.0) * (4.0 * part.sharing + 2.0 * q), 2.0 * q) / 4.0
+    variance = np.maximum(factor * (4.0 * part.sharing + 2.0 * q), 2.0 * q) / 4.0
     return _relative(part.rate, variance, float(tally.impostor.comparisons.sum()) / 2.0, mirrored)
 
 
 def genuine_variance(tally: GenuineTally, mirrored: bool) -> OwnVariance:
     """v̂ of a rate whose clusters are people: G_e/(G_e−1)·Σ(e_i − q·g_i)²/(Tq)²; none where G_e is 1."""
-    part, factor = genuine_products(tally), frr_bias_factor(effective_identities(tally.comparisons))
-    variance = factor * part.within if np.isfinite(factor) else 0.0 * part.within
-    return _relative(part.rate, variance, float(tally.comparisons.sum()), mirrored)
+    part, factor = genuine_products(tally), bias_factor("frr", effective_number(tally.comparisons), 0.0)
+    return _relative(part.rate, factor * part.within, float(tally.comparisons.sum()), mirrored)
 
 
 def _relative(rate: FloatArray, variance: FloatArray, total: float, mirrored: bool) -> OwnVariance:

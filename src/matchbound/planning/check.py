@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,21 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from matchbound.arraytypes import IntArray
 from matchbound.calls.evaluate import evaluate
 from matchbound.data.comparisons import Comparisons
 from matchbound.data.embeddings import Embeddings
 from matchbound.errors import MatchboundWarning
-from matchbound.planning.known import NOWHERE, all_pairs
+from matchbound.planning.plan import disjoint_comparisons, exact_bound
+from matchbound.planning.protocol import design_protocol, score_protocol
+from matchbound.planning.study import NOWHERE
 from matchbound.results.description import Description
 from matchbound.show.numbers import count_text, level_text, percent
 from matchbound.show.tables import terminal_width, wrapped
-from matchbound.stats.latent.model import Clusters
+from matchbound.show.terms import metric_name, say
+from matchbound.stats.latent import Clusters, all_pairs
 
 MOST_ROWS = 2000
 """Of more embeddings than this, correlations are estimated among some of the people."""
 MOST_PAIRS = 1_000_000
-"""Genuine comparisons of embeddings that are scored."""
+"""Genuine comparisons of embeddings that are scored at most."""
 SAMPLED = 2000
 """Pairs of embeddings of either kind whose scores are looked at."""
 
@@ -34,33 +35,28 @@ SAMPLED = 2000
 class Advice:
     """What to expect of a data set.
 
-    lowest_far, lowest_frr
-        The upper bound at `level` if not one comparison erred; None where there are no such comparisons.
-    surest_far, surest_frr
-        The same whatever the dependence: from comparisons that share nobody.
+    lowest, surest
+        For ``far`` and ``frr``: the upper bound if not one comparison erred, and the same whatever the dependence (from
+        comparisons that share nobody); None where there are no such comparisons.
     supports
         The same in sentences.
     commands
         What to run next.
     """
 
-    level: float
-    lowest_far: float | None
-    surest_far: float | None
-    lowest_frr: float | None
-    surest_frr: float | None
+    lowest: dict[str, float | None]
+    surest: dict[str, float | None]
     supports: tuple[str, ...]
     commands: tuple[str, ...]
 
     def to_record(self) -> dict[str, Any]:
         """The numbers and the commands."""
-        return {
-            "lowest_far": self.lowest_far,
-            "surest_far": self.surest_far,
-            "lowest_frr": self.lowest_frr,
-            "surest_frr": self.surest_frr,
-            "next": list(self.commands),
+        bounds = {
+            f"{name}_{metric}": bound[metric]
+            for metric in ("far", "frr")
+            for name, bound in (("lowest", self.lowest), ("surest", self.surest))
         }
+        return {**bounds, "next": list(self.commands)}
 
 
 def typical_scores(data: Embeddings, pairs: int = SAMPLED, seed: int = 0) -> tuple[float | None, float | None]:
@@ -69,32 +65,20 @@ def typical_scores(data: Embeddings, pairs: int = SAMPLED, seed: int = 0) -> tup
     None where there are no such comparisons. Meant for a threshold to begin with, not for a rate.
     """
     rng = np.random.default_rng(seed)
-    rows = len(data)
     order = np.argsort(data.codes, kind="stable")
     begin = np.searchsorted(data.codes[order], np.arange(data.n_identities))
     several = np.flatnonzero(data.instance_counts > 1)
-    made: list[float | None] = []
+    genuine = impostor = None
     if several.size:
         who = rng.choice(several, pairs)
         one = rng.integers(0, data.instance_counts[who])
         two = (one + rng.integers(1, data.instance_counts[who])) % data.instance_counts[who]
-        made.append(_median(data, order[begin[who] + one], order[begin[who] + two]))
-    else:
-        made.append(None)
-    first, second = rng.integers(0, max(rows, 1), (2, pairs))
+        genuine = float(np.median(data.score_pairs(order[begin[who] + one], order[begin[who] + two])))
+    first, second = rng.integers(0, max(len(data), 1), (2, pairs))
     apart = data.codes[first] != data.codes[second]
-    made.append(_median(data, first[apart], second[apart]) if apart.any() else None)
-    return made[0], made[1]
-
-
-def _median(data: Embeddings, first: IntArray, second: IntArray) -> float:
-    a, b = (np.asarray(data.vectors[rows], dtype=np.float64) for rows in (first, second))
-    if data.similarity == "euclidean":
-        return float(np.median(np.sqrt(((a - b) ** 2).sum(axis=1))))
-    score = (a * b).sum(axis=1)
-    if data.similarity == "cosine":
-        score /= np.maximum(np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1)), 1e-300)
-    return float(np.median(score))
+    if apart.any():
+        impostor = float(np.median(data.score_pairs(first[apart], second[apart])))
+    return genuine, impostor
 
 
 def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) -> dict[str, float | None]:
@@ -103,10 +87,10 @@ def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) ->
     They are those of `evaluate`. Not all impostor pairs of many embeddings are scored for this: correlations come from
     some of the people, and what was compared from all of them.
     """
-    order = np.random.default_rng(seed).permutation(data.n_identities)
-    genuine: Comparisons | None = data if isinstance(data, Comparisons) else _genuine_pairs(data, order)
+    genuine: Comparisons | None = data if isinstance(data, Comparisons) else _genuine_pairs(data)
     impostor = data
     if isinstance(data, Embeddings) and len(data) > MOST_ROWS:
+        order = np.random.default_rng(seed).permutation(data.n_identities)
         rows = np.cumsum(data.instance_counts[order])
         impostor = data.among(np.sort(order[rows <= max(MOST_ROWS, int(rows[1]))]))
     lowest: dict[str, float | None] = {"far": None, "frr": None}
@@ -126,21 +110,15 @@ def lowest_rates(data: Comparisons | Embeddings, level: float, seed: int = 0) ->
     return lowest
 
 
-def _genuine_pairs(data: Embeddings, order: IntArray) -> Comparisons | None:
-    """Genuine comparisons of embeddings: all of them, or those of people in a random order up to `MOST_PAIRS`."""
-    sizes = data.instance_counts
-    kept = order[np.cumsum((sizes * (sizes - 1) // 2)[order]) <= MOST_PAIRS]
-    rows, starts = np.argsort(data.codes, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
-    sides: list[list[IntArray]] = [[], []]
-    for size in np.unique(sizes[kept]):
-        begin = starts[kept[sizes[kept] == size]]
-        for side, within in zip(sides, np.triu_indices(size, k=1), strict=True):
-            side.append(rows[(begin[:, None] + within).reshape(-1)])
-    first, second = (np.concatenate(side) for side in sides) if sides[0] else (rows[:0], rows[:0])
-    if not first.size:
+def _genuine_pairs(data: Embeddings) -> Comparisons | None:
+    """Genuine comparisons of embeddings: all of them, or `MOST_PAIRS` that are spread over the people."""
+    pairs = int((data.instance_counts * (data.instance_counts - 1) // 2).sum())
+    if not pairs:
         return None
-    shown = data.identities[data.codes]
-    return Comparisons(shown[first], shown[second], data.score_pairs(first, second), distance=data.distance)
+    protocol = design_protocol(
+        data.identities[data.codes], budget=min(pairs, MOST_PAIRS), kind="genuine", order="given"
+    )
+    return score_protocol(protocol, data)
 
 
 def advise(
@@ -166,69 +144,43 @@ def advise(
         people = d.n_identities - (d.n_single or 0) if metric == "frr" else d.n_identities
         bound = lowest[metric]
         if bound is None or people < 2:
-            supports.append(f"{metric.upper()} cannot be estimated: there are no such comparisons.")
+            supports.append(f"{metric_name(metric)} cannot be estimated: there are no such comparisons.")
             continue
-        apart = people // 2 if metric == "far" else people
-        surest[metric] = -math.expm1(math.log1p(-level) / apart)
+        surest[metric] = exact_bound(disjoint_comparisons(metric, people), level)
         supports.append(
-            f"{metric.upper()}: without a single {name} in {count_text(comparisons)} comparisons of "
+            f"{metric_name(metric)}: without a single {say(name)} in {count_text(comparisons)} comparisons of "
             f"{count_text(people)} people, upper_bound() would be {percent(bound)}, and "
             f"{percent(surest[metric])} from comparisons that share nobody ({level_text(level)} confidence)."
         )
-    typical = typical_scores(data) if isinstance(data, Embeddings) else (None, None)
-    genuine, impostor = typical
+    genuine, impostor = typical_scores(data) if isinstance(data, Embeddings) else (None, None)
     if genuine is not None and impostor is not None:
         supports.append(
             f"Scores ({d.similarity}) of pairs drawn at random: genuine around {genuine:.3g}, impostor around "
             f"{impostor:.3g}."
         )
-    return Advice(
-        level,
-        lowest["far"],
-        surest["far"],
-        lowest["frr"],
-        surest["frr"],
-        tuple(supports),
-        tuple(_commands(d, [*(quote(name) for name in files), *options], _between(d, typical))),
-    )
-
-
-def _commands(d: Description, words: Sequence[str], begin: float | None) -> list[str]:
-    named = " ".join(words)
-    made = []
+    # a threshold to begin with lies between the medians of genuine and impostor scores
+    medians = [scores[1] for scores in (d.genuine_scores, d.impostor_scores) if scores is not None]
+    medians = medians or [value for value in (genuine, impostor) if value is not None]
+    threshold = f"--threshold {sum(medians) / len(medians):.3g}" if medians else "--threshold 0.5"
+    named = " ".join([*(quote(name) for name in files), *options])
+    commands = [f"matchbound evaluate {named} {threshold}", f"matchbound errors {named} {threshold}"]
     if d.n_genuine and d.n_impostor:
-        made.append(f"matchbound roc {named}")
-        made.append(f"matchbound report {named} --output report.html")
-    threshold = "0.5" if begin is None else f"{begin:.3g}"
-    made.append(f"matchbound evaluate {named} --threshold {threshold}")
-    made.append(f"matchbound errors {named} --threshold {threshold}")
-    return made
-
-
-def _between(d: Description, typical: tuple[float | None, float | None]) -> float | None:
-    """A threshold to begin with: between the medians of genuine and impostor scores."""
-    known = [scores[1] for scores in (d.genuine_scores, d.impostor_scores) if scores is not None]
-    known = known or [value for value in typical if value is not None]
-    return sum(known) / len(known) if known else None
+        commands = [f"matchbound roc {named}", f"matchbound report {named} --output report.html", *commands]
+    return Advice(lowest, surest, tuple(supports), tuple(commands))
 
 
 def advice_text(findings: Sequence[str], advice: Advice, width: int | None = None) -> str:
     """The advice for people: what is supported, what is suspicious, what to run next."""
     room = terminal_width() if width is None else width
-    parts = ["", "What these data can support", *_listed(advice.supports, room)]
-    if findings:
-        parts += ["", "What to look at first", *_listed([_sentence(text) for text in findings], room)]
-    parts += ["", "What to run next", *(f"  {command}" for command in advice.commands)]
-    return "\n".join(parts) + "\n"
 
+    def listed(title: str, texts: Sequence[str]) -> list[str]:
+        lines = ["", title]
+        for text in texts:
+            first, *rest = wrapped(text, room - 2)
+            lines += [f"- {first}", *(f"  {line}" for line in rest)]
+        return lines
 
-def _listed(texts: Sequence[str], width: int) -> list[str]:
-    lines = []
-    for text in texts:
-        first, *rest = wrapped(text, width - 2)
-        lines += [f"- {first}", *(f"  {line}" for line in rest)]
-    return lines
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
+    sentences = [f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}" for text in findings]
+    parts = listed("What these data can support", advice.supports)
+    parts += listed("What to look at first", sentences) if findings else []
+    return "\n".join([*parts, "", "What to run next", *(f"  {command}" for command in advice.commands)]) + "\n"

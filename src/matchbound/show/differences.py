@@ -1,0 +1,441 @@
+"""Systems on the same comparisons, and groups of people: records, and sections that begin with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from matchbound.show.columns import (
+    COUNTED,
+    DIFFERS,
+    P_VALUE,
+    RATIO,
+    column,
+    counted,
+    differs,
+    intervals_note,
+    pair_name,
+    with_interval,
+)
+from matchbound.show.figures import differences_figure, groups_figure
+from matchbound.show.numbers import (
+    MINUS,
+    count_text,
+    level_text,
+    p_text,
+    percent,
+    points,
+    points_span,
+    target_text,
+    threshold_text,
+)
+from matchbound.show.records import Record, number, weighted
+from matchbound.show.section import Section, Verdict
+from matchbound.show.tables import Column, Table, table
+from matchbound.show.terms import metric_name, say
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from matchbound.results.comparison import Comparison, Difference
+    from matchbound.results.groups import GroupRates
+    from matchbound.results.interval import Interval
+    from matchbound.results.systems import SystemsTable
+    from matchbound.show.figure import Figure
+
+MOST_PAIRS = 6
+"""Pairs of systems that a sentence lists by name; of more it tells the number."""
+MOST_ROWS = 15
+GAPS = 5
+"""Differences between groups that are listed for each rate, the largest first, unless all are asked for."""
+METRICS = ("far", "frr")
+LIMITS = ("low", "high", "level", "method")
+
+
+# Records
+
+
+def comparison_records(
+    comparison: Comparison,
+    names: tuple[str, str],
+    method: str = "auto",
+    level: float = 0.95,
+    *,
+    n_resamples: int = 2000,
+    rng: int | np.random.Generator | None = None,
+) -> list[Record]:
+    """FAR, FRR and EER of two systems: one record each, the difference being the first system minus the second."""
+    records = []
+    differences = list(comparison.differences)
+    if len(differences) == 2:
+        differences.append(comparison.eer)
+    for difference in differences:
+        chosen = method if method in difference.methods else "auto"
+        interval = difference.interval(chosen, level, n_resamples=n_resamples, rng=rng)
+        records.append(difference_record(difference, names, interval, difference.p_value, comparison))
+    return records
+
+
+def systems_records(
+    systems: SystemsTable,
+    method: str = "auto",
+    level: float = 0.95,
+    *,
+    rng: int = 0,
+    metrics: Sequence[str] = METRICS,
+) -> list[Record]:
+    """FAR and FRR of all pairs of systems with simultaneous intervals."""
+    return [
+        difference_record(row.difference, (row.a, row.b), row.interval, row.p_value, systems.comparisons[row.a, row.b])
+        for metric in metrics
+        if all(number(rate) is not None for rate in systems.rates(metric).values())
+        for row in systems.differences(metric, level, method=method, rng=rng)
+    ]
+
+
+def difference_record(
+    difference: Difference, names: tuple[str, str], interval: Interval, p_value: float, comparison: Comparison
+) -> Record:
+    """A difference of one number of two systems, A minus B."""
+    ratio = difference.ratio_interval("auto", interval.level)
+    at = comparison.target if difference.metric in ("frr@far", "far@frr") else None
+    return {
+        "metric": difference.metric,
+        "a": names[0],
+        "b": names[1],
+        "threshold_a": getattr(difference, "threshold_a", comparison.threshold[0]),
+        "threshold_b": getattr(difference, "threshold_b", comparison.threshold[1]),
+        **{key: number(getattr(difference, key)) for key in ("rate_a", "rate_b", "estimate")},
+        **{key: getattr(interval, key) for key in LIMITS},
+        "ratio": number(difference.ratio),
+        "ratio_low": number(ratio.low),
+        "ratio_high": number(ratio.high),
+        "p_value": number(p_value),
+        "variance": number(difference.variance),
+        "matched": comparison.matched,
+        "identities": comparison.n_identities,
+        **({} if at is None else {"target": at}),
+        **({"disagree": False} if any(note.code == "never-disagree" for note in difference.notes) else {}),
+        **weighted(comparison.a.far),
+    }
+
+
+def group_records(rates: GroupRates, method: str = "auto", level: float = 0.95, **drawn: Any) -> list[Record]:
+    """Rates within groups, impostor rates between groups, and gaps: ``what`` tells which.
+
+    The intervals of rates are by `method`, one at a time; those of gaps are simultaneous over all pairs of groups.
+    """
+    records = []
+    for group in rates.groups:
+        for metric in METRICS:
+            rate = getattr(rates[group], metric)
+            interval = rate.interval(method, level) if rate.comparisons else None
+            records.append(_group_record("within", metric, (group, group), rate, interval))
+    for i, one in enumerate(rates.groups):
+        for two in rates.groups[i + 1 :]:
+            cell = rates.between(one, two)
+            if cell.comparisons:
+                records.append(_group_record("between", "far", (one, two), cell, cell.interval(level)))
+    gap_method = method if method in ("auto", "latent", "wilson") else "auto"
+    for metric in METRICS:
+        for row in rates.gaps(metric, level, method=gap_method, **drawn):  # type: ignore[arg-type]
+            gap, ratio = row.gap, row.gap.ratio_interval("auto", level)
+            record = _group_record("gap", metric, (gap.group_a, gap.group_b), gap, row.interval)
+            record |= {"level": level, "ratio": number(gap.ratio), "p_value": row.p_value}
+            records.append(record | {"ratio_low": number(ratio.low), "ratio_high": number(ratio.high)})
+    return records
+
+
+def _group_record(what: str, metric: str, groups: tuple[str, str], rate: Any, interval: Interval | None) -> Record:
+    counts = {"errors": "errors", "comparisons": "comparisons", "identities": "n_identities"}
+    return {
+        "what": what,
+        "metric": metric,
+        "group_a": groups[0],
+        "group_b": groups[1],
+        "estimate": number(rate.estimate),
+        **{key: getattr(interval, key, None) for key in LIMITS},
+        **{key: getattr(rate, name, None) if what != "gap" else None for key, name in counts.items()},
+        "variance": number(rate.variance),
+        **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "p_value")),
+    }
+
+
+# Systems
+
+
+def comparison_section(records: Sequence[Record], focus: Sequence[Record] = ()) -> Section:
+    """A verdict in one sentence or two, the differences as a figure and as a table.
+
+    Where systems have equal FAR (or FRR), that rate has no row: it differs by nothing but ties.
+
+    Parameters
+    ----------
+    focus
+        The records of which the verdict speaks; by default those of the first number that can differ.
+    """
+    aimed = {"far@frr": "frr", "frr@far": "far"}
+    fixed = {aimed[str(r["metric"])] for r in records if str(r["metric"]) in aimed}
+    shown = [r for r in records if r["metric"] not in fixed or r.get("reading")]
+    if not shown:
+        return Section("systems", "")
+    first = focus or [r for r in shown if row_name(r) == row_name(shown[0])]
+    many = len({(r["a"], r["b"]) for r in records}) > 1
+    drawn = first if many else shown
+    drawn = sorted(drawn, key=lambda r: -abs(r["estimate"]))[:MOST_ROWS] if len(drawn) > MOST_ROWS else drawn
+    figures = [
+        differences_figure(rows, [pair_name(r) if many else row_name(r) for r in rows], key)
+        for far, key in ((False, "differences"), (True, "differences-far"))
+        if (rows := [r for r in drawn if (r["metric"] == "far") == far])
+    ]
+    lead, more = (_about_many(first), []) if many else (_about_two(first[0]), _at_thresholds(shown))
+    tables = (_systems_table(shown, many),)
+    return Section("systems", "", lead, tuple(more), figures=tuple(figures), tables=tables)
+
+
+def place_name(r: Mapping[str, Any]) -> str:
+    """Where systems are compared: FAR 0.1%, the equal error rate, threshold 0.62."""
+    if r["metric"] == "eer":
+        return "the equal error rate"
+    if r.get("target") is not None:
+        return f"{metric_name(str(r['metric']).split('@')[1])} {target_text(r['target'])}"
+    if r.get("reading"):
+        return f"threshold {r['reading']}"
+    one, two = (threshold_text(r[f"threshold_{system}"]) for system in "ab")
+    return f"threshold {one}" if one == two else f"thresholds {one} and {two}"
+
+
+def row_name(r: Mapping[str, Any]) -> str:
+    """What is compared: FRR at FAR 0.1%."""
+    return "EER" if r["metric"] == "eer" else f"{_metric(r)} at {place_name(r)}"
+
+
+def _metric(r: Mapping[str, Any]) -> str:
+    return metric_name(str(r["metric"]).split("@")[0])
+
+
+def _quoted(name: str) -> str:
+    """A name within a sentence, in quotation marks where it could be taken for several words of it."""
+    return f"“{name}”" if any(mark in name for mark in (",", ";", ":", " and ", " than ")) else name
+
+
+def _opening(r: Mapping[str, Any]) -> str:
+    return f"{'By' if r['metric'] == 'eer' else 'At'} {place_name(r)},"
+
+
+def _better(r: Mapping[str, Any]) -> tuple[str, str]:
+    """The system with the lower rate, and the other."""
+    a, b = _quoted(str(r["a"])), _quoted(str(r["b"]))
+    return (a, b) if r["estimate"] < 0.0 else (b, a)
+
+
+def _evidence(r: Mapping[str, Any], among: str = "") -> str:
+    """Of a difference: its size, its interval, and its p-value."""
+    shown = p_text(r["p_value"])
+    limits = f"{level_text(r['level'])} interval {points_span(r['low'], r['high'])}{among}"
+    return f"{points(r['estimate'])} percentage points ({limits}, p {'' if shown[0] == '<' else '= '}{shown})"
+
+
+def _about_two(r: Record) -> str:
+    name, a, b = _metric(r), _quoted(str(r["a"])), _quoted(str(r["b"]))
+    one, two = percent(r["rate_a"]), percent(r["rate_b"])
+    furthest = points(max(abs(r["low"]), abs(r["high"])))
+    if r.get("disagree") is False:
+        return (
+            f"{_opening(r)} nothing in the data tells {a} and {b} apart: {name} is {one} and {two}. A difference of "
+            f"{furthest} percentage points is still possible."
+        )
+    if differs(r):
+        better, worse = _better(r)
+        lower, higher = (one, two) if r["estimate"] < 0.0 else (two, one)
+        return (
+            f"{_opening(r)} {better} is better: its {name} is {lower}, that of {worse} {higher}. The difference "
+            f"{a} {MINUS} {b} is {_evidence(r)}."
+        )
+    return (
+        f"{_opening(r)} the data cannot tell {a} and {b} apart: {name} is {one} and {two}, a difference of "
+        f"{_evidence(r)}. That does not make them equal: {furthest} points is possible too."
+    )
+
+
+def _at_thresholds(records: Sequence[Record]) -> list[str]:
+    """For each threshold, which system has the lower FAR and which the lower FRR."""
+    rows = [r for r in records if r.get("reading")]
+    sentences = []
+    for far, frr in zip(rows[::2], rows[1::2], strict=False):
+        parts = []
+        for r in (far, frr):
+            rates = sorted((r["rate_a"], r["rate_b"]))
+            parts.append(
+                f"{_metric(r)} is lower for {_better(r)[0]} ({percent(rates[0])} against {percent(rates[1])})"
+                if differs(r)
+                else f"{_metric(r)} cannot be told apart ({percent(r['rate_a'])} and {percent(r['rate_b'])})"
+            )
+        trade = ""
+        if differs(far) and differs(frr) and _better(far) != _better(frr):
+            trade = say(
+                " One error is traded for the other, so this does not say which system is better; equal FAR does."
+            )
+        sentences.append(f"At threshold {far['reading']}, {parts[0]}, and {parts[1]}.{trade}")
+    return sentences
+
+
+def _about_many(rows: Sequence[Record]) -> str:
+    names = list(dict.fromkeys(str(name) for r in rows for name in (r["a"], r["b"])))
+    sure = f"{level_text(rows[0]['level'])} intervals, simultaneous over {len(rows)} pairs"
+    decided = [r for r in rows if differs(r)]
+    if not decided:
+        return f"{_opening(rows[0])} the data cannot tell any two of the {len(names)} systems apart ({sure})."
+    beaten = {name: [_better(r)[1] for r in decided if _better(r)[0] == _quoted(name)] for name in names}
+    lower = [f"lower for {_quoted(name)} than for {_listed(worse)}" for name, worse in beaten.items() if worse]
+    sentence = f"{_opening(rows[0])} {_metric(rows[0])} is {'; '.join(lower)} ({sure})."
+    undecided = [f"{_quoted(str(r['a']))} and {_quoted(str(r['b']))}" for r in rows if not differs(r)]
+    if len(undecided) > MOST_PAIRS:
+        return f"{sentence} The other {len(undecided)} pairs cannot be told apart."
+    return sentence + (f" The data cannot tell apart {'; '.join(undecided)}." if undecided else "")
+
+
+def _listed(words: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _systems_table(records: Sequence[Record], many: bool) -> Table:
+    first = records[0]
+    one_place = many and len({place_name(r) for r in records}) == 1  # the sentence above names it
+    columns = [Column("Number", "name", cell=_metric if one_place else row_name)]
+    columns += [Column(f"Pair, A {MINUS} B", "name", cell=pair_name)] if many else []
+    columns += [
+        column("A" if many else str(first["a"]), "rate_a", percent, drop=1),
+        column("B" if many else str(first["b"]), "rate_b", percent, drop=1),
+        Column(f"A {MINUS} B, points" if many else "Difference, points", "number", cell=with_interval),
+        RATIO,
+        P_VALUE,
+        DIFFERS,
+    ]
+    also = "Intervals and p-values are simultaneous over all pairs." if many else ""
+    return table(records, columns, note=intervals_note(records, also))
+
+
+# Groups
+
+
+def group_section(rates: GroupRates, records: Sequence[Record], *, everything: bool = False) -> Section:
+    """A verdict per rate, people per group, rates within groups and the largest gaps.
+
+    Parameters
+    ----------
+    records
+        Of `group_records`.
+    everything
+        Whether all gaps and the rates between groups are listed too.
+    """
+    within, gaps, between = ([r for r in records if r["what"] == what] for what in ("within", "gap", "between"))
+    level = next((level_text(r["level"]) for r in records if r["level"]), "")
+    compared = [m for m in METRICS if any(r["metric"] == m and r["comparisons"] for r in within)]
+    tables = [_within_table(rates, within, level)]
+    listed = [r for metric in METRICS for r in _largest(gaps, metric)[: None if everything else GAPS]]
+    if listed:
+        tables.append(_gaps_table(listed, len(gaps), level))
+    if everything and between:
+        groups = Column("Groups", "name", cell=lambda r: f"{r['group_a']}, {r['group_b']}")
+        rate = Column(say("FAR"), "number", cell=with_interval)
+        title = f"{say('FAR')} of impostor comparisons between two groups, with {level} intervals."
+        between.sort(key=lambda r: -(r["estimate"] or 0.0))
+        tables.append(table(between, (groups, rate, replace(COUNTED, heading=say("False accepts"))), title))
+    return Section(
+        "groups",
+        "",
+        f"At threshold {threshold_text(rates.threshold)}; {count_text(rates.overall.n_identities)} people in "
+        f"{len(rates.groups)} groups.",
+        verdicts=tuple(_verdict(rates, metric, gaps) for metric in compared),
+        figures=tuple(_groups_figure(rates, within, metric) for metric in compared),
+        tables=tuple(tables),
+    )
+
+
+def _largest(gaps: Sequence[Record], metric: str) -> list[Record]:
+    """The gaps of a rate, the largest first, each from the higher rate to the lower."""
+    own = [r if r["estimate"] >= 0.0 else _turned(r) for r in gaps if r["metric"] == metric]
+    return sorted(own, key=lambda r: -r["estimate"])
+
+
+def _turned(r: Record) -> Record:
+    """The same gap the other way round."""
+    over = {"ratio": r["ratio"], "ratio_low": r["ratio_high"], "ratio_high": r["ratio_low"]}
+    inverse = {name: 1.0 / value if value else None for name, value in over.items()}
+    inverse["ratio_low"] = inverse["ratio_low"] or 0.0  # nothing is known of the upper limit of the inverse
+    turned = {"estimate": -r["estimate"], "low": -r["high"], "high": -r["low"]}
+    return {**r, "group_a": r["group_b"], "group_b": r["group_a"], **turned, **inverse}
+
+
+def _verdict(rates: GroupRates, metric: str, gaps: Sequence[Record]) -> Verdict:
+    """Whether a rate is shown to differ between groups, and what gap these people could have shown."""
+    question, own = f"{metric_name(metric)} differs between groups", _largest(gaps, metric)
+    if not own:
+        people = ", ".join(f"{group}: {rates[group].n_identities}" for group in rates.groups)
+        return Verdict("too few people", question, f"Fewer than two groups have enough people to compare ({people}).")
+    top = next((r for r in own if differs(r)), own[0])
+    # The reach of the interval from its estimate is about the gap that would just have been shown.
+    reach = min(top["estimate"] - top["low"], top["high"] - top["estimate"])
+    evidence = _evidence(top, f", simultaneous over {len(own)} pairs" if len(own) > 1 else "")
+    if differs(top):
+        return Verdict("shown", question, f"{pair_name(top)} is {evidence}.")
+    could = f"These people could have shown a gap of about {points(reach)} points."
+    return Verdict(
+        "cannot tell", question, f"The largest gap, {pair_name(top)}, is {evidence}, which may be chance. {could}"
+    )
+
+
+def _within_table(rates: GroupRates, within: Sequence[Record], level: str) -> Table:
+    """One row per group, with both of its rates."""
+    far, frr = ({r["group_a"]: r for r in within if r["metric"] == metric} for metric in METRICS)
+    rows = [
+        {
+            "group": group,
+            "people": count_text(rates[group].n_identities)
+            + ("\ntoo few to compare" if group in rates.too_small else ""),
+            "far": far[group],
+            "frr": frr[group],
+        }
+        for group in rates.groups
+    ]
+    columns = (
+        column("Group", "group", str, "name"),
+        column("People", "people"),
+        column(say("FAR"), "far", with_interval),
+        column(say("False accepts"), "far", counted, "count", 2),
+        column(say("FRR"), "frr", with_interval),
+        column(say("False rejects"), "frr", counted, "count", 1),
+    )
+    title = f"Rates within groups, with {level} intervals, each for its group alone. {say('FAR')} is of comparisons"
+    return table(rows, columns, f"{title} inside the group.")
+
+
+def _gaps_table(listed: Sequence[Record], among: int, level: str) -> Table:
+    columns = (
+        Column("Rate", cell=_metric),
+        Column("Groups", "name", cell=pair_name),
+        Column("Gap, percentage points", "number", cell=with_interval),
+        RATIO,
+        P_VALUE,
+        DIFFERS,
+    )
+    many = among > len({r["metric"] for r in listed})
+    opening = "Gaps between groups" if among <= len(listed) else "The largest gaps between groups"
+    simultaneous = f"All gap intervals hold simultaneously ({level}); those of ratios one by one"
+    return table(listed, columns, f"{opening}. {simultaneous if many else f'{level} intervals'}.")
+
+
+def _groups_figure(rates: GroupRates, within: Sequence[Record], metric: str) -> Figure:
+    rows = [
+        (
+            str(r["group_a"]), r["estimate"], r["low"], r["high"],
+            rates[r["group_a"]].n_identities, r["group_a"] in rates.compared,
+        )
+        for r in within
+        if r["metric"] == metric and r["low"] is not None
+    ]  # fmt: skip
+    level = next(r["level"] for r in within if r["level"])
+    return groups_figure(rows, getattr(rates.overall, metric).estimate, metric, level)
